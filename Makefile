@@ -8,7 +8,7 @@ SAMPLES := build/samples
 JOBS   ?= 2
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python crash crash-sample lint lint-rust lint-python format bench nines docs wheel clean help
+  fuzz-python crash crash-sample lint lint-rust lint-python format bench soak nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -105,10 +105,11 @@ miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust w
 
 FUZZ_SECONDS ?= 60
 fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz
-	@mkdir -p build/fuzz
+	@mkdir -p build/fuzz/programs build/fuzz/hosts
 	for target in parse_program pull_stream; do \
-	  cargo +nightly fuzz run $$target build/fuzz fuzz/corpus -- -dict=fuzz/program.dict \
+	  cargo +nightly fuzz run $$target build/fuzz/programs fuzz/corpus -- -dict=fuzz/program.dict \
 	    -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	cargo +nightly fuzz run -s none serve_host build/fuzz/hosts fuzz/hosts -- -timeout=25 -max_total_time=$(FUZZ_SECONDS)
 
 MUTATIONS ?= 1000000
 fuzz-python: setup  ## as many damaged inputs for each reader of files (many hours)
@@ -148,6 +149,12 @@ bench: setup  ## speed: against fio on the same targets, gaps between steps, rep
 	$(BIN)/python -m benches.step_gap
 	$(BIN)/python -m benches.report_time
 	cargo bench --quiet --locked
+
+SOAK := build/soak
+soak: setup  ## two hours of I/O on a file, then a suite of weeks in virtual time; fails if memory grows or a clock drifts
+	@rm -rf $(SOAK)
+	$(BIN)/python -m benches.soak file $(SOAK)/file
+	$(BIN)/python -m benches.soak suite $(SOAK)/suite
 
 nines: setup  ## nine nines over 2 x 10^9 I/Os of a simulated drive whose latencies are known (minutes)
 	$(BIN)/python -m benches.nine_nines

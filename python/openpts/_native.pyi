@@ -13,6 +13,7 @@ __all__ = [
     "Histogram",
     "IntervalResult",
     "OperationResult",
+    "PowerCut",
     "Preset",
     "ServedDrive",
     "Shape",
@@ -24,6 +25,7 @@ __all__ = [
     "WatchedTime",
     "build_info",
     "measure_overhead",
+    "power_fault_names",
     "probe",
 ]
 
@@ -49,6 +51,60 @@ class WatchedTime:
 
         They are asked for in order: what ended before the first is forgotten.
         """
+
+def power_fault_names() -> list[str]:
+    """The names of faults that a drive may have when its power goes."""
+
+@final
+class PowerCut:
+    """A range of sectors from the first one on, whose power is cut again and again.
+
+    Each sector is stamped with its LBA and the number of its write; ``writers`` write to it with a depth of
+    one each. ``simulated`` are contents in memory: the atomic unit in bytes, faults by name with the share of
+    writes that each begins in, and a seed. Raises ValueError if there are too few places for the writers, or
+    no such fault.
+    """
+
+    def __new__(
+        cls,
+        *,
+        sector_bytes: int,
+        sectors: int,
+        write_sectors: list[int],
+        writers: int,
+        writes_per_flush: int,
+        fua_pct: int,
+        seed: int,
+        simulated: tuple[int, list[tuple[str, float]], int] | None,
+    ) -> PowerCut: ...
+    def prepare(self, descriptor: int) -> None:
+        """Write what has no known contents. Raises OSError."""
+
+    def start(self, descriptor: int) -> None:
+        """Begin to write, with a journal of its own. Raises OSError if memory or threads are short."""
+
+    def cut(self) -> None:
+        """From now on I/Os may fail; what is acknowledged after half a second of silence does not count."""
+
+    def progress(self) -> tuple[int, int, int, bool, str | None]:
+        """Acknowledged writes, flushes, threads at work, whether the journal is closed, a failure."""
+
+    def end(self, timeout_s: float) -> bool:
+        """Close the journal; whether all threads ended in time."""
+
+    def verify(
+        self, descriptor: int, *, volatile: bool, atomic_sectors: int, each_sector: bool
+    ) -> tuple[dict[str, int], list[tuple[str, int, int, str, str, str]]]:
+        """Read all of the range back and judge it: counts by name, and the first accusations.
+
+        Each has class, LBA, sectors, what was expected and found, and the journal's context. Raises OSError
+        if nothing can be read.
+        """
+
+    def simulate(
+        self, answers: int, *, cache_on: bool, volatile: bool, atomic_sectors: int, each_sector: bool
+    ) -> tuple[dict[str, int], list[tuple[str, int, int, str, str, str]]]:
+        """Prepare, write until so many answers have come, cut the power and judge, on simulated contents."""
 
 @final
 class Histogram:
@@ -420,8 +476,10 @@ class ServedDrive:
     a descriptor of, or in memory. ``initial_wear_pct`` is endurance used up already, in per cent of the rated
     erases; a sanitize that erases blocks or keys takes ``sanitize_takes_s`` at least;
     ``unreadable_bytes`` are offsets that end a read over them with a media error; after
-    ``vanishes_after_ios`` I/Os nobody reaches the drive any more. ``secrets`` are keys by host NQN, of
-    the host and of the drive, transformed with the owner's name; with any, hosts must authenticate.
+    ``vanishes_after_ios`` I/Os nobody reaches the drive any more. With ``power_faults``, even none of them,
+    it has a volatile write cache that is lost if the process is killed, see ``PowerCut``. ``secrets`` are
+    keys by host NQN, of the host and of the drive, transformed with the owner's name; with any, hosts must
+    authenticate.
     Raises ValueError if an option makes no sense, OSError if the address, the file or a thread
     can't be had.
     """
@@ -449,6 +507,7 @@ class ServedDrive:
         purge_lies: bool,
         unreadable_bytes: list[int],
         vanishes_after_ios: int | None,
+        power_faults: list[tuple[str, float]] | None,
         secrets: Mapping[str, tuple[bytes, bytes | None]],
     ) -> ServedDrive: ...
     @property

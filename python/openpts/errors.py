@@ -11,8 +11,10 @@ refusal from a broken drive without reading the text::
     |-- PurgeError               6   the purge failed or could not be proven
     |   `-- PurgeImpossibleError     the drive has no such purge, or one that erases nothing
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
+    |   `-- DataLossError            data that had to survive a power cut did not; the run is complete
     |-- RecordError              8   a run folder can't be written or read
-    |   `-- LostRecordError          its files were deleted, moved or replaced during the run
+    |   |-- LostRecordError          its files were deleted, moved or replaced during the run
+    |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
@@ -71,6 +73,10 @@ class RunFailedError(OpenptsError):
     exit_code = 7
 
 
+class DataLossError(RunFailedError):
+    """A drive lost data that had to survive a power cut; the run and its report are complete."""
+
+
 class RecordError(OpenptsError):
     """A run folder can't be created, written or read."""
 
@@ -79,6 +85,10 @@ class RecordError(OpenptsError):
 
 class LostRecordError(RecordError):
     """The files of a record that is being written were deleted, moved or replaced."""
+
+
+class UnwritableRecordError(RecordError):
+    """The disk of a record takes nothing for now; what was to be written can be written later."""
 
 
 class NotSettledError(OpenptsError):

@@ -37,6 +37,8 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     Nothing is written if one of the names, or a folder on its way, is a link or anything else but what it has
     to be. Files are renamed in the order given, when all of them are written. Raises OSError.
     """
+    if not contents:
+        return
     with ExitStack() as stack:
         parents = dict.fromkeys(_within(name).parent for name in contents)
         opened = {parent: stack.enter_context(_opened(folder, parent, make=True)) for parent in parents}
@@ -44,7 +46,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         for name, parent in places.items():
             with suppress(FileNotFoundError):
                 _check(name, stat.S_IFREG, parent)
-        drafts = stack.enter_context(_drafts(opened.get(PurePosixPath(), next(iter(opened.values())))))
+        drafts = stack.enter_context(_drafts(stack.enter_context(_opened(folder, PurePosixPath()))))
         numbered = {name: str(number) for number, name in enumerate(contents)}
         for name, draft in numbered.items():
             _write_synchronized(draft, drafts, contents[name])

@@ -174,6 +174,9 @@ def _write_locked(path: Path, content: bytes) -> int:
         _synchronize(path.parent)
     except BaseException:
         os.close(fd)
+        for unfinished in (partial, path):
+            with suppress(OSError):
+                unfinished.unlink()
         raise
     return fd
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from openpts.ownership import owned_descriptors
 from openpts.system_files import printable
 
 _SYSTEM_PROGRAM_FOLDERS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
@@ -87,6 +88,8 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}"},
+            # what changes a drive goes on if we are killed, and with it our claim of that drive
+            pass_fds=owned_descriptors() if to_the_end else (),
             start_new_session=True,
             text=True,
             errors="replace",

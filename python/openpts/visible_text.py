@@ -5,7 +5,10 @@ whatever else leaves no trace are written out, as ``\\x1b``.
 """
 
 import unicodedata
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
+
+_LONGEST: Final = 4096  # no honest text of a machine is longer: the kernel's command line has 2,048 at most
 
 # Controls, formats (such as bidirectional overrides), surrogates, private use, unassigned, line breaks.
 _INVISIBLE: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -16,6 +19,31 @@ def visible_character(character: str) -> str:
     if unicodedata.category(character) in _INVISIBLE:
         return character.encode("unicode_escape").decode("ascii")
     return character
+
+
+def visible_line(text: str) -> str:
+    """The text on one line: line ends and tabs are written out as well, blanks at its ends are left out.
+
+    What is longer than any honest text is cut, visibly.
+    """
+    line = text.strip()
+    if not line.isprintable():
+        line = "".join(" " if unicodedata.category(c) == "Zs" else visible_character(c) for c in line)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
+def with_texts(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
+    """A value of dictionaries, lists and tuples with each of its texts changed; those of keys if wanted."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {
+            with_texts(key, change) if keys else key: with_texts(item, change, keys=keys)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [with_texts(item, change, keys=keys) for item in value]
+    return value
 
 
 class _ByNumber(dict[int, str]):

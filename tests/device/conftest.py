@@ -118,3 +118,10 @@ def mount(tmp_path: Path, cleanup: ExitStack, run: Run) -> Callable[..., Path]:
         return mount_point
 
     return mount_device
+
+
+@pytest.fixture
+def tmpfs(attach: Attach, mount: Callable[..., Path]) -> Path:
+    """A file system of 16 MiB of memory."""
+    attach()  # it skips where it can't, and lets one test at a time
+    return mount("none", "-t", "tmpfs", "-o", "size=16m")

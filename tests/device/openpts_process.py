@@ -1,6 +1,7 @@
 """openpts as its user starts it: a process with arguments, two streams and an exit code."""
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +47,14 @@ def openpts(*arguments: str, cwd: Path, prefix: Sequence[str] = (), timeout_s: f
     return Ended(process.returncode, process.stdout, process.stderr)
 
 
-def start_openpts(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+def start_openpts(
+    *arguments: str, cwd: Path, prefix: Sequence[str] = (), **variables: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *arguments], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*prefix, *COMMAND, *arguments],
+        cwd=cwd,
+        env=os.environ | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )

@@ -25,7 +25,7 @@ def _wait_for_steps(folder: Path) -> None:
 
 
 def test_a_run_without_its_record_ends_at_once(tmp_path: Path) -> None:
-    with start_openpts(*RUN, cwd=tmp_path) as process:
+    with start_openpts(*RUN, cwd=tmp_path, TMPDIR=str(tmp_path)) as process:
         try:
             _wait_for_steps(tmp_path / "r1")
             (tmp_path / "r1" / "run.db").unlink()
@@ -33,8 +33,10 @@ def test_a_run_without_its_record_ends_at_once(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert process.returncode == 8
-    assert errors == (
+    said, _, saved = errors.rstrip().rpartition(" in ")
+    assert said == (
         "openpts: can't continue the record: r1/run.db can't be found: No such file or directory; "
-        "don't touch a run's folder during the run\n"
+        "don't touch a run's folder during the run; all of it is saved"
     )
+    assert len(read_run(Path(saved)).steps) >= 3
     assert "run failed: can't continue the record" in out

@@ -1,10 +1,15 @@
 """A terminal that is lost, as with a connection by ssh, ends a run in order; below nohup it goes on."""
 
+import fcntl
 import os
 import pty
 import signal
+import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from openpts.errors import RecordError
 from openpts.record.manifest import RunState
@@ -67,3 +72,51 @@ def test_below_nohup_it_goes_on_to_its_end(tmp_path: Path) -> None:
     status = _lose_terminal_after_three_steps(tmp_path, "nohup")
     assert status == 0, (tmp_path / "nohup.out").read_text()
     assert read_run(tmp_path / "r1").manifest.state is RunState.COMPLETE
+
+
+def _measured(folder: Path, terminal: int, *before: str) -> subprocess.Popen[bytes]:
+    """A run whose output goes there, and is at its end by its record, whatever becomes of the output."""
+    process = subprocess.Popen(
+        [*before, *COMMAND, *RUN, *LENGTH], cwd=folder, stdout=terminal, stderr=terminal, stdin=terminal
+    )
+    until_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s and not _is_complete(folder / "r1"):
+        time.sleep(0.05)
+    return process
+
+
+def _is_complete(folder: Path) -> bool:
+    try:
+        return read_run(folder).manifest.state is RunState.COMPLETE
+    except RecordError:
+        return False
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_that_takes_no_text_holds_up_no_measurement(tmp_path: Path, is_terminal: bool) -> None:
+    """As after Ctrl-S, on a connection that hangs, and in a pager that shows its first page."""
+    reading, writing = pty.openpty() if is_terminal else os.pipe()
+    if not is_terminal:
+        os.write(writing, bytes(fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)))  # full from the start
+    process = _measured(tmp_path, writing)
+    os.close(writing)
+    try:
+        assert _is_complete(tmp_path / "r1"), "it waits for its reader"
+        assert process.poll() is None, "more was said than fits"
+        with suppress(OSError):  # of a terminal that has no other end any more
+            while os.read(reading, 65536):
+                pass
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reading)
+
+
+def test_a_reader_that_quits_does_not_end_the_run(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = _measured(tmp_path, writing)
+    os.close(writing)
+    assert process.wait(PATIENCE_S) == 0
+    assert _is_complete(tmp_path / "r1")

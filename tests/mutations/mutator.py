@@ -59,7 +59,7 @@ WORDS: Final = (
         b"null",
         b"true",
     ),
-    *(b"NaN", b"Infinity", b"[" * 3000, b'{"a":' * 1200, b"- " * 800, b"&a *a", b"!!python/object:os.system"),
+    *(b"NaN", b"Infinity", b"[" * 400, b'{"a":' * 1200, b"- " * 800, b"&a *a", b"!!python/object:os.system"),
     *(
         b"1979-05-27T07:32:00Z",
         b"0x7f",

@@ -4,14 +4,16 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
 from openpts.cli.main import cli
-from openpts.conformance.conformance import conformance_of
 from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.engine.fio.results import NoResultError, parse_result
 from openpts.engine.simulated import SimulatedDrive
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
@@ -20,20 +22,30 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import DATABASE_NAME
+from openpts.report import rederive
 from openpts.report.checksums import file_faults
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
-from openpts.report.rederive import differences, read_report
+from openpts.report.record_files import RecordFile, record_files
+from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report
 from openpts.simulation.presets import load_preset
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
+from tests.mutations.seeds import Seeds
+from tests.unit.engine.fio.steps import stimulus
 
 Inputs = Callable[[int], bytes]
 MIB = 2**20
+SHORT_REPORT, SHORT_SUMS = "report-short.json", "report-short.SHA256SUMS"
+RECORDINGS = Path(__file__).parents[1] / "data/fio"
+RESULTS_OF_FIO = tuple(
+    (RECORDINGS / f"{name}.stdout").read_bytes()
+    for name in ("fsyncs", "interrupted", "mixed-two-threads", "read-errors", "short-reads")
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,11 @@ class Reader:
 def from_texts(*texts: bytes) -> Inputs:
     """Damage to one of some inputs that are taken."""
     return lambda seed: damaged(texts[seed % len(texts)], seed)
+
+
+def from_records(*records: LooseRecord) -> Inputs:
+    """A change of a value, a row, a column or a table in one of some records."""
+    return lambda seed: records[seed % len(records)].damaged(seed)
 
 
 PLANS_TOML = (
@@ -196,14 +213,14 @@ def record(path: Path) -> object:
 
 
 def everything_beside(other: Path) -> Callable[[Path], object]:
-    """All that is made of a record: report, conformance, and a comparison with another one."""
+    """All that is made of a record: report with its conformance, and a comparison with another one."""
+    entries = read_entries([other])
 
     def read(path: Path) -> object:
         folder = path.parent
-        conformance_of(read_run(folder))
         with worker_processes() as workers:
             make_report(ReportSource((folder,), folder), ReportOptions(), workers)
-        comparison = compare_runs(read_entries([other, folder]), "")
+        comparison = compare_runs([*entries, *read_entries([folder])], "")
         return build_comparison(comparison), comparison_figures(comparison)
 
     return read
@@ -214,28 +231,74 @@ def report(path: Path) -> object:
 
 
 def rederived(run: Path) -> Callable[[Path], object]:
-    return lambda path: differences(read_report(path), ReportSource((run,), run))
+    """The record is the same for all inputs: a report is derived of it once for all that ask for the same."""
+
+    @lru_cache(maxsize=16)
+    def derived(source: ReportSource, options: ReportOptions) -> object:
+        with worker_processes() as workers:
+            return make_report(source, options, workers)
+
+    def read(path: Path) -> object:
+        with patch.object(rederive, "make_report", lambda source, options, _: derived(source, options)):
+            return rederive.differences(read_report(path), ReportSource((run,), run))
+
+    return read
 
 
-def checksums(path: Path) -> object:
-    return file_faults(path.with_name("report.json"), read_report(path.with_name("report.json")))
+def checksums_of(folder: Path) -> Callable[[Path], object]:
+    """The list alone is another: the files that it has to name are looked at once."""
+    stored, record = read_report(folder / SHORT_REPORT), lru_cache(record_files_of)
+    return lambda path: file_faults(path.with_name(SHORT_REPORT), stored, record(path.parent))
 
 
-def readers(run: Path, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
-    """Each by the name of what it reads; ``run`` is a folder with a record and its report."""
-    loose = LooseRecord(run)
-    database, stored = (run / DATABASE_NAME).read_bytes(), (run / "report.json").read_bytes()
+def changed_capture(seeds: Seeds) -> Callable[[Path], object]:
+    """openpts decodes no capture: it finds by its checksum that it is another."""
+    stored, whole = read_report(seeds.captured / SHORT_REPORT), seeds.capture.read_bytes()
+
+    def read(path: Path) -> object:
+        folder = path.parents[1]
+        faults = file_faults(folder / SHORT_REPORT, stored, record_files_of(folder))
+        assert bool(faults) == (path.read_bytes() != whole), faults
+        return faults
+
+    return read
+
+
+def record_files_of(folder: Path) -> list[RecordFile]:
+    return record_files([folder])
+
+
+def of_fio(path: Path) -> object:
+    return parse_result(path.read_bytes().decode(errors="replace"), "", stimulus())
+
+
+def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
+    """Each by the name of what it reads. What is large comes less often than what is small."""
+    run, cut = seeds.run, seeds.cut
+    databases = [(folder / DATABASE_NAME).read_bytes() for folder in (cut, cut, cut, run)]
+    reports = [(run / name).read_bytes() for name in (*[SHORT_REPORT] * 7, "report.json")]
+    values = from_records(*[LooseRecord(cut)] * 3, LooseRecord(run))
     return {
         "histogram": Reader("histogram", from_texts(*histograms()), decode, refuses=(ValueError,)),
-        "record file": Reader(DATABASE_NAME, from_texts(database), record),
-        "record value": Reader(DATABASE_NAME, loose.damaged, record),
-        "record evaluated": Reader(DATABASE_NAME, loose.damaged, everything_beside(run)),
+        "record file": Reader(DATABASE_NAME, from_texts(*databases), record),
+        "record value": Reader(DATABASE_NAME, values, record),
+        "record evaluated": Reader(DATABASE_NAME, values, everything_beside(run)),
         "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_suite(path.parent)),
-        "report": Reader("report.json", from_texts(stored), report),
-        "report rederived": Reader("report.json", from_texts(stored), rederived(run)),
+        "report": Reader("report.json", from_texts(*reports), report),
+        "report rederived": Reader("report.json", from_texts(*reports), rederived(run)),
         "checksums": Reader(
-            "SHA256SUMS", from_texts((run / "SHA256SUMS").read_bytes()), checksums, beside=run
+            SHORT_SUMS,
+            from_texts((seeds.captured / SHORT_SUMS).read_bytes()),
+            checksums_of(seeds.captured),
+            beside=seeds.captured,
         ),
+        "capture": Reader(
+            f"capture/{seeds.capture.name}",
+            from_texts(seeds.capture.read_bytes()),
+            changed_capture(seeds),
+            beside=seeds.captured,
+        ),
+        "fio's result": Reader("fio.json", from_texts(*RESULTS_OF_FIO), of_fio, refuses=(NoResultError,)),
         "TOML plan": Reader("plan.toml", from_texts(*PLANS_TOML), plan_of),
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),

@@ -3,6 +3,7 @@
 Some inputs each time; ``make fuzz-python`` gives each reader a million.
 """
 
+import logging
 import os
 import shutil
 import signal
@@ -14,15 +15,24 @@ from types import FrameType
 import pytest
 
 from openpts.errors import OpenptsError
-from openpts.report.sources import ReportSource
-from openpts.report.write import ReportOptions, write_report
-from tests.mutations.readers import DESCRIPTIONS, PLANS_TOML, PLANS_YAML, SUITE, Reader, readers
-from tests.support.shortened_runs import shortened_run
+from tests.mutations.readers import (
+    DESCRIPTIONS,
+    PLANS_TOML,
+    PLANS_YAML,
+    RESULTS_OF_FIO,
+    SUITE,
+    Reader,
+    readers,
+)
+from tests.mutations.seeds import Seeds, make_seeds
 
+LOG = logging.getLogger(__name__)
 INPUTS = int(os.environ.get("OPENPTS_MUTATIONS", "0"))
 FIRST_SEED = int(os.environ.get("OPENPTS_FIRST_SEED", "0"))
 LONGEST_S = 20  # of processor time: a loaded machine is no fault of a reader
 MOST_CHARACTERS = 20_000
+MIB = 2**20
+MOST_GROWN_BYTES = 48 * MIB  # after the first quarter of the inputs
 PRESETS = resources.files("openpts.simulation") / "presets"
 SAMPLES = {
     "histogram": 3000,
@@ -33,6 +43,8 @@ SAMPLES = {
     "report": 60,
     "report rederived": 6,
     "checksums": 40,
+    "capture": 6,
+    "fio's result": 300,
     "TOML plan": 150,
     "YAML plan": 100,
     "description": 600,
@@ -42,18 +54,14 @@ SAMPLES = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A record with its report."""
-    run = tmp_path_factory.mktemp("run") / "run"
-    shortened_run("tp", run)
-    write_report(ReportSource.of([run]), options=ReportOptions(html=False, pdf=False))
-    return run
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> Seeds:
+    return make_seeds(tmp_path_factory.mktemp("seeds"))
 
 
 @pytest.fixture(scope="module")
-def all_readers(run: Path) -> Mapping[str, Reader]:
+def all_readers(seeds: Seeds) -> Mapping[str, Reader]:
     return readers(
-        run, tuple((PRESETS / f"{name}.toml").read_bytes() for name in ("mlc", "theory", "oracle"))
+        seeds, tuple((PRESETS / f"{name}.toml").read_bytes() for name in ("mlc", "theory", "oracle"))
     )
 
 
@@ -95,6 +103,11 @@ def ending(reader: Reader, path: Path, content: bytes) -> str:
     return ""
 
 
+def resident_bytes() -> int:
+    """Of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_damaged_is_taken_or_ends_in_a_sentence(
     all_readers: Mapping[str, Reader], scratch: Path, name: str
@@ -103,16 +116,29 @@ def test_what_is_damaged_is_taken_or_ends_in_a_sentence(
     if reader.beside is not None:
         shutil.copytree(reader.beside, scratch, dirs_exist_ok=True)
     before = signal.signal(signal.SIGPROF, too_long)
+    inputs = INPUTS or SAMPLES[name]
     try:
-        for seed in range(FIRST_SEED, FIRST_SEED + (INPUTS or SAMPLES[name])):
+        for number in range(inputs):
+            if number == inputs // 4:
+                quarter_bytes = resident_bytes()
+            seed = FIRST_SEED + number
             assert ending(reader, scratch / reader.name, reader.of(seed)) == "", f"{name}, seed {seed}"
     finally:
         signal.signal(signal.SIGPROF, before)
+    end_bytes = resident_bytes()
+    LOG.info("%s: %s inputs, rss %d to %d MiB", name, inputs, quarter_bytes // MIB, end_bytes // MIB)
+    assert end_bytes - quarter_bytes < MOST_GROWN_BYTES
 
 
 def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scratch: Path) -> None:
     """Or else mutations would begin from what is refused anyway."""
-    taken = {"TOML plan": PLANS_TOML, "YAML plan": PLANS_YAML, "description": DESCRIPTIONS, "suite": (SUITE,)}
+    taken = {
+        "TOML plan": PLANS_TOML,
+        "YAML plan": PLANS_YAML,
+        "description": DESCRIPTIONS,
+        "suite": (SUITE,),
+        "fio's result": RESULTS_OF_FIO,
+    }
     for name, contents in taken.items():
         for content in contents:
             (scratch / all_readers[name].name).write_bytes(content)
@@ -125,9 +151,9 @@ def with_a_long_table_id(report: bytes) -> bytes:
     return report.replace(b'"cover-drive"', b'"' + b"9" * 2000 + b'"')
 
 
-def test_what_mutations_have_found(all_readers: Mapping[str, Reader], scratch: Path, run: Path) -> None:
+def test_what_mutations_have_found(all_readers: Mapping[str, Reader], scratch: Path, seeds: Seeds) -> None:
     """Each ended in a traceback once."""
-    digits = b"f" * 4000  # Python does not print numbers of so many
+    run, digits = seeds.run, b"f" * 4000  # Python does not print numbers of so many
     found = {
         "YAML plan": b"seed: 0x" + digits,
         "TOML plan": b"seed = 0x" + digits,

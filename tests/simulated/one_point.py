@@ -11,7 +11,8 @@ from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
 from openpts.runner.events import Listener
-from openpts.runner.run import FinishedRun, Order, run_test
+from openpts.runner.order import Order
+from openpts.runner.run import FinishedRun, run_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice

@@ -10,7 +10,7 @@ from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.runner.run import Adjust
+from openpts.runner.order import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass

@@ -13,7 +13,7 @@ from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.runner.run import Adjust
+from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

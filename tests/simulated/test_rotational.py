@@ -4,12 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Verdict
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.record.reader import Run
-from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
@@ -63,15 +60,3 @@ def test_access_over_the_whole_range_has_its_time(run: Run) -> None:
     assert [w["iops"] for w in whole] == pytest.approx(WHOLE, rel=0.02)
     # Little's law: with one I/O outstanding, the time is the reciprocal of the rate
     assert whole[0]["mean_ms"] == pytest.approx(1000 / 60, rel=0.02)
-
-
-def test_its_report_says_what_was_left_out_and_what_it_is_made_for(run: Run) -> None:
-    report = build_report(run, default_date(run))
-    pages = [page for section in report.sections for page in section.pages]
-    assert [page.id for page in pages] == ["hdd-preparation", "hdd-throughput", "hdd-access"]
-    texts = [block.text for page in pages for block in page.blocks if isinstance(block, Verdict)]
-    assert any(text.startswith("No purge: ") for text in texts)
-    assert any(text.startswith("No preconditioning") for text in texts)
-    front = [block for page in report.pages() for block in page.blocks if isinstance(block, Verdict)]
-    assert any(one.text.startswith("Media: ") and one.tone == "fail" for one in front)
-    assert len(report.tables()["hdd-throughput-table"].rows) == 5

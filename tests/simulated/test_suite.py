@@ -9,15 +9,23 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.suite import run_all
+from openpts.cli.verify import verify
 from openpts.device.guard.consent import Consent
-from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
+from openpts.errors import (
+    InterruptedRunError,
+    OpenptsError,
+    PurgeError,
+    RecordError,
+    RunFailedError,
+    UsageError,
+)
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
 from openpts.runner.events import Event, Listener, StepsStarted
-from openpts.runner.run import Order
+from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
@@ -69,6 +77,24 @@ def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> Non
     assert [m.conditions.drive_class for m in manifests] == [DriveClass.CLIENT] * 2
     assert [m.conditions.active_range.end_pct for m in manifests] == [75, 75]
     assert [getattr(m.conditions, "qd", None) for m in manifests] == [3, 5]
+
+
+@pytest.mark.slow
+def test_the_checksums_of_a_suite_are_those_of_its_files_at_its_end(tmp_path: Path) -> None:
+    plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
+    plan.write_text("[common]\nactive_range = 50\n")
+    words = (f"sim:{write_oracle(tmp_path, FAST)}", "--time-scale", "1/600", "--tests", "iops,lat")
+    ended = CliRunner().invoke(run_all, [*words, "--plan", str(plan), "--out", str(folder)])
+    assert ended.exit_code == 0, ended.output
+    for report in (folder, folder / "1-iops", folder / "2-lat"):
+        verified = CliRunner().invoke(verify, [str(report)])
+        assert verified.exit_code == 0, str(verified.exception)
+    for name in ("suite.json", "index.html", "1-iops/input/plan.toml", "2-lat/report.pdf"):
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(before + b" ")
+        verified = CliRunner().invoke(verify, [str(folder)])
+        assert f"{name} was changed" in str(verified.exception)
+        (folder / name).write_bytes(before)
 
 
 def refused(folder: Path, *words: str) -> OpenptsError:
@@ -205,6 +231,20 @@ def test_a_report_that_can_not_be_made_ends_nothing(tmp_path: Path) -> None:
     runner(tmp_path, lambda event: None, told).run([phase(name, preset) for name in ("xsr", "hir")])
     assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE] * 2
     assert told[-1].entries[0].report_reason == "ZeroDivisionError: a defect of a page"
+
+
+def test_an_index_that_has_no_room_meanwhile_ends_nothing(tmp_path: Path) -> None:
+    told: list[Suite] = []
+
+    def publish(suite: Suite) -> None:
+        told.append(suite)
+        if any(entry.state is SuiteState.RUNNING for entry in suite.entries):
+            raise RecordError("No space left on device")
+
+    subject = runner(tmp_path, lambda event: None, told, ["r"])
+    subject.publish = publish
+    subject.run([phase("xsr", write_oracle(tmp_path, FAST))])
+    assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE]
 
 
 def test_the_suite_is_told_as_it_goes(tmp_path: Path) -> None:

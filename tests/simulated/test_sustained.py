@@ -10,7 +10,7 @@ from openpts.procedures.extended.sustained.conditions import Claim, SustainedCon
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.runner.run import Adjust
+from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole

@@ -11,7 +11,8 @@ from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.runner.run import Order, run_test
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

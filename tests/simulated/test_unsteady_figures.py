@@ -17,7 +17,7 @@ from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.summary import summarise
-from openpts.runner.run import Adjust
+from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass

@@ -15,7 +15,7 @@ from openpts.report.sources import ReportSource
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
-from openpts.runner.run import Adjust
+from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -9,7 +9,8 @@ from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
-from openpts.runner.run import Adjust, Order, run_test
+from openpts.runner.order import Adjust, Order
+from openpts.runner.run import run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace as with_changes
 
+from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, Occasion
@@ -21,9 +23,11 @@ from openpts.vocabulary.facts import (
     WriteCacheReport,
 )
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Accusation, Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -31,13 +35,22 @@ from openpts.vocabulary.requests import (
     Script,
     SetWriteCache,
 )
-from openpts.vocabulary.sample import CpuShares, Sample
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
 from openpts.vocabulary.stimulus import Stimulus
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
 HOST = ("system", "motherboard", "cpu", "memory", "hba", "interposer", "primary_storage", "peripherals")
 DUT = ("file_system", "manufacturer", "model", "serial", "firmware", "interface", "form_factor", "nand_type")
+_BY_DEMAND = {"cbw", "dirth"}
 Adjust = Callable[[Conditions], Conditions]
 
 
@@ -51,9 +64,20 @@ def flat_rate(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
     return 20_000.0
 
 
+def telling_rate(stimulus: Stimulus, phase: Phase, number: int) -> float:
+    """Other for each size, mix and wait state: no figure can stand in for another. Level in rounds."""
+    gain = 100 * number if phase is Phase.WAIT_STATE else 0
+    return 2e9 * (1 + stimulus.read_pct / 100) / (stimulus.block_size_bytes + 96_000) + gain
+
+
 def restless_rate(_stimulus: Stimulus, _phase: Phase, number: int) -> float:
     """Twice as much in every other round: never steady."""
     return 20_000.0 * (1 + number % 2)
+
+
+def telling_run(name: str) -> Run:
+    """A whole run whose figures differ from each other."""
+    return made_up_run(name, rate=None if name in _BY_DEMAND else telling_rate)
 
 
 def made_up_run(
@@ -67,7 +91,7 @@ def made_up_run(
     """A whole run of a test on a raw device, as its script wants it."""
     test = PROCEDURES[name]
     conditions = adjust(test.standard_conditions(drive_class, 1))
-    drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in {"cbw", "dirth"} else flat_rate))
+    drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)
     return Run(
@@ -80,8 +104,9 @@ def made_up_run(
                 for request in requests
                 if isinstance(request, SetWriteCache)
             ),
-            capture=CaptureReport("capture", files=3, ios=10**6) if name in {"cbw", "dirth"} else None,
+            capture=CaptureReport("capture", files=3, ios=10**6) if name in _BY_DEMAND else None,
             cycles=tuple(request for request in requests if isinstance(request, CycleFinished)),
+            cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
         ),
         steps=tuple(steps),
         ledger=(),
@@ -89,8 +114,106 @@ def made_up_run(
     )
 
 
+def with_samples(run: Run, change: Callable[[StepRecord], Sample]) -> Run:
+    """The run with the samples that ``change`` makes of its steps."""
+    return replace(run, steps=tuple(replace(step, sample=change(step)) for step in run.steps))
+
+
+def ended_after(run: Run, whole: int, state: StepState | None = StepState.INTERRUPTED) -> Run:
+    """The run as if it had ended in the step behind so many whole ones, or before it if ``state`` is None."""
+    steps = run.steps[:whole]
+    if state is not None:
+        steps = (*steps, replace(run.steps[whole], sample=_a_third(run.steps[whole].sample, state)))
+    begun = steps[-1].place.cycle if steps else 0
+    finished = sum(
+        not any(step.place.cycle == cycle for step in run.steps[whole:]) for cycle in range(1, begun + 1)
+    )
+    manifest = replace(
+        run.manifest,
+        purges=run.manifest.purges[:begun],
+        write_caches=run.manifest.write_caches[:begun],
+        cycles=run.manifest.cycles[:finished],
+        state=RunState.FAILED if state is StepState.FAILED else RunState.INTERRUPTED,
+        state_reason="stopped by the operator",
+    )
+    return replace(run, steps=steps, manifest=manifest)
+
+
+def _a_third(sample: Sample, state: StepState) -> Sample:
+    elapsed_ns = sample.elapsed_ns // 3
+    failure = IoFailure("write", 81_920, 4096, "Input/output error (EIO)")
+    return with_changes(
+        sample,
+        state=state,
+        ended_by=None,
+        elapsed_ns=elapsed_ns,
+        read=_between(sample.read, sample.elapsed_ns, 0, elapsed_ns),
+        write=_between(sample.write, sample.elapsed_ns, 0, elapsed_ns),
+        intervals=tuple(
+            one for one in sample.intervals if (one.index + 1) * sample.interval_ns <= elapsed_ns
+        ),
+        failure=failure if state is StepState.FAILED else None,
+    )
+
+
+def with_intervals(run: Run, interval_ns: int) -> Run:
+    """Each step with intervals among which its I/Os are shared out evenly."""
+
+    def of(step: StepRecord) -> Sample:
+        sample = step.sample
+        ends_ns = [*range(interval_ns, sample.elapsed_ns, interval_ns), sample.elapsed_ns]
+        intervals = tuple(
+            Interval(
+                index=index,
+                elapsed_ns=end_ns - begin_ns,
+                read=_between(sample.read, sample.elapsed_ns, begin_ns, end_ns),
+                write=_between(sample.write, sample.elapsed_ns, begin_ns, end_ns),
+                in_flight=sample.step.stimulus.toio if sample.step.stimulus else 0,
+                errors=0,
+                cpu=sample.cpu,
+            )
+            for index, (begin_ns, end_ns) in enumerate(pairwise([0, *ends_ns]))
+        )
+        return with_changes(sample, interval_ns=interval_ns, intervals=intervals)
+
+    return with_samples(run, of)
+
+
+def _between(of: OperationSample, elapsed_ns: int, begin_ns: int, end_ns: int) -> OperationSample:
+    """What was done of it from one moment to another, in whole numbers that add up."""
+    ios, moved_bytes, sum_ns = (
+        whole * end_ns // elapsed_ns - whole * begin_ns // elapsed_ns
+        for whole in (of.ios, of.bytes, of.latency_sum_ns)
+    )
+    if not ios:
+        return NOTHING
+    histogram = encode_counts([(of.latency_min_ns, ios)])
+    return with_changes(of, ios=ios, bytes=moved_bytes, latency_sum_ns=sum_ns, histogram=histogram)
+
+
 _READ_AT = "2026-01-01T00:00:00.000+00:00"
 _PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
+
+
+def _cut(request: CutPower) -> Cut:
+    """The first cut in each state of the cache loses a write."""
+    enabled = request.write_cache_enabled
+    accusations = (Accusation("lost-write", 8, 8, "write 99", "write 7", "8 sectors from LBA 8"),)
+    is_bad = request.apply.number % 50 == 1
+    return Cut(
+        number=request.apply.number,
+        write_cache=_cache(enabled),
+        volatile=enabled,
+        atomic_bytes=4096,
+        atomic_source="AWUPF 7",
+        away_ns=5 * 10**9,
+        writes=1000,
+        flushes=30,
+        promised=900,
+        outstanding=32,
+        losses={"lost-write": 1} if is_bad else {},
+        accusations=accusations if is_bad else (),
+    )
 
 
 def _cache(enabled: bool) -> str:
@@ -132,6 +255,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             health.append(
                 HealthRecord(Occasion.DURING, cycle, request.phase, request.number, _READ_AT, now_ns, answer)
             )
+        if isinstance(request, CutPower):
+            answer = _cut(request)
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []

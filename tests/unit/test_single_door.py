@@ -34,6 +34,7 @@ OPENS_FOR_WRITING = {
     "folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
+    "ownership.py": "files with the owner of a drive, below /dev, and of a run folder",
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/guard/guard.py": "reading to check, writing to hand out",
@@ -49,7 +50,9 @@ WRITES_TO_DESCRIPTORS = {
     "device/listing/discovery.py": "a pipe",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
-    "runner/data_check.py": "a list of written places in the run folder",
+    "ownership.py": "files with an owner",
+    "record/lasting_writer.py": "the size of a file without a name in a run folder",
+    "runner/data_check.py": "a file in memory, given its size",
 }
 WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",
@@ -69,6 +72,7 @@ MAKES_FOLDERS = {
     "folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "journal_turn.py": "the journal's",
+    "ownership.py": "that of owners' files",
     "record/writer.py": "a run's",
     "plots/drawing_cache.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
@@ -76,6 +80,7 @@ MAKES_FOLDERS = {
     "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
+    "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
 }
 OPENS_DATABASES = {

@@ -14,7 +14,6 @@ from openpts.cli.console import table_console
 from openpts.conformance.catalogue import SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
 from openpts.evidence.finding import STATUS_TITLES, Status
-from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_run
 from openpts.report.conformance_page import finding_text
@@ -37,13 +36,11 @@ def print_conformance(
     conditions = manifest.conditions
     if not conditions.of_specification:
         console.print(
-            f"{printable(manifest.test_id)}: {conditions.test.upper()} is not part of the specification: no "
+            f"{manifest.test_id}: {conditions.test.upper()} is not part of the specification: no "
             "requirement binds it, and nothing in it can be conformant"
         )
         return
-    console.print(
-        f"{printable(manifest.test_id)}: {conditions.test.upper()} after {conditions.drive_class.revision}"
-    )
+    console.print(f"{manifest.test_id}: {conditions.test.upper()} after {conditions.drive_class.revision}")
     for section, title in SECTION_TITLES.items():
         rows = [c for c in shown if c.requirement.section == section]
         if rows:

@@ -80,6 +80,10 @@ EXAMPLES: Final = (
         "Make one report of all tests of a suite, without the drive's serial number.",
     ),
     (
+        "openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
+        "Go on with a run that was cut off.",
+    ),
+    (
         "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
         "Recompute every number of a report from its record.",
     ),
@@ -103,6 +107,7 @@ _ARGUMENTS: Final = {
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
+    "openpts resume": "openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
     "openpts run": _A_TEST,
     "openpts sim": "show enterprise-tlc",
     "openpts sim check": "theory",

@@ -336,8 +336,9 @@ class MeasurementResults:
     def failures(self) -> list[str]:
         """A line for each target on which an I/O failed that was not allowed to."""
         return [
-            f"{self.started[number].target.path}: {failure_text(sample)}"
+            f"{target.path}: {failure_text(sample, target.sector_bytes)}"
             for number, sample in sorted(self.ended.items())
+            for target in [self.started[number].target]
             if sample.state is StepState.FAILED
         ]
 

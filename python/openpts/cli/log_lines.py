@@ -18,10 +18,14 @@ from openpts.runner.events import (
     Event,
     Healed,
     IoHangs,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
+    RecordDelayed,
     RunEnded,
+    RunGoesOn,
+    RunPaused,
     RunStarted,
     SteadyStateJudged,
     StepFinished,
@@ -33,6 +37,7 @@ from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.power_cut import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
@@ -49,14 +54,24 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case Healed(healing):
             return [healing.text]
-        case RunStarted(folder, manifest, plan):
-            return [_order_line(manifest, plan), f"run folder {folder}", *_tuning_lines(manifest.tuning)]
-        case PurgeStarted():
-            return ["purge"]
-        case PurgeProgressed():
+        case RunStarted(folder, manifest, plan, resumes_at):
+            return [
+                _order_line(manifest, plan),
+                f"run folder {folder}",
+                *_tuning_lines(manifest.tuning),
+                *([f"resumes at {resumes_at}"] if resumes_at else []),
+            ]
+        case PurgeStarted() | PurgeProgressed() | RunPaused():
             return [progress.phase]
         case PurgeFinished(report):
             return list(purge_lines(report))
+        case RecordDelayed(folder, reason):
+            return [
+                f"can't write the record in {folder}: {reason}; the run pauses before the next steps until "
+                "it can: free space or make it writable, or stop the run"
+            ]
+        case RunGoesOn(paused_ns):
+            return [f"the record is written again: the run goes on after {format_duration(paused_ns)}"]
         case RunEnded():
             return [_end_line(event), *_simulated_lines(progress)]
         case _:
@@ -92,12 +107,23 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = phase_lines(progress)
+        case PowerWasCut(cut):
+            lines = [_cut_line(cut)]
         case SteadyStateJudged(phase, number, _, _):
             judged = judged_round_text(phase, number)
             lines = [f"steady state after {judged}? {line}" for line in steady_state_lines(progress)]
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]
     return lines
+
+
+def _cut_line(cut: Cut) -> str:
+    """``cut 3, WCE: 1,204 writes, 37 flushes acknowledged, 980 writes had to survive: nothing lost``."""
+    found = losses_text(cut.losses) or "nothing lost"
+    return (
+        f"cut {cut.number}, {cut.write_cache}: {cut.writes:,} writes, {cut.flushes:,} flushes acknowledged, "
+        f"{cut.promised:,} writes had to survive: {found}"
+    )
 
 
 def now_line(progress: RunProgress) -> str:

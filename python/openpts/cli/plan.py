@@ -95,6 +95,8 @@ def _print_plan(
     unopened = _unopened(target, capacity, roots)
     plan = planned_run(choices, unopened, _drive(unopened, **rates))
     steps = [step for planned in plan.longest for step in planned.apply.steps]
+    if choices.test.cuts_power:
+        steps = []  # as in a run: a scale bears on no figure of it
     cache = plan.conditions.write_cache_enabled
     choice = choices.purge(purge) if choices.test.purges else None
     by = "the test makes none" if choice is None else unopened.purge_text(choice)

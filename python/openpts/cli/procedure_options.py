@@ -74,7 +74,7 @@ class Choices:
     given: Given
     short: Given
     settings: Mapping[str, Any]
-    plan_folder: Path = Path()
+    plan: Plan | None = None
 
     def adjust(self, standard: Conditions) -> Conditions:
         """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
@@ -112,9 +112,18 @@ class Choices:
     def description(self, path: Path | None) -> DescribedDrive:
         """The file that was named, otherwise the plan's, which is beside it. Raises WrittenFileError."""
         beside = self.settings.get("describe")
-        if path is None and beside is not None:
-            path = self.plan_folder / beside
+        if path is None and beside is not None and self.plan is not None:
+            path = Path(self.plan.path).parent / beside
         return DescribedDrive() if path is None else read_description(path)
+
+    def inputs(self, description: DescribedDrive) -> dict[str, bytes]:
+        """The files that the operator wrote, under the names that their copies have in the run folder."""
+        found: dict[str, bytes] = {}
+        if self.plan is not None:
+            found[f"plan{Path(self.plan.path).suffix.lower()}"] = self.plan.raw
+        if description.path:
+            found["description.toml"] = description.raw
+        return found
 
 
 def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
@@ -152,7 +161,7 @@ def chosen(
         given=given.over(planned),
         short=_quick(test) if is_quick or settings.get("quick") else Given(),
         settings=settings,
-        plan_folder=Path() if plan is None else Path(plan.path).parent,
+        plan=plan,
     )
 
 

@@ -16,13 +16,14 @@ from openpts.runner.events import (
     PurgeProgressed,
     PurgeStarted,
     RunEnded,
+    RunPaused,
     RunStarted,
     SteadyStateJudged,
     StepFinished,
     StepsStarted,
     Ticked,
 )
-from openpts.units import NS_PER_S
+from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
@@ -159,6 +160,16 @@ def _bounded(phase: Phase, steps: Sequence[Step]) -> bool:
     return phase is not Phase.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
 
 
+def _phase_without_steps(event: PurgeProgressed | RunPaused) -> str:
+    match event:
+        case PurgeProgressed(None, text):
+            return f"purge, {text}"
+        case PurgeProgressed(share, text):
+            return f"purge, {share:.0%}, {text}"
+        case RunPaused(folder, reason, paused_ns):
+            return f"paused for {format_duration(paused_ns)}, can't write the record in {folder}: {reason}"
+
+
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S
 # Steady state ends these.
@@ -200,15 +211,16 @@ class RunProgress:
     def hear(self, event: Event) -> None:
         """Take in one event."""
         match event:
-            case RunStarted(_, manifest, plan):
+            case RunStarted(_, manifest, plan, _):
                 self.conditions = manifest.conditions
                 self.capacity_bytes = manifest.target.user_capacity_bytes
                 self.simulated = manifest.target.simulation is not None
                 self._plan.follow(plan)
             case PurgeStarted():
                 self.phase, self.apply, self.judged, self.written_bytes = "purge", None, None, 0
-            case PurgeProgressed(share, text):
-                self.phase = f"purge, {text}" if share is None else f"purge, {share:.0%}, {text}"
+            case PurgeProgressed() | RunPaused():
+                self.phase = _phase_without_steps(event)
+                self.iops_now = self.bytes_per_s_now = 0.0
             case PurgeFinished(report):
                 self.phase = "purged"
                 self._ended_ns += report.duration_ns

@@ -25,6 +25,8 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
     At a scale of s only 1/s of an element is simulated, so what is quick on a drive that exists may be too
     short there. What the operator gave for itself stays. Raises UsageError if there is no such preset.
     """
+    if choices.test.cuts_power:
+        return choices.adjust
     preset = load_preset(target.preset)
     capacity_bytes, scale = size_and_scale(target, preset)
     table = parameters_of(choices.test.conditions)

@@ -1,6 +1,7 @@
 """`openpts report`: make the report from run folders, on any machine."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,17 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
         _print_json(source.run_folders, written, redact=options["redact"])
     else:
         print_paths(written)
+    _note_unfinished(source.run_folders)
+
+
+def _note_unfinished(run_folders: Iterable[Path]) -> None:
+    """Say how runs that did not come to their end go on, beside what programs read."""
+    from openpts.procedures.kit.standing import can_be_resumed  # noqa: PLC0415 slow to load
+    from openpts.record.reader import read_manifest  # noqa: PLC0415 likewise
+
+    for folder in run_folders:
+        if can_be_resumed(read_manifest(folder)):
+            click.echo(f"openpts: {folder} is not complete: `openpts resume {folder}` goes on", err=True)
 
 
 def report_on(run_folder: Path) -> "WrittenReport":

@@ -14,25 +14,28 @@ from openpts.cli.suite import resume_suite
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import stored_run
 from openpts.record.suite import SUITE_NAME
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order
 
 RESUME_OPTIONS = together(
     click.option(
         "--target",
-        help="The drive, where it has another name now. It must be the same one: serial number, model, "
-        "firmware and capacity are compared.",
+        metavar="TARGET",
+        help="Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
+        "those of the record.",
     ),
     click.option(
         "--accept-interruption",
         is_flag=True,
-        help="Go on with the round that was cut off instead of the purge before it; the report lists that.",
+        help="Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
     ),
-    click.option("--accept-other-host", is_flag=True, help="Go on on another host; the report lists that."),
+    click.option(
+        "--accept-other-host", is_flag=True, help="Continue on another host; entered in the ledger."
+    ),
     click.option(
         "--accept-other-version",
         is_flag=True,
-        help="Go on with another version of openpts or of the kernel; the report lists that.",
+        help="Continue with another version of openpts or of the kernel; entered in the ledger.",
     ),
     *CONSENT_OPTIONS,
     CONFIRM_NAMESPACE,
@@ -43,7 +46,7 @@ RESUME_OPTIONS = together(
 
 
 @click.command("resume", short_help="Go on with a run or a suite that was cut off.")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("folder", type=click.Path(path_type=Path))
 @RESUME_OPTIONS
 def resume(
     folder: Path,
@@ -58,10 +61,10 @@ def resume(
 ) -> None:
     """Go on with the run, or the suite, in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 
-    Finished steps stand; conditions, seed and target are those of the record. A test that was cut off begins
-    again at the purge of its cycle, in the same folder, as the specification allows no interruption after it:
-    with --accept-interruption it goes on at the round that was cut off. A test that is made to last for
-    months goes on there anyway, a simulated drive wherever it was. The report lists all attempts.
+    Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
+    off after a purge begins again with this purge, as the specification allows no interruption; with
+    --accept-interruption it goes on with the round that was cut off, as `lifetime` always does. A run on a
+    simulated drive goes on exactly where it was. The report shows all attempts.
     """
     accepted = {
         "accept_interruption": accept_interruption,

@@ -10,23 +10,32 @@ from typing import IO, Any, Final
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
-from openpts.cli.run_display import LiveDisplay, PlainLog
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError, UsageError
+from openpts.errors import (
+    DataLossError,
+    InterruptedRunError,
+    LostRecordError,
+    OpenptsError,
+    RunFailedError,
+    UnwritableRecordError,
+    UsageError,
+)
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
-from openpts.runner.run import Order, run_test
+from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.tuning import Scenario
 
@@ -135,8 +144,19 @@ def _command(test: Procedure) -> click.Command:
         order = order_of(target, choices_of(test, options), **options)
         folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
         print_result(folder, None if no_report else report_on(folder), as_json=as_json)
+        if test.cuts_power:
+            _end_with_losses(folder)
 
     return command
+
+
+def _end_with_losses(folder: Path) -> None:
+    """Raise DataLossError if the drive lost what had to survive, so that scripts see it."""
+    cuts = read_run(folder).manifest.cuts
+    if accused := sum(cut.accused for cut in cuts):
+        raise DataLossError(
+            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
+        )
 
 
 for _test in PROCEDURES.values():
@@ -163,6 +183,7 @@ def order_of(
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineArgs(io_path=io_path, cpus=cpus)
+    description = choices.description(describe)
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,
@@ -182,7 +203,8 @@ def order_of(
         telemetry=telemetry_of(telemetry_period, power_command),
         scenario=choices.scenario(scenario),
         tune=tune,
-        description=choices.description(describe),
+        description=description,
+        inputs=choices.inputs(description),
     )
 
 
@@ -199,7 +221,7 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
             return run_test(test, order, [note_folder, hear]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
-    except LostRecordError:
+    except (LostRecordError, UnwritableRecordError):
         raise
     except OpenptsError as error:
         if folders:
@@ -209,19 +231,17 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
 
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else."""
-    if can_be_drawn_over(stream):
-        with LiveDisplay(stream) as display:
-            yield display.hear
-    else:
-        yield PlainLog(lambda line: click.echo(line, file=stream)).hear
+    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows."""
+    with heard_apart(shown_on(stream)) as hear:
+        yield hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     steps = len(read_run(folders[0]).steps)
+    kept = "1 step is" if steps == 1 else f"{steps} steps are"
     return (
-        f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them, "
+        f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
         f"`openpts resume {folders[0]}` goes on"
     )

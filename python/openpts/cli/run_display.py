@@ -1,11 +1,13 @@
 """The displays of a run: a panel that is redrawn on terminals, lines for files and pipes."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO, Self
 
+import click
 from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -15,8 +17,9 @@ from rich.text import Text
 from openpts.cli.console import VisibleConsole
 from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
 from openpts.cli.progress import RunProgress
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
-from openpts.runner.events import Event, PurgeProgressed, Ticked
+from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, Ticked
 
 _QUIET_S = 30.0
 _WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well
@@ -38,7 +41,7 @@ class PlainLog:
             self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
 
     def _lines(self, event: Event) -> list[str]:
-        if isinstance(event, Ticked | PurgeProgressed):
+        if isinstance(event, Ticked | PurgeProgressed | RunPaused):
             waits = isinstance(event, Ticked) and not self.progress.has_rate
             quiet_s = _WITHOUT_A_RATE_S if waits else _QUIET_S
             if time.monotonic() - self._last_line_s < quiet_s:
@@ -104,3 +107,13 @@ def render_panel(progress: RunProgress) -> Group:
     for row in range(max(tracked, len(verdicts))):
         grid.add_row("" if row else _LONGEST_LABEL, verdicts[row] if row < len(verdicts) else "")
     return Group(Text(), grid)
+
+
+@contextmanager
+def shown_on(stream: IO[str]) -> Iterator[Listener]:
+    """The panel on a terminal that it can be drawn on, the log anywhere else."""
+    if can_be_drawn_over(stream):
+        with LiveDisplay(stream) as display:
+            yield display.hear
+    else:
+        yield PlainLog(lambda line: click.echo(line, file=stream)).hear

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -83,6 +83,12 @@ In another shell, as root
     metavar="SECONDS",
     help="Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
 )
+@click.option(
+    "--volatile-cache",
+    is_flag=True,
+    help="Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
+    "preset's name, it is anyway.",
+)
 @click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Disappear after this many I/Os.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
 def serve(
@@ -100,6 +106,7 @@ def serve(
     sanitize_takes_s: float,
     vanish_after: int | None,
     format_lies: bool,
+    volatile_cache: bool,
     as_json: bool,
 ) -> None:
     """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
@@ -107,8 +114,12 @@ def serve(
     PRESET is named as in `sim:PRESET?capacity=4GB&scale=1&seed=1&state=new`. Without a capacity the drive
     has 4 GB. What is written is kept and read back; each answer goes out when the simulated drive has it.
     """
+    target = parse_simulated_target(preset)
+    faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
+    if volatile_cache or target.faults:
+        faults = replace(faults, power=target.faults)
     order = ServeOrder(
-        target=parse_simulated_target(preset),
+        target=target,
         address=checked_address(address),
         auth_secrets=auth_secrets,
         nqn=nqn,
@@ -118,7 +129,7 @@ def serve(
         ambient_c=ambient_c,
         initial_wear_pct=initial_wear_pct,
         sanitize_takes_s=sanitize_takes_s,
-        faults=_faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after),
+        faults=faults,
     )
     with _ended_by_signals(), serve_drive(order) as drive:
         try:

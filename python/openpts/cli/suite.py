@@ -29,16 +29,18 @@ from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.errors import OpenptsError, RecordError
 from openpts.fields.conditions import Conditions
+from openpts.folder_files import read_file
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PTS, procedure_of
-from openpts.record.reader import stored_run
-from openpts.record.suite import Suite, SuiteEntry, read_suite, write_suite
-from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_manifest, stored_run
+from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
 from openpts.runner.events import Listener
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order
 from openpts.runner.suite import DONE, SuitePart, SuiteRunner, entries_of
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -138,15 +140,28 @@ def resume_suite(
     suite = read_suite(folder)
     if suite.ordered is None:
         raise RecordError(
-            f"can't resume {folder}: an openpts made it that did not keep what resuming needs; resume the "
-            "run folders in it, or run the suite again"
+            f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
+            "run the tests that are left with --tests"
         )
-    suite = replace(suite, ordered=replace(suite.ordered, target=target or suite.ordered.target))
-    parts = [_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries]
-    if all(entry.state in DONE for entry in suite.entries):
+    suite = replace(
+        suite,
+        ordered=replace(suite.ordered, target=target or suite.ordered.target),
+        entries=tuple(_as_recorded(folder, entry) for entry in suite.entries),
+    )
+    if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
+    parts = [_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries]
     runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
     _run_parts(runner, parts, stream, as_json=as_json)
+
+
+def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
+    """The state of a test, which may have come to its end just before the suite was killed."""
+    run_folder = folder / entry.folder
+    if entry.state in DONE or not (run_folder / DATABASE_NAME).exists():
+        return entry
+    is_complete = read_manifest(run_folder).state is RunState.COMPLETE
+    return replace(entry, state=SuiteState.COMPLETE, reason=None) if is_complete else entry
 
 
 def _part_again(
@@ -157,10 +172,17 @@ def _part_again(
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
     if begins and entry.conditions is not None and ordered is not None:
         order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
+        order = replace(order, inputs=_inputs_of(folder, suite))
     else:
         wanted = Resumption(stored_run(run_folder), **accepted)
         order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
     return SuitePart(test, order)
+
+
+def _inputs_of(folder: Path, suite: Suite) -> dict[str, bytes]:
+    """The files that the operator wrote for the suite: each of its runs has a copy."""
+    kept = [path for entry in suite.entries for path in (folder / entry.folder / INPUT_FOLDER).glob("*")]
+    return {path.name: read_file(path.parent, path.name) for path in kept}
 
 
 def _with_seed(order: Order) -> Order:
@@ -183,11 +205,13 @@ def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str],
 
 
 def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:
+    from openpts.report.record_files import renew_suite_checksums  # noqa: PLC0415 slow to load
     from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
 
     def publish(now: Suite) -> None:
         write_suite(folder, now)
         write_suite_index(folder, now)
+        renew_suite_checksums(folder)
 
     def report(run_folder: Path) -> Sequence[str]:
         if no_report:

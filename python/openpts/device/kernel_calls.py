@@ -17,6 +17,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice, number_text
 
 # <linux/fs.h>, the same on all 64-bit platforms with the generic ioctl numbers (x86-64, arm64, riscv64)
+_BLKROGET: Final = 0x125E
 _BLKSSZGET: Final = 0x1268
 _BLKDISCARD: Final = 0x1277
 _BLKGETSIZE64: Final = 0x80081272
@@ -54,6 +55,11 @@ def logical_sector_bytes(fd: int) -> int:
 def device_capacity_bytes(fd: int) -> int:
     """Size of a block device (BLKGETSIZE64); 0 once it was removed. Raises OSError."""
     return int.from_bytes(fcntl.ioctl(fd, _BLKGETSIZE64, bytes(8)), "little")
+
+
+def device_is_read_only(fd: int) -> bool:
+    """Whether the kernel refuses writes to a block device (BLKROGET). Raises OSError."""
+    return int.from_bytes(fcntl.ioctl(fd, _BLKROGET, bytes(4)), "little") != 0
 
 
 def discard(fd: int, offset_bytes: int, length_bytes: int) -> None:

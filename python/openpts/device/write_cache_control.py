@@ -80,16 +80,28 @@ class WriteCacheControl:
     def put_back(self) -> None:
         """Leave the cache as it was found; the last of several runs on a drive does so.
 
-        Raises OSError, NvmeCommandError, TargetError or JournalError.
+        Raises TargetError, and keeps what is to be put back in the journal.
         """
         device = self.target.device
         if self._entry is None or device is None:
             return
+        try:
+            self._put_back(self._entry, device)
+        except (OSError, NvmeCommandError, TargetError, JournalError) as error:
+            raise TargetError(
+                f"the write cache of {self.target.facts.path} could not be set back to "
+                f"{self._entry.found[_STATE]}: {_reason(error)}; the next run on the drive, or "
+                "`openpts doctor --restore`, tries again"
+            ) from error
+        self._entry = None
+
+    def _put_back(self, entry: Entry, device: BlockDevice) -> None:
+        if not device.folder.exists():
+            raise TargetError("the drive has gone away")
         with turn_if_possible(self.journal) as noted:
-            if not _is_unchanged(self._entry) and not self._others(noted, device):
-                _put_back(self.target.fd, device, self._entry.found)
-            self.journal.remove(self._entry)
-            self._entry = None
+            if not _is_unchanged(entry) and not self._others(noted, device):
+                _put_back(self.target.fd, device, entry.found)
+            self.journal.remove(entry)
 
     def _others(self, noted: Noted, device: BlockDevice) -> list[Entry]:
         """Entries of runs that go on with the same drive: a cache is one for all namespaces of it."""
@@ -134,16 +146,10 @@ def write_cache_control(
     try:
         yield control
     except BaseException:
-        with suppress(OSError, NvmeCommandError, TargetError, JournalError):
+        with suppress(TargetError):
             control.put_back()
         raise
-    try:
-        control.put_back()
-    except (OSError, NvmeCommandError, TargetError, JournalError) as error:
-        raise TargetError(
-            f"the write cache of {target.facts.path} could not be set back to what it was: {_reason(error)}; "
-            "the next run on it, or `openpts doctor --restore`, tries again"
-        ) from error
+    control.put_back()
 
 
 def cache_still_needed(entry: Entry, noted: Noted, roots: SystemRoots) -> str | None:  # noqa: ARG001 as others

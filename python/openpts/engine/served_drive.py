@@ -16,13 +16,18 @@ TOO_LATE_SHARE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong on purpose; ``unreadable_lbas`` are those of the LBA format that it begins with."""
+    """What goes wrong on purpose; ``unreadable_lbas`` are those of the LBA format that it begins with.
+
+    ``power`` are faults of a volatile write cache when the process is killed, each with the share of writes
+    that it begins in; None: there is nothing that a kill could take.
+    """
 
     sanitize_fails: bool = False
     format_fails: bool = False
     purge_lies: bool = False
     unreadable_lbas: tuple[int, ...] = ()
     vanishes_after_ios: int | None = None
+    power: tuple[tuple[str, float], ...] | None = None
 
 
 SOUND: Final = Faults()
@@ -120,6 +125,7 @@ class ServedDrive:
                 purge_lies=faults.purge_lies,
                 unreadable_bytes=[lba * preset.sector_bytes for lba in faults.unreadable_lbas],
                 vanishes_after_ios=faults.vanishes_after_ios,
+                power_faults=None if faults.power is None else list(faults.power),
                 secrets=host_keys,
             )
         except ValueError as error:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from openpts.pages.model import Cell, Column, Row, Table
-from openpts.pages.printable import NOT_REPORTED, printable, value_text
-from openpts.vocabulary.facts import Fact, Facts
+from openpts.pages.texts import NOT_REPORTED, value_text
+from openpts.vocabulary.facts import Facts
 
 _UNITS: Final = frozenset({"ns", "us", "ms", "bytes", "MB/s", "iops"})
 _TERMS: Final = {
@@ -56,23 +56,21 @@ def sourced(label: str, facts: Facts, key: str, absent: str = NOT_REPORTED) -> t
     fact = facts.get(key)
     if fact is None:
         return label, absent, "-"
-    return label, value_text(fact, absent), printable(fact.source) or "-"
+    return label, value_text(fact, absent), fact.source or "-"
 
 
 def remaining(facts: Facts, shown: Iterable[str]) -> list[tuple[str, str, str]]:
     """Rows for all facts that have no other row, so that nothing recorded is left out."""
     known = set(shown)
-    return [(_label(key), value_text(fact), _source(fact)) for key, fact in facts.items() if key not in known]
+    return [
+        (_label(key), value_text(fact), fact.source or "-") for key, fact in facts.items() if key not in known
+    ]
 
 
 def _label(key: str) -> str:
-    words = printable(key).replace("io_uring", "io-uring").replace("_mb_per_s", "_MB/s").split("_")
+    words = key.replace("io_uring", "io-uring").replace("_mb_per_s", "_MB/s").split("_")
     last = words.pop() if len(words) > 1 and words[-1] in _UNITS else ""
     unit = f", {_TERMS.get(last, last)}" if last else ""
     label = " ".join(_TERMS.get(word, word) for word in words)
     # A term of the field keeps its own way of writing.
     return (label if words[0] in _TERMS else label[:1].upper() + label[1:]) + unit
-
-
-def _source(fact: Fact) -> str:
-    return printable(fact.source) or "-"

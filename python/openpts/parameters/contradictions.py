@@ -9,7 +9,7 @@ from openpts.parameters.overrides import Given
 from openpts.planning.dry_run import MOST_STEPS
 from openpts.units import format_block_size
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.workload import WORKLOADS
+from openpts.vocabulary.workload import WORKLOADS, Workload
 
 
 def contradictions(given: Given, conditions: Conditions) -> list[str]:
@@ -45,15 +45,16 @@ def refuse_impossible_sizes(given: Given, conditions: Conditions, target: Target
 
 
 def _own_sizes(given: Given, conditions: Conditions) -> Iterator[tuple[str, Sequence[int]]]:
-    for name in ("block_sizes", "precondition_block_size"):
-        if name in given.values:
-            sizes = getattr(conditions, parameters_of(type(conditions))[name].field)
-            yield name, sizes if isinstance(sizes, tuple) else (sizes,)
-    for parameter in ("workload", "workloads"):
-        if parameter in given.values:
-            for workload in conditions.chosen_workloads:
-                if workload not in WORKLOADS.values():
-                    yield parameter, [size.block_size_bytes for size in workload.block_sizes]
+    for name, parameter in parameters_of(type(conditions)).items():
+        if name not in given.values:
+            continue
+        found = getattr(conditions, parameter.field)
+        values = found if isinstance(found, tuple) else (found,)
+        if parameter.field.endswith(("block_size_bytes", "block_sizes_bytes")):
+            yield name, values
+        for workload in values:
+            if isinstance(workload, Workload) and workload not in WORKLOADS.values():
+                yield name, [size.block_size_bytes for size in workload.block_sizes]
 
 
 def _two_lengths(given: Given) -> Contradictions:

@@ -1,5 +1,6 @@
 """The description file: what a drive doesn't tell of itself, for the header of its reports."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -42,7 +43,7 @@ def read_description(path: Path) -> DescribedDrive:
 def parse_description(raw: bytes, path: str) -> DescribedDrive:
     """The description that a text is; ``path`` is what complaints call it. Raises WrittenFileError."""
     text = placed_text(raw, path, read_toml)
-    return _with_places(shaped(text, Description, path), text, path)
+    return replace(_with_places(shaped(text, Description, path), text, path), raw=raw)
 
 
 def _with_places(description: Description, text: PlacedText, path: str) -> DescribedDrive:
@@ -51,4 +52,6 @@ def _with_places(description: Description, text: PlacedText, path: str) -> Descr
         for key in text.content
         if key != "serial" and (value := getattr(description, key)) is not UNSET
     )
-    return DescribedDrive(path, None if description.serial is UNSET else description.serial, facts)
+    return DescribedDrive(
+        path, serial=None if description.serial is UNSET else description.serial, facts=facts
+    )

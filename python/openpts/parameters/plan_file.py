@@ -123,9 +123,10 @@ PlanFile = msgspec.defstruct(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan that was read. ``settings`` is what is beside the tables."""
+    """A plan that was read. ``raw`` is the file, ``settings`` what is beside the tables."""
 
     path: str
+    raw: bytes
     file: Struct
     text: PlacedText
 
@@ -168,7 +169,7 @@ def read_plan(path: Path) -> Plan:
 def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan:
     """The plan that a text is; ``path`` is what complaints call it. Raises WrittenFileError."""
     text = placed_text(raw, path, read)
-    plan = Plan(path, shaped(text, PlanFile, path), text)
+    plan = Plan(path, raw, shaped(text, PlanFile, path), text)
     if complaints := _senseless(plan):
         raise WrittenFileError(complaints)
     return plan

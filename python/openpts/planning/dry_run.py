@@ -17,7 +17,8 @@ from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import phase_text
-from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
+from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.requests import Answer, Apply, CutPower, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
@@ -61,20 +62,23 @@ def dry_run(
                 cycle += 1
             if isinstance(request, ReadHealth):
                 answer = HealthReading("a plan: no device was asked")
-            if isinstance(request, Apply):
-                count += len(request.steps)
-                _refuse_too_many(count, request)
-                samples = tuple(_sample(step, user_capacity_bytes, drive) for step in request.steps)
+            if isinstance(request, Apply | CutPower):
+                apply = request.apply if isinstance(request, CutPower) else request
+                count += len(apply.steps)
+                _refuse_too_many(count, apply)
+                samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
                 planned.append(
                     PlannedApply(
                         cycle,
-                        request,
+                        apply,
                         tuple(sample.elapsed_ns for sample in samples),
                         tuple(sample.write.bytes for sample in samples),
                     )
                 )
-                restless = ending is Ending.LONGEST and _restless(request)
+                restless = ending is Ending.LONGEST and _restless(apply)
                 answer = tuple(_twice_as_fast(sample) for sample in samples) if restless else samples
+            if isinstance(request, CutPower):
+                answer = Cut(request.apply.number, "planned", request.write_cache_enabled, 0, "a plan")
     except StopIteration:
         return tuple(planned)
 
@@ -181,6 +185,11 @@ def record_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
         for one in planned
         for step, duration_ns in zip(one.apply.steps, one.durations_ns, strict=True)
     )
+
+
+def largest_program_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
+    """What the largest program, which runs without a pause, adds to run.db."""
+    return max(record_bytes([one], interval_ns) for one in planned)
 
 
 def capture_bytes(planned: Sequence[PlannedApply], drive: AssumedDrive) -> int:

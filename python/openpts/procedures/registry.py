@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Union
 
 from openpts.errors import RecordError
-from openpts.procedures.extended import benchmarks, entropy, fill, hdd, lifetime, precon, sustained, thermal
+from openpts.procedures.extended import (
+    benchmarks,
+    entropy,
+    fill,
+    hdd,
+    lifetime,
+    powercut,
+    precon,
+    sustained,
+    thermal,
+)
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
 from openpts.visible_text import visible
@@ -16,7 +26,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd)
+    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut)
 }
 """The tests of the practice beyond the specification."""
 

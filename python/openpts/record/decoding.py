@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from openpts.schema_words import in_words
+from openpts.visible_text import visible_line, with_texts
 
 Decoded = TypeVar("Decoded")
 
@@ -45,6 +46,11 @@ def rows_of(cursor: Cursor, table: str, kind: type[Decoded] | Any) -> Iterator[D
             yield from msgspec.convert(rows, type=many)
         except msgspec.ValidationError as error:
             raise msgspec.ValidationError(f"table {table}: {in_words(error)}") from error
+
+
+def in_visible_lines(value: Decoded, kind: type[Decoded] | Any) -> Decoded:
+    """The value, of that type, with each of its texts on one line on which nothing is invisible."""
+    return msgspec.convert(with_texts(msgspec.to_builtins(value), visible_line, keys=True), type=kind)
 
 
 def _reason(error: Exception) -> str:

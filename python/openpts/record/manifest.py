@@ -6,6 +6,7 @@ from enum import StrEnum
 from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
@@ -52,11 +53,11 @@ class Attempt:
     """One process's work on the run; the first begins it, each further one resumes it.
 
     ``steps`` are those recorded before it, set aside or not. ``went_on_at`` is where in the script a resumed
-    one began, in words; ``idle_ns`` the time without I/O before it, None where the drive was purged or is
-    simulated; ``power_cycles`` those of the drive meanwhile, None where its log does not say. ``set_aside``
-    are purges of the attempt before whose cycle was begun again. ``ended_at``, ``end`` and ``reason`` are
-    those of the run's manifest for the last attempt, which has None; RUNNING: it was killed, or lost its
-    power, some time after ``ended_at``, when its last step ended.
+    one began, in words; ``idle_ns`` the time without I/O before it, None where no step came before or the
+    drive is simulated; ``power_cycles`` those of the drive meanwhile, None where its log does not say.
+    ``set_aside`` are purges in it, or before it, whose cycle was begun again. ``ended_at``, ``end`` and
+    ``reason`` are those of the run's manifest for the last attempt, which has None; RUNNING: it was killed,
+    or lost its power, some time after ``ended_at``, when its last step ended, or it began.
     """
 
     started_at: str
@@ -86,7 +87,7 @@ class Manifest:
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
-    that were made before runs could be resumed.
+    that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
     """
 
     test_id: str
@@ -116,3 +117,4 @@ class Manifest:
     tuning: tuple[ChangeReport, ...] = ()
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
+    cuts: tuple[Cut, ...] = ()

@@ -5,27 +5,29 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from openpts.errors import RecordError
 from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
-from openpts.record.decoding import Count, Finite, Moment, decode_json, rows_of
+from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visible_lines, rows_of
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.visible_text import visible_line
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import IoErrors, IoFailure, Sample
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,6 +53,12 @@ _HEALTH_READINGS: Final = _Query(
     "position, occasion, cycle, part, number, read_at, t_ns, source",
     tuple[int, Occasion, Count, Phase | None, Count | None, str, Moment | None, str],
 )
+
+
+_COMPUTING: Final = """
+SELECT one.name FROM sqlite_schema AS one
+WHERE one.rootpage = 0 OR EXISTS (SELECT * FROM pragma_table_xinfo(one.name) WHERE hidden)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +154,13 @@ class Run:
 def read_manifest(folder: Path) -> Manifest:
     """What a run folder says of itself, without its steps. Raises RecordError as ``read_run`` does."""
     with _opened(folder) as connection:
-        return _manifest(folder, connection)
+        return in_visible_lines(_manifest(folder, connection), Manifest)
 
 
 def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """Load a run folder, and hold against each other what its record says twice.
+
+    Folders travel between labs: each text is one line on which nothing is invisible, whatever was stored.
 
     Raises RecordError if it is none, of a version this openpts can't read, damaged, or contradicts itself.
 
@@ -159,11 +169,47 @@ def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """
     run = stored_run(folder, interval_histograms=interval_histograms)
     refuse_contradictions(folder, run.manifest, ((step.place, step.sample) for step in run.steps))
-    return run
+    return in_visible_texts(run)
+
+
+def in_visible_texts(run: Run) -> Run:
+    """The run with all texts fit to be shown: pages, tables and messages need not think of it."""
+    return replace(
+        run,
+        manifest=in_visible_lines(run.manifest, Manifest),
+        steps=tuple(_visible_step(step) for step in run.steps),
+        ledger=in_visible_lines(run.ledger, tuple[Deviation, ...]),
+        health=in_visible_lines(run.health, tuple[HealthRecord, ...]),
+        sampled=_visible_points(run.sampled),
+    )
+
+
+def _visible_step(step: StepRecord) -> StepRecord:
+    sample = step.sample
+    if (sample.ended_by or "").isprintable() and sample.failure is None and not sample.errors:
+        return step
+    shown = structs.replace(
+        sample,
+        ended_by=in_visible_lines(sample.ended_by, str | None),
+        failure=in_visible_lines(sample.failure, IoFailure | None),
+        errors=in_visible_lines(sample.errors, tuple[IoErrors, ...]),
+    )
+    return replace(step, sample=shown)
+
+
+def _visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, ...]:
+    """There are hundreds of thousands, of few names."""
+    names = {name: visible_line(name) for name in {point.name for point in points}}
+    if all(name == shown for name, shown in names.items()):
+        return points
+    return tuple(structs.replace(point, name=names[point.name]) for point in points)
 
 
 def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
-    """As ``read_run``, but whatever it says: for who has just written it. Raises RecordError."""
+    """As ``read_run``, but whatever it says and as it says it: for what has just written it.
+
+    Raises RecordError.
+    """
     with _opened(folder) as connection:
         return Run(
             folder=folder,
@@ -211,6 +257,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
                 raise RecordError(
                     f"{folder} has record version {version}, this openpts reads versions {readable}"
                 )
+            _refuse_what_computes(database, connection)
             yield connection
     except OSError as error:
         raise RecordError(f"can't read {database}: {error.strerror}") from error
@@ -220,6 +267,13 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
         raise RecordError(f"can't read {database}: its schema has text that is not UTF-8") from error
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {database}: {error}") from error
+
+
+def _refuse_what_computes(database: Path, connection: sqlite3.Connection) -> None:
+    """Views, triggers, and virtual tables and columns: reading one may take for ever, or all memory."""
+    for (name,) in connection.execute(_COMPUTING):
+        text = visible_line(str(name))
+        raise RecordError(f"can't read {database}: it computes {text}, which openpts only stores")
 
 
 def _open(database: Path) -> sqlite3.Connection:

@@ -4,16 +4,16 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
-from openpts.errors import LostRecordError, RecordError
-from openpts.folder_files import check_files, make_empty_file
+from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
+from openpts.folder_files import check_files, make_empty_file, read_file, write_files
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
@@ -25,17 +25,25 @@ DATABASE_NAME = "run.db"
 CAPTURE_FOLDER = "capture"
 """Holds the files of single I/Os, where a test keeps them."""
 
+INPUT_FOLDER = "input"
+"""Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
+
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 
 Row = tuple[object, ...]
 
+# full; fails, which a quota and a write-protected disk look like too; is read-only
+_FOR_NOW: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
+_PRIMARY_CODE: Final = 0xFF
+
 
 class RunWriter:
     """The one writer of a run folder; each step is one transaction, synced before it counts."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, inputs: Mapping[str, bytes]) -> None:
         self.folder = folder
+        self._inputs = inputs
         self._connection = connection
         # a file system that can't share memory has no log beside the database
         names = (DATABASE_NAME, f"{DATABASE_NAME}-wal")
@@ -51,19 +59,29 @@ class RunWriter:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
 
     @classmethod
-    def create(cls, folder: Path, manifest: Manifest, *, expected: str | None = None) -> Self:
-        """Make the folder and its database. Raises RecordError if it holds more than ``expected``."""
+    def create(
+        cls,
+        folder: Path,
+        manifest: Manifest,
+        *,
+        expected: str | None = None,
+        inputs: Mapping[str, bytes] | None = None,
+    ) -> Self:
+        """Make the folder, its database and its copies of ``inputs``, by their names.
+
+        Raises RecordError if the folder holds more than ``expected``.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             cls.check_free(folder, expected=expected)
-            make_empty_file(folder, DATABASE_NAME)
+            _make_files(folder, inputs or {})
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             with _as_record_error(folder):
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(f"BEGIN; PRAGMA user_version = {SCHEMA_VERSION}; {TABLES}; COMMIT")
-            writer = cls(folder, connection)
+            writer = cls(folder, connection, inputs or {})
         except OSError as error:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
@@ -80,9 +98,25 @@ class RunWriter:
                 )
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
+            paths = sorted((folder / INPUT_FOLDER).glob("*"))
+            inputs = {path.name: read_file(folder, f"{INPUT_FOLDER}/{path.name}") for path in paths}
         except OSError as error:
             raise RecordError(f"can't write {folder / DATABASE_NAME}: {error.strerror}") from error
-        return cls(folder, connection)
+        return cls(folder, connection, inputs)
+
+    def copied_to(self, folder: Path) -> Self:
+        """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
+        try:
+            folder.mkdir()
+            _make_files(folder, self._inputs)
+        except OSError as error:
+            raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
+        with _as_record_error(folder):
+            connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._connection.backup(connection)
+        return type(self)(folder, connection, self._inputs)
 
     def update_manifest(self, **sections: object) -> None:
         """Replace sections of the manifest, all at once."""
@@ -183,10 +217,14 @@ class RunWriter:
             connection.executemany("UPDATE health_reading SET occasion = ? WHERE position = ?", aside)
 
     def close(self) -> None:
-        """Fold the write-ahead log into the database, so that run.db alone is the whole record."""
+        """Fold the write-ahead log into the database, so that run.db alone is the whole record.
+
+        On a disk that is full or read-only the log stays beside it, and is read with it.
+        """
         with _as_record_error(self.folder), closing(self._connection):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._check_files()  # before the log is removed, which SQLite leaves where run.db was replaced
+            with suppress(sqlite3.OperationalError):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.check_files()  # before the log is removed, which SQLite leaves where run.db was replaced
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -202,9 +240,9 @@ class RunWriter:
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-            self._check_files()
+            self.check_files()
 
-    def _check_files(self) -> None:
+    def check_files(self) -> None:
         """What was committed can be found: SQLite goes on with a file that has lost its name.
 
         It holds both open, so that no other file can have their numbers. Raises LostRecordError.
@@ -220,6 +258,11 @@ class RunWriter:
                 raise LostRecordError(_lost(self.folder / name, "is not the file that this run created"))
 
 
+def _make_files(folder: Path, inputs: Mapping[str, bytes]) -> None:
+    make_empty_file(folder, DATABASE_NAME)
+    write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in inputs.items()})
+
+
 def _lost(path: Path, what: str) -> str:
     return f"can't continue the record: {path} {what}; don't touch a run's folder during the run"
 
@@ -230,7 +273,9 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         yield
     # the last two: an integer of more than 63 bits, a name that is no UTF-8
     except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
-        raise RecordError(f"can't write the record in {folder}: {error}") from error
+        code = getattr(error, "sqlite_errorcode", None)
+        kind = UnwritableRecordError if code and code & _PRIMARY_CODE in _FOR_NOW else RecordError
+        raise kind(f"can't write the record in {folder}: {error}") from error
 
 
 def checksum_of(sections: Mapping[str, str]) -> str:

@@ -17,7 +17,8 @@ from openpts.rehearsal.datasheet import Promise, promises_of
 from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
 from openpts.rehearsal.reference_drive import Subject
 from openpts.runner.events import Listener
-from openpts.runner.run import Order, run_test
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
 from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns

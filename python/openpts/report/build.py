@@ -9,13 +9,14 @@ import msgspec
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import SCHEMA_VERSION, Page, Report
-from openpts.pages.printable import brief, fact_text, printable
+from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import drive_name
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
-from openpts.report.files_page import RecordFile, files_page
+from openpts.report.files_page import files_page
 from openpts.report.merge import merged_page
+from openpts.report.record_files import RecordFile
 from openpts.report.run_part import RunPart, in_order, part_of
 from openpts.report.times import default_date
 
@@ -90,8 +91,8 @@ def undigested(
     """The report of parts in their order, before its footer gets the digest."""
     manifests = [part.manifest for part in parts]
     first = manifests[0]
-    test_id = brief(printable(first.test_id))
-    model = fact_text(first.dut, "model", printable(first.target.name))
+    test_id = brief(first.test_id)
+    model = fact_text(first.dut, "model", first.target.name)
     what = parts[0].title if len(parts) == 1 else f"{len(parts)} tests"
     form = _FORMAT if any(manifest.conditions.of_specification for manifest in manifests) else _BEYOND
     classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
@@ -111,7 +112,8 @@ def undigested(
         stem=_stem(parts),
         paper=paper,
     )
-    return msgspec.structs.replace(report, back=(*report.back, files_page(report, files)))
+    test_ids = {part.folder: part.manifest.test_id for part in parts}
+    return msgspec.structs.replace(report, back=(*report.back, files_page(report, files, test_ids)))
 
 
 def _front(parts: Sequence[RunPart]) -> tuple[Page, ...]:
@@ -147,13 +149,17 @@ def _stem(parts: Sequence[RunPart]) -> str:
     """``<model>_<serial>_<UTC date>_<tests>``, in characters that every file system takes."""
     manifest = parts[0].manifest
     words = (
-        fact_text(manifest.dut, "model", printable(manifest.target.name)),
+        fact_text(manifest.dut, "model", manifest.target.name),
         fact_text(manifest.dut, "serial", "no-serial"),
         min(part.manifest.started_at for part in parts)[:10],
         "-".join(part.name.lower().replace(" ", "") for part in parts),
     )
-    plain = "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", word).strip("-.") or "unknown" for word in words)
-    return plain[:_LONGEST_STEM]
+    return "_".join(file_name_word(word) or "unknown" for word in words)[:_LONGEST_STEM]
+
+
+def file_name_word(text: str) -> str:
+    """What of a text the name of a report's files has."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", text).strip("-.")
 
 
 def _digest(report: Report) -> str:

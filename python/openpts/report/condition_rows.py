@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import fields_of
-from openpts.pages.printable import printable
 from openpts.vocabulary.condition_text import condition_text
 
 
-def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str]]:
-    """Name and value of each field, in the order of the conditions."""
+def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str, str]]:
+    """Name, label and value of each field, in the order of the conditions."""
     for name, field in fields_of(type(conditions)).items():
         value = getattr(conditions, name)
         if field.label and value is not None:
-            text = printable(value) if isinstance(value, str) else condition_text(name, value)
-            yield field.label, text
+            text = value if isinstance(value, str) else condition_text(name, value)
+            yield name, field.label, text

@@ -4,7 +4,7 @@ from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import printable
+from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
@@ -46,9 +46,10 @@ def _ledger_table(run: Run) -> Table:
         ),
         rows=tuple(
             Row(
-                Cell(printable(entry.rule_id)),
+                Cell(entry.rule_id),
                 tuple(
-                    Cell(printable(text)) for text in (entry.clause, entry.required, entry.used, entry.effect)
+                    Cell(brief(text, CELL_LONGEST))
+                    for text in (entry.clause, entry.required, entry.used, entry.effect)
                 ),
             )
             for entry in run.ledger
@@ -118,8 +119,8 @@ def _requirement_row(each: Conformance) -> Row:
 
 
 def finding_text(finding: Finding) -> str:
-    """What a finding rests on; what it quotes of the record is made printable, names of tests stay whole."""
-    return str(finding) if finding.status is Status.BUILT_IN else printable(str(finding))
+    """What a finding rests on, as much as a cell holds; names of tests stay whole."""
+    return str(finding) if finding.status is Status.BUILT_IN else brief(str(finding), CELL_LONGEST)
 
 
 def _unprinted(table: Table) -> Table:

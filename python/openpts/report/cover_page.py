@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Section, Table, Verdict
-from openpts.pages.printable import capitalised, fact_text, person_text, printable
 from openpts.pages.summary_table import cover_table
+from openpts.pages.texts import NOT_STATED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import Manifest, RunState
@@ -64,9 +64,10 @@ def _drive_table(part: RunPart) -> Table:
             *part.drive,
             ("Class", manifest.conditions.class_text),
             ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
+            *((("Simulated time", part.simulated_time),) if part.simulated_time else ()),
             ("Purge; write cache", purge_and_cache(manifest)),
             *host_items(manifest),
-            ("Test ID No.", printable(manifest.test_id)),
+            ("Test ID No.", manifest.test_id),
         ],
     )
 
@@ -81,7 +82,7 @@ def host_items(manifest: Manifest) -> list[tuple[str, str]]:
         ),
         (
             "Operator, auditor, sponsor",
-            ", ".join(person_text(name) for name in (people.operator, people.auditor, people.sponsor)),
+            ", ".join(name or NOT_STATED for name in (people.operator, people.auditor, people.sponsor)),
         ),
     ]
 

@@ -26,8 +26,8 @@ def left_behind(folder: Path, sums: str, name: str, of_data: str, written: Itera
     ``of_data`` before those of data. The earlier report.json is always among them.
     """
     try:
-        lines = read_file(folder, sums).decode().splitlines()
-    except (OSError, UnicodeError):
+        lines = os.fsdecode(read_file(folder, sums)).split("\n")
+    except OSError:
         return {}
     own = re.compile(rf"{re.escape(name)}\.(json|html|pdf)|{re.escape(of_data)}{FOLDER}/[^/\0]+\.csv")
     listed = {match[2]: match[1] for line in lines if (match := LINE.fullmatch(line))}

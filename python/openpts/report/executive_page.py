@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
@@ -45,7 +44,7 @@ def _drive_table(parts: Sequence[RunPart]) -> Table:
         "cover-drive",
         "Device and runs",
         [
-            *(item for item in parts[0].drive if item[0] != "Simulated time"),
+            *parts[0].drive,
             ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
             ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
             ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),
@@ -126,6 +125,6 @@ def _run_row(part: RunPart) -> Row:
             Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
             Cell(str(count), float(count), link="conformance"),
             Cell(part.standing.requirements or "not a test of PTS"),
-            Cell(printable(manifest.test_id)),
+            Cell(manifest.test_id),
         ),
     )

@@ -1,25 +1,20 @@
 """The last page: the files of the record with their checksums, and the data that goes with the report."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.report.csv_files import csv_name
+from openpts.report.record_files import RecordFile
+from openpts.visible_text import visible_line
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFile:
-    """A file of a run folder; ``name`` is relative to it, under that of the folder's test."""
+def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Page:
+    """What the report was made from, and where its tables are as data.
 
-    name: str
-    size_bytes: int
-    sha256: str
-
-
-def files_page(report: Report, files: Sequence[RecordFile]) -> Page:
-    """What the report was made from, and where its tables are as data."""
-    record: tuple[Block, ...] = (_record_table(files),) if files else ()
+    Of several runs each file is named under the test ID of its folder.
+    """
+    record: tuple[Block, ...] = (_record_table(files, test_ids),) if files else ()
     return Page(
         "files",
         "Files",
@@ -34,7 +29,8 @@ def files_page(report: Report, files: Sequence[RecordFile]) -> Page:
     )
 
 
-def _record_table(files: Sequence[RecordFile]) -> Table:
+def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Table:
+    several = len(test_ids) > 1
     return Table(
         id="files-record",
         title="Files of the record",
@@ -42,7 +38,7 @@ def _record_table(files: Sequence[RecordFile]) -> Table:
         columns=(Column("Bytes", width=0.5), Column("SHA-256", align="left", width=2)),
         rows=tuple(
             Row(
-                Cell(printable(file.name)),
+                Cell(visible_line(f"{test_ids[file.folder]}/{file.name}" if several else file.name)),
                 (Cell(f"{file.size_bytes:,}", float(file.size_bytes)), Cell(file.sha256)),
             )
             for file in files

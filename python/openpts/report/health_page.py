@@ -8,7 +8,7 @@ from openpts.analysis.health_change import COUNTERS, change, write_amplification
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import NOT_REPORTED, capitalised, fact_text, printable
+from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
@@ -140,9 +140,14 @@ def _amount(value: float) -> str:
 
 
 def _around(run: Run) -> tuple[HealthRecord | None, HealthRecord | None]:
-    """The reading before the run, and the one after it, which a run that was killed does not have."""
-    by_occasion = {record.occasion: record for record in run.health}
-    return by_occasion.get(Occasion.BEFORE), by_occasion.get(Occasion.AFTER)
+    """The reading before the run, and the one after it, which a run that was killed does not have.
+
+    One that was resumed has such readings of each attempt: of its first, and of its last.
+    """
+    firsts = [record for record in run.health if record.occasion is Occasion.BEFORE]
+    ends = [record for record in run.health if record.occasion in {Occasion.AFTER, Occasion.RESUMED}]
+    has_ended = bool(ends) and ends[-1].occasion is Occasion.AFTER
+    return (firsts[0] if firsts else None), (ends[-1] if has_ended else None)
 
 
 def _blocks(run: Run) -> tuple[Block, ...]:
@@ -153,7 +158,7 @@ def _blocks(run: Run) -> tuple[Block, ...]:
     after = {} if last is None else last.reading.values
     readings = _readings(run)
     if not before and not after:
-        return (Verdict(f"not reported ({printable(first.reading.source)})."), readings)
+        return (Verdict(f"not reported ({first.reading.source})."), readings)
     return (*_verdicts(run), _summary(before, after), _log(before, after), readings)
 
 
@@ -164,7 +169,7 @@ def _verdicts(run: Run) -> list[Verdict]:
         if record is None:
             return [Verdict(f"not reported (the log was not read {when} the run).", "fail")]
         if not record.reading.values:
-            source = printable(record.reading.source)
+            source = record.reading.source
             return [Verdict(f"not reported (the log {when} the run: {source}).", "fail")]
     return [Verdict(f"The device's log {_nothing_happened(run)}.", "pass")]
 
@@ -255,7 +260,7 @@ def _field(name: str) -> _Field:
         return _FIELDS[name]
     if sensor := _SENSOR.fullmatch(name):
         return _Field(f"Temperature, sensor {sensor[1]}", "°C")
-    return _Field(printable(name), decimals=1)
+    return _Field(name, decimals=1)
 
 
 def _value(field: _Field, value: float | None) -> Cell:
@@ -276,20 +281,31 @@ def _delta(field: _Field, name: str, before: Mapping[str, float], after: Mapping
     return Cell(cells.signed(value, field.decimals), value, tone=tone)
 
 
+def _named_readings(run: Run) -> list[tuple[str, HealthRecord]]:
+    """The readings around the run, and between its attempts if it was resumed."""
+    names = {
+        Occasion.BEFORE: "Before the run",
+        Occasion.AFTER: "After an attempt that was cut off",
+        Occasion.RESUMED: "Before the run was resumed",
+    }
+    last = _around(run)[1]
+    return [
+        ("After the run" if record is last else names[record.occasion], record)
+        for record in run.health
+        if record.occasion in names
+    ]
+
+
 def _readings(run: Run) -> Table:
     """When the log was read, and from where."""
-    records = [record for record in _around(run) if record is not None]
     during = sum(record.occasion is Occasion.DURING for record in run.health)
     return items_table(
         "device-health-readings",
         "Readings",
         [
             *(
-                (
-                    capitalised(f"{record.occasion} the run"),
-                    f"{date_and_time(record.read_at)}: {printable(record.reading.source)}",
-                )
-                for record in records
+                (when, f"{date_and_time(record.read_at)}: {record.reading.source}")
+                for when, record in _named_readings(run)
             ),
             ("During the run", f"{during:,}"),
         ],

@@ -8,7 +8,7 @@ from openpts.advice.table import ADVICE, ADVICE_OF
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import NOT_REPORTED, fact_text, printable
+from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.tuning import Scenario
@@ -173,14 +173,12 @@ def _tuning(run: Run) -> Table:
         ),
         rows=tuple(
             Row(
-                Cell(ADVICE_OF[change.key].title if change.key in ADVICE_OF else printable(change.key)),
+                Cell(ADVICE_OF[change.key].title if change.key in ADVICE_OF else change.key),
                 (
-                    Cell("-" if change.found is None else printable(change.found)),
-                    Cell(printable(change.wanted)),
-                    Cell(f"not set: {printable(change.failure)}", tone="fail")
-                    if change.failure
-                    else Cell("set"),
-                    Cell(printable(change.place)),
+                    Cell(change.found or "-"),
+                    Cell(change.wanted),
+                    Cell(f"not set: {change.failure}", tone="fail") if change.failure else Cell("set"),
+                    Cell(change.place),
                 ),
             )
             for change in run.manifest.tuning
@@ -196,7 +194,7 @@ def _sources(run: Run) -> Table:
         "host-audit-sources",
         "Where the values were read",
         (
-            (advice.title, _before(run, advice), printable(facts[advice.key].source) or "-")
+            (advice.title, _before(run, advice), facts[advice.key].source or "-")
             for advice in ADVICE
             if advice.key in facts
         ),

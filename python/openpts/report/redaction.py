@@ -9,6 +9,8 @@ import msgspec
 
 from openpts.pages.model import Report
 from openpts.record.manifest import Manifest
+from openpts.report.build import file_name_word
+from openpts.visible_text import with_texts
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4
@@ -38,7 +40,9 @@ def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], 
         for key in _IDENTIFYING:
             fact = manifest.dut.get(key)
             if fact is not None and fact.value and fact.value.strip():
-                found[fact.value.strip()] = f"REDACTED-{_hash4(fact.value.strip())}"
+                forms = (fact.value.strip(), file_name_word(fact.value))
+                for form in filter(None, forms):
+                    found[form] = f"REDACTED-{_hash4(fact.value.strip())}"
         serial = manifest.dut.get("serial")
         last_digits = serial.value[-_TEST_ID_DIGITS:] if serial is not None and serial.value else ""
         if serial is not None and last_digits and manifest.test_id.startswith(last_digits):
@@ -57,12 +61,9 @@ def _hash4(text: str) -> str:
 
 
 def _replaced(value: Any, replacements: list[tuple[re.Pattern[str], str]]) -> Any:
-    if isinstance(value, str):
+    def replaced(text: str) -> str:
         for pattern, by in replacements:
-            value = pattern.sub(by, value)
-        return value
-    if isinstance(value, dict):
-        return {key: _replaced(item, replacements) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replaced(item, replacements) for item in value]
-    return value
+            text = pattern.sub(by, text)
+        return text
+
+    return with_texts(value, replaced)

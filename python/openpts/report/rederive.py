@@ -12,6 +12,7 @@ from openpts.folder_files import read_file
 from openpts.pages.model import SCHEMA_VERSION, Report
 from openpts.plots.worker_processes import worker_processes
 from openpts.record.decoding import decode_json
+from openpts.report.record_files import RecordFile
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, make_report
 from openpts.schema_words import in_words
@@ -29,9 +30,10 @@ class Difference:
     derived: Any
 
 
-def differences(stored: Report, source: ReportSource) -> list[Difference]:
-    """The places where the stored report differs from one that is built from the record. Raises RecordError
-    if the record can't be read.
+def differences(stored: Report, source: ReportSource) -> tuple[list[Difference], list[RecordFile]]:
+    """The places where the stored report differs from one that is built from the record, and its files.
+
+    Raises RecordError if the record can't be read.
     """
     options = ReportOptions(
         paper=stored.paper,
@@ -40,8 +42,8 @@ def differences(stored: Report, source: ReportSource) -> list[Difference]:
         report_date=stored.report_date,
     )
     with worker_processes() as workers:
-        derived = make_report(source, options, workers)
-    return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived)))
+        derived, files = make_report(source, options, workers)
+    return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived))), files
 
 
 def read_report(path: Path) -> Report:

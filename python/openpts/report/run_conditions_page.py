@@ -3,17 +3,20 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import capitalised, printable, value_text
+from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
+from openpts.procedures.kit.header import date_and_time
+from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.host_page import no_audit
 from openpts.report.telemetry_blocks import telemetry_blocks
-from openpts.units import NS_PER_MS, format_gap
+from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
 from openpts.vocabulary.own_share import KERNEL_THREADS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
@@ -40,8 +43,9 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
             "Conditions During the Run",
             (
                 *_host_blocks(run),
+                *_attempts(run.manifest),
                 *of_test,
-                *(Verdict(f"Before the run: {printable(text)}.") for text in run.manifest.healed),
+                *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
                 *_gap_blocks(run),
                 _engine(run),
                 *_processor_blocks(run),
@@ -55,6 +59,58 @@ def _host_blocks(run: Run) -> tuple[Block, ...]:
     """Why the host audit has no page of its own, where it has none."""
     reason = no_audit(run)
     return () if reason is None else (reason,)
+
+
+def _attempts(manifest: Manifest) -> tuple[Block, ...]:
+    """The processes that worked on the run, where it was resumed."""
+    if len(manifest.attempts) <= 1:
+        return ()
+    *earlier, last = manifest.attempts
+    last = replace(last, ended_at=manifest.ended_at, end=manifest.state, reason=manifest.state_reason)
+    table = Table(
+        id="run-conditions-attempts",
+        title="Attempts: the run was cut off and resumed",
+        head=Column("No.", width=0.4),
+        columns=(
+            Column("Started", align="left", width=1.2),
+            Column("Ended", align="left", width=1.2),
+            Column("Why it ended", align="left", width=1.4),
+            Column("Host, kernel, openpts", align="left", width=1.8),
+            Column("Steps before", width=0.6),
+            Column("Went on at", align="left", width=1.4),
+            Column("Idle before"),
+            Column("Power cycles before", width=0.7),
+        ),
+        rows=tuple(_attempt_row(number, one) for number, one in enumerate((*earlier, last), start=1)),
+        note="Steps before: all that were recorded, those that were carried out again included. Idle before: "
+        "from the last step of the attempt before to the start of this one. A killed attempt ended some time "
+        "after the moment shown, when its last step was recorded.",
+    )
+    return (table,)
+
+
+def _attempt_row(number: int, attempt: Attempt) -> Row:
+    end = "" if attempt.end is RunState.RUNNING else attempt.end
+    why = ": ".join(text for text in (end, attempt.reason) if text)
+    platform = (attempt.host, attempt.kernel, attempt.openpts)
+    idle_ns, cycles = attempt.idle_ns, attempt.power_cycles
+    return Row(
+        Cell(str(number)),
+        (
+            Cell(date_and_time(attempt.started_at)),
+            Cell(date_and_time(attempt.ended_at)),
+            Cell(why),
+            Cell(", ".join(text or NOT_REPORTED for text in platform)),
+            cells.count(attempt.steps),
+            Cell(attempt.went_on_at or "the start"),
+            Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
+            cells.none() if number == 1 else _power_cycles(cycles),
+        ),
+    )
+
+
+def _power_cycles(count: int | None) -> Cell:
+    return Cell(NOT_REPORTED, tone="missing") if count is None else cells.count(count)
 
 
 def _by_phase(steps: Iterable[StepRecord]) -> dict[Phase, list[StepRecord]]:
@@ -128,7 +184,7 @@ def _engine(run: Run) -> Table:
     if KERNEL_THREADS in run.manifest.dut:
         rows.append(sourced("Kernel threads of the target", run.manifest.dut, KERNEL_THREADS, missing))
     rows += [
-        (f"Telemetry: {printable(name)}", value_text(fact, "not sampled"), printable(fact.source) or "-")
+        (f"Telemetry: {name}", value_text(fact, "not sampled"), fact.source or "-")
         for name, fact in run.manifest.telemetry.items()
     ]
     return sourced_table("run-conditions-engine", "The engine and its own share", rows)

@@ -16,7 +16,7 @@ from openpts.errors import RecordError
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
-from openpts.pages.printable import capitalised, fact_text, printable
+from openpts.pages.texts import capitalised, fact_text
 from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.procedures.kit.header import KINDS, drive_name
 from openpts.procedures.kit.standing import Standing
@@ -29,7 +29,7 @@ from openpts.report.host_page import host_page, no_audit
 from openpts.report.merge import prefixed
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
-from openpts.report.simulated_drive import simulation_items
+from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.standing import requirements_of, standing_of
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
@@ -39,13 +39,15 @@ Applied = tuple[int, int]
 
 
 class RunPart(msgspec.Struct, frozen=True):
-    """``name`` is the run's name in the report: ``IOPS``, or ``IOPS 2`` where there are two.
+    """``name`` is the run's name in the report: ``IOPS``, or ``IOPS 2`` where there are two; then
+    the ids of its pages begin with ``prefix``.
 
     ``title`` and ``short_title`` are those of its test, ``path`` that of its run folder, which need not be
     text. ``verdicts`` and ``measures`` are the test's own; ``failures`` are I/Os that failed,
     ``health_alerts`` the red lines that the drive's own log gives, ``drive`` what the cover says of the
-    drive, ``applied`` the demands of the steps. ``sections`` are the test's pages; the other pages are shared
-    with other runs. ``host`` is None where there is no host to audit.
+    drive, ``simulated_time`` how long a simulated one was at work, ``applied`` the demands of the steps.
+    ``sections`` are the test's pages; the other pages are shared with other runs. ``host`` is None where
+    there is no host to audit.
     """
 
     name: str
@@ -60,6 +62,7 @@ class RunPart(msgspec.Struct, frozen=True):
     failures: tuple[Verdict, ...]
     health_alerts: tuple[str, ...]
     drive: tuple[tuple[str, str], ...]
+    simulated_time: str
     applied: tuple[Applied, ...]
     sections: tuple[Section, ...]
     setup: Page
@@ -67,6 +70,7 @@ class RunPart(msgspec.Struct, frozen=True):
     host: Page | None
     conditions: Page
     health: Page
+    prefix: str = ""
 
     @property
     def folder(self) -> Path:
@@ -107,6 +111,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         failures=failures(run),
         health_alerts=alerts,
         drive=tuple(drive_items(run)),
+        simulated_time=simulated_time(run),
         applied=applied_demand(run),
         sections=tuple(
             replace(with_aligned_panels(_wanted(section, run)), alerts=(*section.alerts, *alerts))
@@ -138,8 +143,9 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
 
 def _numbered(part: RunPart, number: int) -> RunPart:
     """With a name and ids of its own."""
-    sections = tuple(prefixed(section, f"{part.test}{number}-") for section in part.sections)
-    return replace(part, name=f"{part.name} {number}", sections=sections)
+    prefix = f"{part.test}{number}-"
+    sections = tuple(prefixed(section, prefix) for section in part.sections)
+    return replace(part, name=f"{part.name} {number}", prefix=prefix, sections=sections)
 
 
 def _has_own_way(run: Run) -> bool:
@@ -223,7 +229,7 @@ def drive_items(run: Run) -> list[tuple[str, str]]:
         ("Drive", drive_name(run.manifest)),
         ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
         ("User capacity", format_capacity(target.user_capacity_bytes)),
-        ("Target", f"{printable(target.name)} - {KINDS[target.kind]}"),
+        ("Target", f"{target.name} - {KINDS[target.kind]}"),
         *simulation_items(run),
         ("Interface", fact_text(dut, "interface")),
     ]
@@ -243,7 +249,7 @@ def _failure_sentence(step: StepRecord) -> str:
     failure = step.sample.failure
     if failure is None:
         return f"{where} ({step.sample.step}) failed; the reason was not recorded."
-    what = printable(failure.operation)
+    what = failure.operation
     if failure.length_bytes:  # a flush has neither length nor place
         what += f" of {failure.length_bytes:,} bytes at offset {failure.offset_bytes:,}"
-    return f"{where} ({step.sample.step}): {what} failed: {printable(failure.reason)}"
+    return f"{where} ({step.sample.step}): {what} failed: {failure.reason}"

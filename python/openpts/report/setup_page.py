@@ -2,7 +2,7 @@
 
 from openpts.pages.facts_table import remaining, sourced, sourced_table
 from openpts.pages.model import Page, Table
-from openpts.pages.printable import person_text, printable
+from openpts.pages.texts import NOT_STATED
 from openpts.procedures.kit.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
@@ -69,11 +69,11 @@ def _general(manifest: Manifest, report_date: str) -> Table:
             ("Test date", date_and_time(manifest.started_at), "clock at the start of the run"),
             ("Test ended", date_and_time(manifest.ended_at), "clock at the end of the run"),
             ("Report date", date_and_time(report_date), "option of the report, otherwise the end of the run"),
-            ("Test operator", person_text(people.operator), stated),
-            ("Auditor", person_text(people.auditor), stated),
-            ("Test sponsor", person_text(people.sponsor), stated),
+            ("Test operator", people.operator or NOT_STATED, stated),
+            ("Auditor", people.auditor or NOT_STATED, stated),
+            ("Test sponsor", people.sponsor or NOT_STATED, stated),
             ("Specification", _specification(manifest), "chosen test and class"),
-            ("Test ID No.", printable(manifest.test_id), "run record"),
+            ("Test ID No.", manifest.test_id, "run record"),
         ),
     )
 
@@ -114,7 +114,7 @@ def _software(manifest: Manifest) -> Table:
                     manifest.engine, filter(is_shown_as_geometry, manifest.engine)
                 )
             ),
-            ("Command line", printable(" ".join(manifest.command_line)) or "not recorded", "run record"),
+            ("Command line", " ".join(manifest.command_line) or "not recorded", "run record"),
         ],
     )
 
@@ -127,7 +127,7 @@ def _device(manifest: Manifest) -> Table:
         "setup-device",
         "Device under test [5.4]",
         [
-            ("Target", f"{printable(target.path)}: {kind}", "opened by the engine"),
+            ("Target", f"{target.path}: {kind}", "opened by the engine"),
             *(sourced(label, manifest.dut, key) for label, key in _DUT),
             (
                 "User capacity",
@@ -147,13 +147,13 @@ def _parameters(manifest: Manifest) -> Table:
         "setup-parameters",
         "Test parameters",
         (
-            ("Test and class", f"{printable(conditions.test)}, {conditions.class_text}", asked),
+            ("Test and class", f"{conditions.test}, {conditions.class_text}", asked),
             (
                 "Write cache",
-                f"{printable(cache.actual)} (required {printable(cache.required)})" if cache else "unknown",
-                printable(cache.source) if cache else "-",
+                f"{cache.actual} (required {cache.required})" if cache else "unknown",
+                cache.source if cache else "-",
             ),
-            *((label, value, asked) for label, value in condition_rows(conditions)),
+            *((label, value, asked) for _, label, value in condition_rows(conditions)),
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from openpts.pages.facts_table import sourced_table
 from openpts.pages.model import Table
-from openpts.pages.printable import brief, printable, value_text
+from openpts.pages.texts import brief, value_text
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration
@@ -38,15 +38,17 @@ def simulation_items(run: Run) -> list[tuple[str, str]]:
         return []
     return [
         ("Simulation", f"{_name_text(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
-        ("Simulated time", f"{format_duration(_simulated_ns(run))}, from the first step to the last"),
         ("Assumed parameters", f"{len(simulation.assumed)}, see the set-up page"),
     ]
 
 
-def _simulated_ns(run: Run) -> int:
-    """Time that passed for the drive: its clock stands still between steps."""
+def simulated_time(run: Run) -> str:
+    """Time that passed for the drive, whose clock stands still between steps; empty for one that exists."""
+    if run.manifest.target.simulation is None:
+        return ""
     samples = [step.sample for step in run.steps]
-    return samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns if samples else 0
+    simulated_ns = samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns if samples else 0
+    return f"{format_duration(simulated_ns)}, from the first step to the last"
 
 
 def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
@@ -59,9 +61,9 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
             "setup-simulation",
             "Simulated drive",
             [
-                ("Preset", printable(simulation.preset), _PRESET),
-                ("Represents", printable(simulation.summary), _PRESET),
-                ("Model", printable(simulation.model), _PRESET),
+                ("Preset", simulation.preset, _PRESET),
+                ("Represents", simulation.summary, _PRESET),
+                ("Model", simulation.model, _PRESET),
                 ("Simulated part", _size_text(simulation), "scale"),
                 ("Scale", _scale_text(simulation.scale), "target"),
                 ("Seed of the drive", str(simulation.seed), "target"),
@@ -75,7 +77,7 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
 
 
 def _name_text(simulation: SimulationFacts) -> str:
-    return f"preset {brief(printable(simulation.preset))}, scale 1:{simulation.scale}"
+    return f"preset {brief(simulation.preset)}, scale 1:{simulation.scale}"
 
 
 def _scale_text(scale: int) -> str:
@@ -91,8 +93,8 @@ def _size_text(simulation: SimulationFacts) -> str:
 def _geometry_rows(engine: Facts) -> Iterator[tuple[str, str, str]]:
     for name, fact in engine.items():
         if is_shown_as_geometry(name):
-            label = printable(name.removeprefix(_GEOMETRY)).replace("_", " ")
-            yield f"Geometry: {label}", value_text(fact), printable(fact.source)
+            label = name.removeprefix(_GEOMETRY).replace("_", " ")
+            yield f"Geometry: {label}", value_text(fact), fact.source
 
 
 def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]:
@@ -104,6 +106,6 @@ def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]
         part, _, last = name.rpartition(".")
         parts[part].append(last)
     for part, names in parts.items():
-        of_part = brief(printable(part.partition(".")[2] or part or "drive"))
-        for line in wrap(", ".join(printable(name) for name in names), _LINE):
+        of_part = brief(part.partition(".")[2] or part or "drive")
+        for line in wrap(", ".join(names), _LINE):
             yield f"Assumed: {of_part}", line, _ASSUMED

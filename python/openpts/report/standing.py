@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
-from openpts.pages.printable import printable
+from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
@@ -78,6 +78,6 @@ def _bottom_line(run: Run, red_line: str, broken: Sequence[Conformance]) -> str:
     if reason:
         return (
             f"No deviation from {revision} is recorded, but the run can't be called conformant: "
-            f"{printable(reason)}."
+            f"{brief(reason, CELL_LONGEST)}."
         )
     return f"No deviation recorded: this run is conformant with {revision}."

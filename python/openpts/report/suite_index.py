@@ -9,9 +9,9 @@ import jinja2
 
 from openpts.errors import RecordError
 from openpts.folder_files import write_files
-from openpts.pages.printable import printable
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.decoding import in_visible_lines
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
@@ -41,6 +41,7 @@ class IndexRow:
 
 def write_suite_index(folder: Path, suite: Suite) -> Path:
     """Write index.html beside suite.json, from the records in the folder. Raises RecordError."""
+    suite = in_visible_lines(suite, Suite)
     runs = [_run_of(folder, entry) for entry in suite.entries]
     rows = [_row(entry, run) for entry, run in zip(suite.entries, runs, strict=True)]
     mark, rows = _common_mark(rows, runs)
@@ -53,15 +54,15 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
     )
     page = environment.get_template("suite.html.j2").render(
         mark=mark,
-        target=printable(suite.target),
+        target=suite.target,
         drive=_drive_text(runs),
         revision=suite.revision,
         started_at=suite.started_at,
         ended_at=suite.ended_at,
-        command=printable(" ".join(("openpts", *suite.command_line))),
+        command=" ".join(("openpts", *suite.command_line)),
         rows=rows,
         reports=suite.reports,
-        report_reason=printable(suite.report_reason or ""),
+        report_reason=suite.report_reason or "",
     )
     try:
         write_files(folder, {INDEX_NAME: page.encode()})
@@ -92,7 +93,7 @@ def _run_of(folder: Path, entry: SuiteEntry) -> Run | None:
 
 
 def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
-    reason = printable("; ".join(word for word in (entry.reason, entry.report_reason) if word))
+    reason = "; ".join(word for word in (entry.reason, entry.report_reason) if word)
     if run is None:
         return IndexRow(entry.title, entry.section, entry.state, reason)
     return IndexRow(
@@ -103,9 +104,7 @@ def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
         steady=tuple(_steady_lines(run)),
         figures=tuple(_figures(run)),
         standing=standing_of(run).red_line,
-        deviations=tuple(
-            printable(f"{one.rule_id}: required {one.required}; used {one.used}") for one in run.ledger
-        ),
+        deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
         links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports),
     )
 
@@ -116,7 +115,7 @@ def _figures(run: Run) -> Iterator[tuple[str, str, str]]:
         if one.is_key and (one.value is not None or run.manifest.state is RunState.COMPLETE):
             cell = one.noted_cell
             text = cell.text if one.value is None else f"{cell.text} {one.unit}"
-            yield printable(one.label), printable(text), printable(cell.note)
+            yield one.label, text, cell.note
 
 
 def _steady_lines(run: Run) -> list[str]:
@@ -126,7 +125,7 @@ def _steady_lines(run: Run) -> list[str]:
         conditions = run.manifest.conditions
         looked_for = conditions.steady_state is not SteadyState.NONE
         text = reached_text(outcome, conditions) if looked_for else "not looked for"
-        lines.append(printable(f"{cycle.title}: {text}" if cycle.title else text))
+        lines.append(f"{cycle.title}: {text}" if cycle.title else text)
     return lines
 
 
@@ -136,5 +135,5 @@ def _drive_text(runs: list[Run | None]) -> str:
         if run is not None:
             dut = run.manifest.dut
             words = [dut[key].value for key in ("model", "serial") if key in dut]
-            return printable(", serial number ".join(word for word in words if word))
+            return ", serial number ".join(word for word in words if word)
     return ""

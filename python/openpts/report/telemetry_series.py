@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.pages.printable import printable
 from openpts.record.health import TelemetrySeries
 from openpts.units import MB, NS_PER_S
 
@@ -56,10 +55,9 @@ class Quantity:
 
 def quantity(name: str) -> Quantity:
     """The label and unit of a name in the record: ``temperature_sensor_1_c``, ``cpu_engine_busy_pct``."""
-    text = printable(name)
-    ending = next((ending for ending in _UNITS if text.endswith(ending)), "")
+    ending = next((ending for ending in _UNITS if name.endswith(ending)), "")
     unit, divisor = _UNITS.get(ending, ("", 1))
-    rest = text.removesuffix(ending)
+    rest = name.removesuffix(ending)
     begin = next((begin for begin in _WHAT if f"{rest}_".startswith(begin)), None)
     if begin is not None:
         words = (_WHAT[begin], rest.removeprefix(begin.rstrip("_")).replace("_", " ").strip())

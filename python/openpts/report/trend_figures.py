@@ -19,25 +19,32 @@ _HEIGHT_PX: Final = 190
 
 
 def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:
-    """The first of the plots that the tests have for it, as far as the report has them."""
+    """The first of the plots that the tests have for it, as far as the report has them.
+
+    Several runs of a test have the same plot side by side: where it does not fit for all of them, the next
+    one is taken. The first plot is there in any case, of as many runs as fit.
+    """
     wanted = sorted({trend for part in parts for trend in procedure_of(part.test).trends.items()})
-    figures = {
-        block.id: block
-        for part in parts
-        for section in part.sections
-        for page in section.pages
-        for block in page.blocks
-        if isinstance(block, Figure)
-    }
-    found = [figures[name] for _, name in wanted if name in figures]
-    return [_small(figure) for figure in found[:_MOST]]
+    found: list[Figure] = []
+    for _, name in wanted:
+        of_runs = [figure for part in parts if (figure := _of_run(part, name)) is not None]
+        if not found or len(found) + len(of_runs) <= _MOST:
+            found += of_runs[:_MOST]
+    return found
 
 
-def _small(figure: Figure) -> Figure:
+def _of_run(part: RunPart, name: str) -> Figure | None:
+    wanted = f"{part.prefix}{name}"
+    blocks = (block for section in part.sections for page in section.pages for block in page.blocks)
+    figure = next((block for block in blocks if isinstance(block, Figure) and block.id == wanted), None)
+    return figure and _small(figure, f"See {figure.number}{f' {part.name}' if part.prefix else ''}")
+
+
+def _small(figure: Figure, number: str) -> Figure:
     return replace(
         figure,
         id=f"trend-{figure.id}",
-        number=f"See {figure.number}",
+        number=number,
         x=_few_ticks(figure.x),
         y=_few_ticks(figure.y),
         y2=None,

@@ -2,9 +2,10 @@
 
 import gc
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,30 +14,25 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.folder_files import check_folder, open_file, write_files
+from openpts.folder_files import write_files
 from openpts.pages.model import Report
-from openpts.pages.printable import printable
 from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
-from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
 from openpts.report.earlier_report import left_behind, remove_unchanged
-from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
 from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
 from openpts.report.pdf import render_pdf
+from openpts.report.record_files import SUMS_NAME, RecordFile, names_in, record_files
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.times import date_of
 
-SUMS_NAME = "SHA256SUMS"
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3
-# The log beside the database is there only of a run that was killed, or that still goes on.
-_PATTERNS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", "**/*.parquet")
 
 
 class Style(StrEnum):
@@ -97,16 +93,19 @@ def write_report(
     """
     with _without_collections(), worker_processes() as workers:
         pool = _pool(options, workers)
-        report = make_report(source, options, workers, pool)
+        report, files = make_report(source, options, workers, pool)
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
-    return _write(out or source.folder, report.stem if out else beside, contents)
+    return _write(out or source.folder, report.stem if out else beside, contents, files)
 
 
 def make_report(
     source: ReportSource, options: ReportOptions, workers: Executor, pool: DrawingPool | None = None
-) -> Report:
-    """The report as data; a ``pool`` begins to draw what of it is ready. Raises RecordError."""
+) -> tuple[Report, list[RecordFile]]:
+    """The report as data, and the files that it rests on; a ``pool`` begins to draw what of it is ready.
+
+    Raises RecordError.
+    """
     date = options.report_date or date_of(source.manifests())
     # redaction makes other figures of them, and a short report has few
     drawing = None if options.redact or options.style is Style.SHORT else pool
@@ -118,11 +117,12 @@ def make_report(
                 drawing.begin(section.pages)
     places = {folder: place for place, folder in enumerate(source.run_folders)}
     parts.sort(key=lambda part: places[part.folder])
+    files = record_files(source.run_folders)
     if options.style is Style.SHORT:
         report = short_report(parts, date, paper=options.paper)
     else:
-        report = report_of(parts, date, files=record_files(parts), paper=options.paper)
-    return redacted(report, [part.manifest for part in parts]) if options.redact else report
+        report = report_of(parts, date, files=files, paper=options.paper)
+    return redacted(report, [part.manifest for part in parts]) if options.redact else report, files
 
 
 def _parts(
@@ -178,8 +178,13 @@ def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) 
     return contents | data
 
 
-def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport:
-    """Data of a report with a name of its own lies in a folder of that name."""
+def _write(
+    folder: Path, name: str, contents: dict[str, bytes], record: Sequence[RecordFile] = ()
+) -> WrittenReport:
+    """Data of a report with a name of its own lies in a folder of that name.
+
+    The list of checksums has the files of the record as well, where they are in the same folder.
+    """
     own = name != REPORT_NAME
     of_data = f"{name}-" if own else ""
     names = {ending: f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
@@ -189,10 +194,11 @@ def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport
     left = left_behind(folder, sums, name, of_data, files)
     is_same = left.pop(names[".json"], "") == checksums[names[".json"]]
     listed = {**checksums, **left} if is_same else checksums
+    listed |= names_in(folder, record)
     lines = [f"{checksum}  {name}\n" for name, checksum in listed.items()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_files(folder, {**files, sums: "".join(lines).encode()})
+        write_files(folder, {**files, sums: os.fsencode("".join(lines))})
         removed = [] if is_same else remove_unchanged(folder, left)
     except OSError as error:
         raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
@@ -207,38 +213,3 @@ def _removed_note(names: list[str]) -> str:
         f" and {more} more" if (more := len(names) - _MOST_NAMED) > 0 else ""
     )
     return f"removed {shown}: written with an earlier report, which this one replaces"
-
-
-def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
-    """Database and captures of each run; of several runs, under their test IDs. Raises RecordError."""
-    for part in parts:
-        _check_captures(part.folder)
-    files = [
-        (f"{part.manifest.test_id}/" if len(parts) > 1 else "", part.folder, path)
-        for part in parts
-        for pattern in _PATTERNS
-        for path in sorted(part.folder.glob(pattern))
-        if path.lstat().st_size  # an empty log comes and goes with those who read
-    ]
-    with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
-        return list(threads.map(lambda file: _record_file(*file), files))
-
-
-def _check_captures(folder: Path) -> None:
-    """Refuse a link in the place of the captures."""
-    try:
-        with suppress(FileNotFoundError):
-            check_folder(folder, CAPTURE_FOLDER)
-    except OSError as error:
-        raise RecordError(f"can't read {folder / CAPTURE_FOLDER}: {error.strerror}") from error
-
-
-def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:
-    name = str(path.relative_to(folder))
-    try:
-        with open_file(folder, name) as file:
-            digest = hashlib.file_digest(file, "sha256")
-            size_bytes = file.tell()
-    except OSError as error:
-        raise RecordError(f"can't read {path}: {error.strerror}") from error
-    return RecordFile(printable(f"{prefix}{name}"), size_bytes, digest.hexdigest())

@@ -9,6 +9,7 @@ import msgspec
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
@@ -21,14 +22,17 @@ from openpts.errors import UsageError
 from openpts.gauge import Gauge
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
+from openpts.ownership import RunOwner
 from openpts.runner.array_purge import ArrayPurge
 from openpts.runner.healing import Healing
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step
@@ -76,24 +80,20 @@ class ArrayEngine:
 
     @property
     def facts(self) -> Facts:
-        """See the protocol."""
         return self.inner.facts
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """See the protocol."""
         return self.inner.cpus
 
     def check(self, steps: Sequence[Step]) -> None:
-        """See the protocol."""
         self.inner.check(steps)
 
     def submit(self, steps: Sequence[Step]) -> None:
-        """See the protocol."""
         self.inner.submit(steps)
 
     def poll(self, timeout_s: float) -> Sample | None:
-        """See the protocol; samples of all cycles are on the clock of the first engine."""
+        """Samples of all cycles are on the clock of the first engine."""
         sample = self.inner.poll(timeout_s)
         if sample is None:
             return None
@@ -111,7 +111,7 @@ class ArrayEngine:
         )
 
     def progress(self) -> EngineProgress:
-        """See the protocol: counted over all cycles, and as it was while a purge goes on."""
+        """Counted over all cycles, and as it was while a purge goes on."""
         if self._inner is None:
             return self._before
         now, before = self._inner.progress(), self._before
@@ -123,16 +123,13 @@ class ArrayEngine:
         )
 
     def new_intervals(self) -> tuple[Interval, ...]:
-        """See the protocol."""
         return self.inner.new_intervals()
 
     def stop(self) -> None:
-        """See the protocol."""
         if self._inner is not None:
             self._inner.stop()
 
     def finish(self) -> CaptureSummary | None:
-        """See the protocol."""
         return self.inner.finish()
 
 
@@ -145,6 +142,7 @@ class ArrayDevice:
     purging: ArrayPurge
     roots: SystemRoots
     journal: Journal
+    owner: RunOwner
     healed: tuple[Healing, ...] = ()
     _held: ExitStack = field(default_factory=ExitStack)
     _opened: PhysicalDevice | None = None
@@ -159,42 +157,43 @@ class ArrayDevice:
         roots: SystemRoots,
         journal: Journal,
         healed: tuple[Healing, ...],
+        *,
+        run_id: str | None = None,
     ) -> Iterator["ArrayDevice"]:
-        """The array, open by the guard, and closed at the end. Raises OpenptsError."""
+        """The array, open by the guard, and closed at the end. Raises OpenptsError.
+
+        Its members are claimed throughout, also while it is taken apart.
+        """
         array = read_array(BlockDevice.of_node(path.path, roots))
-        device = cls(path, consent, ArrayPurge(array, consent.confirm_members, roots), roots, journal, healed)
-        device._open()
-        try:
-            yield device
-        finally:
-            device._close()
+        purging = ArrayPurge(array, consent.confirm_members, roots)
+        with drive_claimed(array.device, run_id, roots) as owner:
+            device = cls(path, consent, purging, roots, journal, owner, healed)
+            device._open()
+            try:
+                yield device
+            finally:
+                device._close()
 
     @property
     def facts(self) -> TargetFacts:
-        """See the protocol."""
         return self._device.facts
 
     def identity(self) -> Facts:
-        """See the protocol."""
         return self._device.identity()
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        """See the protocol."""
         return self._device.deviations(steps)
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
-        """See the protocol."""
         return self._device.space_needs(written_bytes)
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        """See the protocol."""
         return self._device.notes(step)
 
     @contextmanager
     def engine(
         self, demand: Demand, seed: int, options: NativeOptions, *, near: bool, first_thread: int = 0
     ) -> Iterator[CapturingEngine]:
-        """See the protocol."""
         if options.capture is not None:
             raise UsageError(
                 "--capture can't continue over purges, for which an array is taken apart: remove it"
@@ -208,12 +207,14 @@ class ArrayDevice:
             self._engine = None
             engine.close()
 
-    def check_purge(self, choice: PurgeChoice) -> None:
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
         """See the protocol."""
+        return self._device.power_cutter(load, command)
+
+    def check_purge(self, choice: PurgeChoice) -> None:
         self.purging.check(choice)
 
     def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol."""
         self.purging.check(choice)
         if self._engine is not None:
             self._engine.close()
@@ -225,30 +226,32 @@ class ArrayDevice:
         return purged
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return self._device.write_cache(required_enabled)
 
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return self._device.write_cache_now(required_enabled)
 
     def health(self) -> HealthReading:
-        """See the protocol."""
         if self._opened is None:
             return HealthReading("the array was not created again after its purge")
         return self._opened.health()
 
+    def fault(self) -> str | None:
+        return self._device.fault()
+
+    def put_back(self) -> str | None:
+        """An array that was not created again after its purge has no cache."""
+        return None if self._opened is None else self._opened.put_back()
+
     def host_settings(self) -> Facts:
-        """See the protocol."""
         return {} if self._opened is None else self._opened.host_settings()
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """See the protocol; the array is created with a new queue, which keeps its defaults."""
+        """The array is created with a new queue, which keeps its defaults."""
         changes = host_changes(self.roots, scenario, lasting=False)
         return tuned_host(changes, scenario, self.roots, self.journal)
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        """See the protocol."""
         return self._device.gauges(engine, demand)
 
     @property
@@ -257,7 +260,7 @@ class ArrayDevice:
         return self._opened
 
     def _open(self) -> None:
-        target = self._held.enter_context(open_target(self.path, self.consent, self.roots))
+        target = self._held.enter_context(open_target(self.path, self.consent, self.roots, self.owner.run_id))
         cache = self._held.enter_context(write_cache_control(target, self.roots, self.journal))
         self._opened = PhysicalDevice(target, self.roots, cache, self.healed)
 

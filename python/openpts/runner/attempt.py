@@ -32,12 +32,13 @@ def attempt_here(software: Facts, *, steps: int = 0) -> Attempt:
 
 def ended(manifest: Manifest, last: LastStep, set_aside: Sequence[PurgeReport]) -> Attempt:
     """The last attempt of a run that ended early, with how; ``set_aside`` are purges that stand no more."""
-    was_killed = manifest.state is RunState.RUNNING
+    was_killed, attempt = manifest.state is RunState.RUNNING, manifest.attempts[-1]
+    last_seen = last.stored_at if last.steps > attempt.steps else attempt.started_at
     return replace(
-        manifest.attempts[-1],
+        attempt,
         end=manifest.state,
-        ended_at=last.stored_at if was_killed else manifest.ended_at,
-        reason="it was killed, or lost its power" if was_killed else manifest.state_reason,
+        ended_at=last_seen if was_killed else manifest.ended_at,
+        reason="killed, or lost its power" if was_killed else manifest.state_reason,
         set_aside=tuple(set_aside),
     )
 

@@ -9,8 +9,9 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import CaptureOrder
 from openpts.errors import InterruptedRunError, OpenptsError, RecordError
 from openpts.record.health import Occasion
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import RunState
-from openpts.record.writer import RunWriter
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.events import Listener, RunEnded
 from openpts.runner.script_runner import LiveDriver
 from openpts.vocabulary.facts import CaptureReport, Facts
@@ -37,7 +38,9 @@ def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[
 
 
 @contextmanager
-def kept_capture(engine: CapturingEngine, order: CaptureOrder | None, writer: RunWriter) -> Iterator[None]:
+def kept_capture(
+    engine: CapturingEngine, order: CaptureOrder | None, writer: LastingWriter
+) -> Iterator[None]:
     """When the block is left, the engine is stopped, its files are complete and the record knows of them."""
     try:
         yield
@@ -65,8 +68,22 @@ def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
 
 
 @contextmanager
+def put_back_on_failure(device: DeviceUnderTest) -> Iterator[None]:
+    """A block that fails leaves the device as it was found, or its error says what is left changed.
+
+    After one that ends well, whatever it was changed for may still go on.
+    """
+    try:
+        yield
+    except OpenptsError as error:
+        if left := device.put_back():
+            raise type(error)(f"{error}; {left}") from error
+        raise
+
+
+@contextmanager
 def environment_kept(
-    driver: LiveDriver, writer: RunWriter, host: Callable[[], Facts], begins: Occasion
+    driver: LiveDriver, writer: LastingWriter, host: Callable[[], Facts], begins: Occasion
 ) -> Iterator[None]:
     """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends.
 
@@ -86,7 +103,7 @@ def environment_kept(
 
 
 @contextmanager
-def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[], None]]:
+def closing_record(writer: LastingWriter, emit: Listener) -> Iterator[Callable[[], None]]:
     """Close the record when the block is left; call what is yielded when the test came to its end."""
     end = RunEnded(RunState.FAILED, "openpts itself failed")
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from openpts.analysis.crosscheck import PairedRatio, alternating_order, paired_ratio
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.drive_claim import owner_note
 from openpts.device.guard.guard import open_target
 from openpts.device.link.kernel_threads import kernel_threads_note
 from openpts.device.link.nearby_cpus import cpus_near
@@ -113,7 +114,7 @@ def crosscheck(order: CrosscheckOrder, emit: CrosscheckListener) -> list[Compari
         )
         engines = stack.enter_context(_native_and_fio(order, opened, None))
         first, second = (engine.facts for engine in engines)
-        notes = (*_notes(first, second, opened), *kernel_threads_note(opened, roots))
+        notes = (*owner_note(opened), *_notes(first, second, opened), *kernel_threads_note(opened, roots))
         pinned = engines
         if any(case.pinned for case in order.cases):
             cpu = _processor(opened, roots)

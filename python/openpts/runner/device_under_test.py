@@ -1,11 +1,12 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
-from openpts.device.guard.guard import open_target
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
@@ -16,14 +17,17 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
 from openpts.journal import Journal
+from openpts.ownership import RunOwner
 from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.power_cut import Door, PowerCutter
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -35,6 +39,10 @@ class DeviceUnderTest(Protocol):
     @property
     def facts(self) -> TargetFacts:
         """The device as an engine sees it."""
+
+    @property
+    def owner(self) -> RunOwner:
+        """The run that it is ours for, and its names; only of a device that is open for writing."""
 
     @property
     def healed(self) -> tuple[Healing, ...]:
@@ -67,6 +75,9 @@ class DeviceUnderTest(Protocol):
         ``first_thread`` threads of others are already.
         """
 
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
+        """What cuts its power, by the operator's command where it exists. Raises UsageError."""
+
     def check_purge(self, choice: PurgeChoice) -> None:
         """Raise OpenptsError if the device has no such purge, or it would erase what is not confirmed."""
 
@@ -85,6 +96,15 @@ class DeviceUnderTest(Protocol):
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
 
+    def fault(self) -> str | None:
+        """What has become of it that no test can go on with: gone, smaller, read-only. None while it is fine.
+
+        It is not asked itself: this may be called while it works.
+        """
+
+    def put_back(self) -> str | None:
+        """Put back what of it was changed for a test that failed; what could not be, and how it can be."""
+
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
 
@@ -96,23 +116,37 @@ class DeviceUnderTest(Protocol):
 
 
 @contextmanager
-def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iterator[DeviceUnderTest]:
+def drive_kept(text: str) -> Iterator[None]:
+    """Keep a drive claimed as long as the block lasts, also between runs; nothing else is kept."""
+    target = None if names_simulated(text) else parse_target(text)
+    if not isinstance(target, BlockTarget):
+        yield
+        return
+    roots = SystemRoots()
+    with drive_claimed(BlockDevice.of_node(target.path, roots), None, roots):
+        yield
+
+
+@contextmanager
+def device_under_test(
+    text: str, consent: Consent, *, for_writing: bool, run_id: str | None = None
+) -> Iterator[DeviceUnderTest]:
     """The device that the operator's text names, closed at the end.
 
-    What exists is opened by the guard if anything on it is to change, after what a run that was killed had
-    left on it was put back. Raises OpenptsError.
+    What exists is claimed for the run (None: one without a record) and opened by the guard if anything on it
+    is to change, after what a run that was killed had left on it was put back. Raises OpenptsError.
     """
     if names_simulated(text):
-        yield SimulatedDevice.of(parse_simulated_target(text))
+        yield SimulatedDevice.of(parse_simulated_target(text), run_id)
         return
     target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
     healed = heal_before_run(target, journal, roots) if for_writing else ()
     if for_writing and consent.confirm_members and isinstance(target, BlockTarget):
-        with ArrayDevice.opened(target, consent, roots, journal, healed) as array:
+        with ArrayDevice.opened(target, consent, roots, journal, healed, run_id=run_id) as array:
             yield array
         return
-    with (
-        open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
-        write_cache_control(opened, roots, journal) as cache,
-    ):
-        yield PhysicalDevice(opened, roots, cache, healed)
+    with ExitStack() as held:
+        door = Door(target, consent, roots, held, run_id) if for_writing else None
+        opened = held.enter_context(open_for_reading(target, roots)) if door is None else door.open()
+        with write_cache_control(opened, roots, journal) as cache:
+            yield PhysicalDevice(opened, roots, cache, healed, door)

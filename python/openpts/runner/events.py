@@ -11,6 +11,7 @@ from openpts.runner.healing import Healing
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -26,11 +27,15 @@ class Healed:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get."""
+    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
+
+    ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
+    """
 
     folder: Path
     manifest: Manifest
     plan: tuple[PlannedApply, ...]
+    resumes_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +99,42 @@ class StoodStill:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordDelayed:
+    """The disk of the record takes no more for now: the run pauses when the steps that run have ended."""
+
+    folder: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaused:
+    """Nothing is measured until the disk of the record takes what was measured; reported each second."""
+
+    folder: Path
+    reason: str
+    paused_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunGoesOn:
+    """All that was measured is in the record again, and the run goes on."""
+
+    paused_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """One step is measured."""
 
     place: StepPlace
     sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class PowerWasCut:
+    """The drive is back from a power cut, and all that was written is read."""
+
+    cut: Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +174,11 @@ Event = (
     | Ticked
     | IoHangs
     | StoodStill
+    | RecordDelayed
+    | RunPaused
+    | RunGoesOn
     | StepFinished
+    | PowerWasCut
     | SteadyStateJudged
     | CycleEnded
     | RunEnded

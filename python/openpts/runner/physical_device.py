@@ -10,6 +10,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
+from openpts.device.guard.drive_claim import owner_note
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
@@ -28,17 +29,22 @@ from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.engine.stamped_writers import StampedWriters
+from openpts.errors import OpenptsError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
+from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
+from openpts.runner.power_cut import Door, DriveCutter, PowerCutter, cut_command
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -95,40 +101,47 @@ def host_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[Gauge
     return (*processor_gauges(roots, engine_cpus), pressure_gauge(roots), *power_gauges(roots))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PhysicalDevice:
-    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
+    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open.
+
+    ``door`` opens it again after its power was cut.
+    """
 
     target: OpenTarget
     roots: SystemRoots
     cache: WriteCacheControl
     healed: tuple[Healing, ...] = ()
+    door: Door | None = None
 
     @property
     def facts(self) -> TargetFacts:
-        """See the protocol."""
         return self.target.facts
 
+    @property
+    def owner(self) -> RunOwner:
+        """See the protocol."""
+        assert self.target.owner is not None  # noqa: S101 what was opened for reading belongs to no run
+        return self.target.owner
+
     def identity(self) -> Facts:
-        """See the protocol. Raises TargetError if the drive has gone."""
+        """Raises TargetError if the drive has gone."""
         return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:  # noqa: ARG002 whatever they are
-        """See the protocol: a file, or the kernel's own device, stands between the stimulus and the drive."""
+        """A file, or the kernel's own device, stands between the stimulus and the drive."""
         if self._is_file:
             return (NOT_THE_DEVICE,)
         return kernel_made(self.target.device) if self.target.device else ()
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
-        """See the protocol."""
         return target_needs(self.target, written_bytes, self.roots)
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        """See the protocol."""
         stimulus = step.stimulus
         if stimulus is None:
             return ()
-        notes = kernel_threads_note(self.target, self.roots)
+        notes = (*owner_note(self.target), *kernel_threads_note(self.target, self.roots))
         if not stimulus.operations.read or not has_unwritten_parts(self.target):
             return notes
         return (
@@ -140,37 +153,51 @@ class PhysicalDevice:
     def engine(
         self, demand: Demand, seed: int, options: NativeOptions, *, near: bool, first_thread: int = 0
     ) -> Iterator[CapturingEngine]:
-        """See the protocol."""
         if near:
             options = pinned_near(self.target, options, first_thread)
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
-    def check_purge(self, choice: PurgeChoice) -> None:
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
         """See the protocol."""
+        if self.door is None:
+            raise UsageError(f"{self.facts.path}: the power of this target can't be cut: name a single drive")
+        writers = StampedWriters(load, self.facts.sector_bytes)
+        return DriveCutter(self.door, self.target, writers, cut_command(command), self._opened_again)
+
+    def _opened_again(self, target: OpenTarget) -> None:
+        self.target = self.cache.target = target
+
+    def check_purge(self, choice: PurgeChoice) -> None:
         chosen_methods(self.target, choice)
 
     def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol."""
         report = purge(self.target, choice, progress)
         if self._is_file:
             return report, (purge_of_a_file(report.method),)
         return report, () if report.ran else (not_a_purge(report.method),)
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return self.cache.require(required_enabled)
 
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return read_write_cache(self.target, required_enabled, self.roots)
 
     def health(self) -> HealthReading:
-        """See the protocol."""
         return read_health(self.target)
 
+    def fault(self) -> str | None:
+        return self.target.fault
+
+    def put_back(self) -> str | None:
+        try:
+            self.cache.put_back()
+        except OpenptsError as error:
+            return str(error)
+        return None
+
     def host_settings(self) -> Facts:
-        """See the protocol; of a file with the settings of the disk below it."""
+        """A file has the settings of the disk below it."""
         disk = self._disk
         number = None if disk is None else disk.number
         facts = host_settings(self.roots, number)
@@ -180,7 +207,6 @@ class PhysicalDevice:
 
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
-        """See the protocol."""
         disk = self._disk
         changes = host_changes(self.roots, scenario, lasting=False)
         changes += () if disk is None else link_changes(disk, scenario)
@@ -188,7 +214,6 @@ class PhysicalDevice:
             yield reports
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        """See the protocol."""
         return target_gauges(self.target, engine, demand, self.roots) + host_gauges(self.roots, engine.cpus)
 
     @property

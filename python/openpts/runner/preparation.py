@@ -36,6 +36,15 @@ class Preparation:
         with _with_hint_to_run_unpurged():
             return self.device.purge(self.purge_choice, progress)
 
+    def fault(self) -> str | None:
+        """What has become of the device that no test can go on with; None while it is fine."""
+        return self.device.fault()
+
+    @property
+    def sector_bytes(self) -> int:
+        """Size of the device's LBAs."""
+        return self.device.facts.sector_bytes
+
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
         """Read the volatile write cache back; it is reported, and entered if it is not as required."""
         report = self.device.write_cache(required_enabled)

@@ -56,8 +56,8 @@ class Answered:
 class Cut:
     """Where a run was cut off, and what of it stands: ``kept`` are the requests before ``next``.
 
-    ``next`` is None if all was measured, and only the end of the record is missing.
-    ``cycle`` is that of ``next``, and ``text`` says in words where that is.
+    ``next`` is None where only the record was not closed. ``cycle`` is that of ``next``, and ``text`` says in
+    words where that is.
     """
 
     kept: tuple[Answered, ...]
@@ -72,8 +72,17 @@ class Cut:
                 return f"the purge of cycle {self.cycle + 1}"
             case Apply(phase, number):
                 return f"{phase_text(phase, number)} of cycle {self.cycle}"
+            case SetWriteCache():
+                return f"the setting of the write cache in cycle {self.cycle}"
+            case ReadHealth(phase, number):
+                return f"a reading of the drive's log in {phase_text(phase, number)} of cycle {self.cycle}"
             case _:
-                return f"the end of what was measured in cycle {self.cycle}"
+                return f"the end of cycle {self.cycle}, with nothing left to measure in it"
+
+    @property
+    def where(self) -> str:
+        """The same, with how much stands."""
+        return f"{self.text}: {self.steps} {'step stands' if self.steps == 1 else 'steps stand'}"
 
     def count(self, kind: type[Purge | SetWriteCache | CycleFinished]) -> int:
         """How many of the requests that stand are of a kind."""
@@ -93,11 +102,14 @@ class Cut:
     def kept_health(self, health: Sequence[HealthRecord]) -> set[int]:
         """Which readings of the log stand: what the script asked for, and those around the purges."""
         asked = {one.health for one in self.kept if one.health is not None}
-        around = [
-            place for place, one in enumerate(health) if one.occasion is Occasion.DURING and one.phase is None
-        ]
-        purges = self.count(Purge)
-        return asked | set(around[: max(0, 2 * purges - 1)])
+        purges, after = self.count(Purge), set[int]()
+        for place, one in enumerate(health):
+            # the first one of a cycle comes after its purge, the second before the next purge
+            if one.occasion is Occasion.DURING and one.phase is None:
+                if one.cycle < purges or (one.cycle == purges and purges not in after):
+                    asked.add(place)
+                after.add(one.cycle)
+        return asked
 
 
 def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut:
@@ -131,11 +143,13 @@ def resumed(script: Script, cut: Cut) -> Script:
 
 def _from_where(cut: Cut, goes_on: GoesOn) -> Cut:
     """The cut moved back to where the run may go on."""
-    if goes_on is GoesOn.PROGRAM or not isinstance(cut.next, Apply):
-        return cut  # what is not about I/O needs no repetition
+    if goes_on is GoesOn.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
+        return cut  # nothing is left to measure in the cycle, or in any
     if goes_on is GoesOn.CYCLE:
         purges = [place for place, one in enumerate(cut.kept) if isinstance(one.request, Purge)]
         first = purges[-1] if purges else 0
+    elif not isinstance(cut.next, Apply):
+        return cut
     else:
         group = (cut.next.phase, cut.next.number)
         first = next(

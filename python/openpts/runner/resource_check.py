@@ -10,7 +10,7 @@ from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
+from openpts.planning.dry_run import PlannedApply, capture_bytes, largest_program_bytes, record_bytes
 from openpts.record.writer import CAPTURE_FOLDER
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
@@ -30,6 +30,12 @@ def check_places(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> 
 
     Raises TargetError where the target is too small, UsageError where no target would do.
     """
+    for size in stimulus.block_sizes:
+        if size.block_size_bytes % target.sector_bytes:
+            raise UsageError(
+                f"{stimulus}: transfers of {format_block_size(size.block_size_bytes)} are not possible on "
+                f"sectors of {target.sector_bytes:,} bytes"
+            )
     start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     match stimulus.placement:
         case Segments() as segments:
@@ -91,7 +97,8 @@ def check_free_space(
     """Raises TargetError if the target's storage, or the disk of the run folder, would run full."""
     needs = device.space_needs(written_range_bytes(planned, device.facts))
     place = _existing(folder)
-    record = SpaceNeed(place, record_bytes(planned, interval_ns), f"the record in {folder}")
+    stored_bytes = record_bytes(planned, interval_ns) + largest_program_bytes(planned, interval_ns)
+    record = SpaceNeed(place, stored_bytes, f"the record in {folder} and its reserve")
     captured = capture_bytes(planned, AssumedDrive())
     capture = (SpaceNeed(place, captured, "the files of every single I/O"),) if captured else ()
     try:

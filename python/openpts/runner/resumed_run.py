@@ -6,16 +6,19 @@ the purge and the end of the rounds; or from the round that was cut, if the oper
 is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Resumed
 from openpts.errors import RecordError, TargetError, UsageError
+from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import LastStep, Run, last_step
+from openpts.record.reader import LastStep, Run, last_step, read_manifest
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.device_under_test import DeviceUnderTest
@@ -26,7 +29,7 @@ from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
 from openpts.vocabulary.sample import Sample
 
 _IDENTITY: Final = ("serial", "model", "firmware")
@@ -42,16 +45,26 @@ class Resumption:
     accept_other_host: bool = False
     accept_other_version: bool = False
 
+    @property
+    def run_id(self) -> str:
+        """The ID under which the run has claimed its folder; a new one if it was killed before that."""
+        owner = read_owner(self.run.folder / CLAIM_NAME)
+        return new_run_id() if owner is None else owner.run_id
+
 
 @dataclass(frozen=True, slots=True)
 class ResumedRun:
-    """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger."""
+    """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
+
+    ``healed`` is what had to be put back on the drive before it.
+    """
 
     run: Run
     cut: Cut
     last: LastStep
     begun: Attempt
     entries: tuple[Deviation, ...]
+    healed: tuple[str, ...]
 
     @property
     def number(self) -> int:
@@ -81,8 +94,10 @@ class ResumedRun:
             self.last.ended_ns if self.last.steps else None,
         )
         earlier = ended(manifest, self.last, manifest.purges[len(purges) :])
+        if len(read_manifest(run.folder).attempts) != len(manifest.attempts):
+            raise RecordError(f"{run.folder} was resumed by another process just now: look at what it holds")
         writer = RunWriter.reopen(run.folder)
-        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
+        # in this order: a purge that stands no more is gone before the steps behind it are
         writer.update_manifest(
             state=RunState.RUNNING,
             state_reason=None,
@@ -91,25 +106,29 @@ class ResumedRun:
             write_caches=past.write_caches,
             cycles=past.cycles,
             attempts=(*manifest.attempts[:-1], earlier, self.begun),
+            healed=(*manifest.healed, *self.healed),
         )
+        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
         return writer, past
 
     @property
     def _clock_ns(self) -> int:
         """What the engine's clock would show now; virtual time has been brought back to where it was."""
         idle_ns = self.begun.idle_ns
-        return 0 if idle_ns is None or not self.last.steps else self.last.ended_ns + idle_ns
+        return 0 if idle_ns is None else self.last.ended_ns + idle_ns
 
     def bring_back(
         self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, driver: LiveDriver
     ) -> None:
         """The device as it was where the run goes on, as far as it can be brought back to that."""
         if device.facts.simulation is not None:
+            samples = {step.place: step.sample for step in self.run.steps}
             for answered in self.cut.kept:
-                _repeat(answered, engine, preparation, self.run)
+                stored = [samples[place] for place in answered.places]
+                _repeat(answered, stored, engine, preparation, self.run.folder)
             return
         driver.add_deviations(self.entries)
-        if not isinstance(self.cut.next, Purge | None):
+        if isinstance(self.cut.next, Apply | ReadHealth):
             driver.restore_write_cache()
 
 
@@ -127,7 +146,7 @@ def resumed_run(
     cut = cut_of(script, run, _goes_on(test, wanted))
     last = last_step(run.folder)
     simulated = now.target.simulation is not None
-    idle_ns = None if simulated else _since_ns(last.stored_at)
+    idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
     begun = replace(
         now.attempts[-1],
         steps=last.steps,
@@ -136,7 +155,7 @@ def resumed_run(
         power_cycles=power_cycles_since(run.health, health),
     )
     entries = () if simulated else tuple(_entries(test, wanted, cut, begun))
-    return ResumedRun(run, cut, last, begun, entries)
+    return ResumedRun(run, cut, last, begun, entries, now.healed)
 
 
 def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
@@ -145,10 +164,8 @@ def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
     return GoesOn.PHASE if test.resumes or wanted.accept_interruption else GoesOn.CYCLE
 
 
-def _since_ns(stored_at: str | None) -> int:
+def _since_ns(stored_at: str) -> int:
     """How long ago the last step was stored; a clock that was set back counts as no time."""
-    if stored_at is None:
-        return 0
     since_s = (datetime.now(UTC) - datetime.fromisoformat(stored_at)).total_seconds()
     return max(0, round(since_s * NS_PER_S))
 
@@ -180,13 +197,13 @@ def _refuse_other_platform(wanted: Resumption, then: Attempt, now: Attempt) -> N
     """Raises UsageError where host or software is another and that was not accepted."""
     if not wanted.accept_other_host and now.host != then.host:
         raise UsageError(
-            f"the run began on host {then.host}, and this is {now.host}: resume it there, or accept that "
-            "with --accept-other-host, which the report discloses"
+            f"can't resume {wanted.run.folder} here: it ran on host {then.host}, and this is {now.host}; "
+            "resume it there, or accept another host with --accept-other-host, which the report discloses"
         )
     if not wanted.accept_other_version and (others := _other_software(then, now)):
         raise UsageError(
-            f"the run began with {others}: resume it with the same, or accept that with "
-            "--accept-other-version, which the report discloses"
+            f"can't resume {wanted.run.folder}: it ran with {others}; resume it with the same, or accept "
+            "other versions with --accept-other-version, which the report discloses"
         )
 
 
@@ -199,20 +216,19 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     """The entries of a run that goes on on a drive that exists."""
     then = wanted.run.manifest.attempts[-1]
     entries = []
-    if (
-        wanted.accept_interruption
-        and not test.resumes
-        and cut.steps
-        and not isinstance(cut.next, Purge | None)
-    ):
-        cycles = "an unknown number of" if begun.power_cycles is None else str(begun.power_cycles)
-        length = format_duration(begun.idle_ns or 0)
+    in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
+    if wanted.accept_interruption and not test.resumes and in_cycle:
+        count = begun.power_cycles
+        cycles = (
+            f"{'an unknown number of' if count is None else count} power cycle{'' if count == 1 else 's'}"
+        )
+        length = "an unknown time" if begun.idle_ns is None else format_duration(begun.idle_ns)
         entries.append(
             Deviation(
                 rule_id="PTS-PRE-05",
                 clause="4 (note)",
                 required="preconditioning and test loop, each without interruption",
-                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles} power cycles",
+                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles}",
                 effect="the drive could clean up meanwhile; what was cut off was repeated as a whole",
             )
         )
@@ -231,7 +247,13 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     return entries
 
 
-def _repeat(answered: Answered, engine: CapturingEngine, preparation: Preparation, run: Run) -> None:
+def _repeat(
+    answered: Answered,
+    stored: Sequence[Sample],
+    engine: CapturingEngine,
+    preparation: Preparation,
+    folder: Path,
+) -> None:
     """Carry out again what the record has of a simulated drive, and hold the figures against it.
 
     Raises RecordError if they are others: another version computed them.
@@ -243,13 +265,12 @@ def _repeat(answered: Answered, engine: CapturingEngine, preparation: Preparatio
             preparation.write_cache(enabled)
         case Apply(steps=steps):
             engine.submit(steps)
-            kept = [step.sample for step in run.steps if step.place in set(answered.places)]
-            for sample in kept:
+            for sample in stored:
                 while (again := engine.poll(_POLL_S)) is None:
                     pass
                 if _figures(again) != _figures(sample):
                     raise RecordError(
-                        f"can't resume {run.folder}: this version of openpts computes other figures of "
+                        f"can't resume {folder}: this version of openpts computes other figures of "
                         f"{sample.step} than its record has; run the test again"
                     )
         case _:

@@ -2,158 +2,54 @@
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
-from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import CompletionWait, IoPath, NativeOptions
-from openpts.errors import RecordError
+from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
+from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.health import Occasion
-from openpts.record.manifest import Manifest, Ordered, People, RunState
+from openpts.record.lasting_writer import LastingWriter
+from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import attempt_here
-from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
+from openpts.runner.close_run import (
+    closing_record,
+    environment_kept,
+    kept_capture,
+    place_for_capture,
+    put_back_on_failure,
+)
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
+from openpts.runner.order import Order
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
-from openpts.runner.resumed_run import ResumedRun, Resumption, resumed_run
+from openpts.runner.resumed_run import ResumedRun, resumed_run
 from openpts.runner.script_runner import LiveDriver, Past
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.runner.telemetry import TelemetryChoice, sampler_of
+from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
-from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.requests import CycleFinished, Script
+from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
+from openpts.vocabulary.requests import CutPower, CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import Scenario
-
-Adjust = Callable[[Conditions], Conditions]
-Admit = Callable[[Conditions, TargetFacts], None]
 
 _SERIAL_DIGITS: Final = 4
-
-
-def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
-    """Nothing was asked for that a target could not do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
-
-    ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``resumes``: the
-    run in ``folder`` goes on, under the conditions of its record.
-    """
-
-    target: str
-    drive_class: DriveClass
-    adjust: Adjust
-    consent: Consent
-    purge_choice: PurgeChoice
-    people: People
-    command_line: tuple[str, ...]
-    admit: Admit = _anything
-    folder: Path | None = None
-    seed: int | None = None
-    options: NativeOptions = field(default_factory=NativeOptions)
-    pin_to_node: bool = True
-    scenario: Scenario = Scenario.SYNTHETIC
-    tune: bool = False
-    description: DescribedDrive = field(default_factory=DescribedDrive)
-    telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
-    resumes: Resumption | None = None
-
-    @property
-    def ordered(self) -> Ordered:
-        """What of it a resumed run needs again, and is not in another place of the record."""
-        options = self.options
-        return Ordered(
-            target=self.target,
-            purge=str(self.purge_choice),
-            io_path=options.io_path,
-            completion_wait=options.completion_wait,
-            cpus=options.cpus,
-            pin_to_node=self.pin_to_node,
-            most_errors=options.most_errors,
-            tune=self.tune,
-            telemetry_period_s=self.telemetry.period_s,
-            power_command=self.telemetry.power_command,
-        )
-
-    @classmethod
-    def to_resume(cls, wanted: Resumption, consent: Consent, target: str | None = None) -> Self:
-        """The order of a run that was cut off, once more; ``target`` is where its drive is now.
-
-        Raises RecordError if nothing of it is left to do, or its record is too old to know what was ordered.
-        """
-        run, manifest = wanted.run, wanted.run.manifest
-        ordered = manifest.ordered
-        if manifest.state is RunState.COMPLETE:
-            raise RecordError(f"{run.folder} is complete: nothing is left to resume")
-        if ordered is None:
-            raise RecordError(
-                f"can't resume {run.folder}: an openpts made its record that did not keep what "
-                "resuming needs; run the test again"
-            )
-        ordered = replace(
-            ordered, target=target or ordered.target, io_path=ordered.io_path or _path_of(manifest.engine)
-        )
-        again = cls.again(ordered, manifest.conditions, consent, manifest.people, manifest.command_line)
-        scenario = manifest.scenario or Scenario.SYNTHETIC
-        return replace(again, folder=run.folder, scenario=scenario, resumes=wanted)
-
-    @classmethod
-    def again(
-        cls,
-        ordered: Ordered,
-        conditions: Conditions,
-        consent: Consent,
-        people: People,
-        command_line: tuple[str, ...],
-    ) -> Self:
-        """What was ordered, from a record, under these conditions."""
-        path = ordered.io_path
-        return cls(
-            target=ordered.target,
-            drive_class=conditions.drive_class,
-            adjust=lambda _: conditions,
-            consent=consent,
-            purge_choice=PurgeChoice.parse(ordered.purge),
-            people=people,
-            command_line=command_line,
-            seed=conditions.seed,
-            options=NativeOptions(
-                io_path=None if path is None else IoPath(path),
-                completion_wait=CompletionWait(ordered.completion_wait),
-                cpus=ordered.cpus,
-                most_errors=ordered.most_errors,
-            ),
-            pin_to_node=ordered.pin_to_node,
-            tune=ordered.tune,
-            telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
-        )
-
-    def wanted_conditions(self, test: Procedure) -> Conditions:
-        """The standard conditions as the operator adjusts them, before the device is known."""
-        return self.adjust(test.standard_conditions(self.drive_class, self.seed or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +76,7 @@ class _CheckedRun:
     options: NativeOptions
     preparation: Preparation
     resumed: ResumedRun | None
+    cutter: PowerCutter | None
 
     def script(self) -> Script:
         """What is to be driven: the test, or the rest of one that goes on."""
@@ -196,19 +93,15 @@ class _PreparedRun:
     driver: LiveDriver
 
 
-def _path_of(engine: Facts) -> str | None:
-    """The path that the probe found: another one may have another number of threads."""
-    return fact.value if (fact := engine.get("io_path")) else None
-
-
 def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    run_id = new_run_id() if order.resumes is None else order.resumes.run_id
     with (
         terminate_as_interrupt(),
-        device_under_test(order.target, order.consent, for_writing=True) as device,
+        device_under_test(order.target, order.consent, for_writing=True, run_id=run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
@@ -231,7 +124,8 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
-    entries = device.deviations(steps)
+    # a power cut asks no figure of a drive that a scale could change
+    entries = device.deviations(() if test.cuts_power else steps)
     manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     resumed = None
@@ -247,6 +141,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     if test.purges:
         preparation.check_purge()
     attempt = 1 if resumed is None else resumed.number
+    cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
     options = captured(options, steps, folder, device.facts, attempt)
     if resumed is not None:
         options = replace(options, resumed=resumed.engine_state)
@@ -263,33 +158,65 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
         options,
         preparation,
         resumed,
+        cutter,
     )
+
+
+def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
+    """What carries out a script that begins with a power cut, and has the same load in all of them."""
+    request = next(script)
+    assert isinstance(request, CutPower)  # noqa: S101 a test that cuts power declares it
+    return device.power_cutter(request.load, request.command)
+
+
+def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
+    if checked.cutter is not None:
+        return nullcontext(checked.cutter.writers)
+    demand, seed = demand_of(checked.steps), checked.conditions.seed
+    return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, options, seed = checked.device, checked.steps, checked.options, checked.conditions.seed
-    demand = demand_of(steps)
+    device, steps, cutter = checked.device, checked.steps, checked.cutter
     with (
-        place_for_capture(checked.folder, options.capture),
+        place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        device.engine(demand, seed, options, near=order.pin_to_node) as engine,
+        _engine(checked, order) as engine,
     ):
         engine.check(steps)
-        checks = data_checks(steps, device.facts, seed)
+        checks = data_checks(steps, device.facts, checked.conditions.seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        if checked.resumed is None:
-            writer, past = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER), Past()
-        else:
-            writer, past = checked.resumed.reopened(manifest)
-        sampler = sampler_of(order.telemetry, device, engine, demand)
+        # what is open of a drive keeps its name from it when it comes back
+        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
+        sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
-        driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
-        driver.emit(RunStarted(checked.folder, manifest, checked.plan))
-        for healing in device.healed:
-            driver.emit(Healed(healing))
-        yield _PreparedRun(checked, engine, driver)
+        with _record_of(checked, manifest, order.inputs) as (writer, past):
+            prepared = checked.preparation
+            driver = LiveDriver(engine, prepared, writer, emit, device.health, sampler, past, cutter)
+            resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
+            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
+            for healing in device.healed:
+                driver.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, driver)
+
+
+@contextmanager
+def _record_of(
+    checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
+) -> Iterator[tuple[LastingWriter, Past]]:
+    """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
+    folder, owner = checked.folder, checked.device.owner
+    reserve_bytes = largest_program_bytes(checked.plan, checked.options.interval_ns)
+    if checked.resumed is None:
+        stored = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        with folder_claimed(folder, owner):
+            yield LastingWriter(stored, reserve_bytes), Past()
+    else:
+        with folder_claimed(folder, owner, again=True):
+            stored, past = checked.resumed.reopened(manifest)
+            yield LastingWriter(stored, reserve_bytes), past
 
 
 def _measure(run: _PreparedRun) -> None:
@@ -303,19 +230,21 @@ def _measure(run: _PreparedRun) -> None:
     )
     driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
     resumed = checked.resumed
-    begins = Occasion.BEFORE if resumed is None else Occasion.RESUMED
+    if resumed is not None:
+        resumed.bring_back(device, run.engine, checked.preparation, driver)
+    begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
+        put_back_on_failure(device),
         environment_kept(driver, driver.writer, device.host_settings, begins),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):
-        if resumed is not None:
-            resumed.bring_back(device, run.engine, checked.preparation, driver)
         driver.drive(checked.script())
 
 
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
     test = run.checked.test
+    run.driver.pause.until_written()
     if test.part("findings"):
         run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
 

@@ -13,13 +13,14 @@ from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.writer import RunWriter
+from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
     IoHangs,
     Listener,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -29,7 +30,9 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
+from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
@@ -38,9 +41,11 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -87,16 +92,19 @@ class LiveDriver:
 
     engine: Engine
     preparation: Preparation
-    writer: RunWriter
+    writer: LastingWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
     past: Past = field(default_factory=Past)
+    cutter: PowerCutter | None = None
+    pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[tuple[Event, tuple[Deviation, ...]]] = field(default_factory=list)
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
+    _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(init=False)
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
@@ -106,6 +114,7 @@ class LiveDriver:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
         self._cycles, self._entered = list(self.past.cycles), set(self.past.ledger)
+        self.pause = RecordPause(self.writer, self.emit)
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -128,7 +137,8 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
-                self._write_down()
+                self._write_down()  # it may take hours, in which what was measured could be lost
+                self.pause.until_written()
                 if self._purges:
                     self._health_between_steps()
                 # a drive that is erasing may refuse a command, and then count that as an error
@@ -136,10 +146,10 @@ class LiveDriver:
                 self.emit(PurgeStarted())
                 purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)
+                self._health_between_steps()
                 self.add_deviations(deviations)
                 self.writer.update_manifest(purges=self._purges)
                 self.emit(PurgeFinished(purge_report))
-                self._health_between_steps()
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
                 self._write_caches.append(cache_report)
@@ -147,18 +157,35 @@ class LiveDriver:
                 self.writer.update_manifest(write_caches=self._write_caches)
             case Apply():
                 return tuple(self._run(request))
+            case CutPower():
+                return self._cut(request)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
-                self._write_down()
-                if self._write_caches:
+                self._write_down()  # the record of a finished cycle has all of its steps
+                # of a drive whose power was cut it is set before each cut
+                if self._write_caches and not self._cuts:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def _cut(self, order: CutPower) -> Cut:
+        """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
+        assert self.cutter is not None  # noqa: S101 a test that cuts power declares it
+        report, deviations = self.preparation.write_cache(order.write_cache_enabled)
+        if not self._cuts or self._cuts[-1].write_cache != report.actual:
+            self._write_caches.append(report)
+            self.writer.update_manifest(write_caches=self._write_caches)
+            self.add_deviations(deviations)
+        cut = self.cutter.cut(order, report)
+        self._cuts.append(cut)
+        self.writer.update_manifest(cuts=self._cuts)
+        self.emit(PowerWasCut(cut))
+        return cut
 
     def _purge_progressed(self, share: float | None, text: str) -> None:
         self.emit(PurgeProgressed(share, text))
@@ -206,6 +233,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
+        self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
@@ -218,6 +246,9 @@ class LiveDriver:
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
+        places = places_of(apply, cycle, self._place)
+        self._place = places[0]
+        self._check_device()
         self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
@@ -226,15 +257,16 @@ class LiveDriver:
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
         with StopSignals() as signals:
-            for place, step in zip(places_of(apply, cycle, self._place), steps, strict=True):
+            for place, step in zip(places, steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
-                samples.append(sample)
+                samples.append(sample if apply.with_intervals else structs.replace(sample, intervals=()))
                 self._keep(place, sample, may_repeat=may_repeat)
+                if apply.may_fail and sample.state is StepState.FAILED:
+                    break
                 if sample.state is not StepState.COMPLETE:
-                    if apply.may_fail and sample.state is StepState.FAILED:
-                        break
-                    raise RunFailedError(failure_text(sample))
+                    raise RunFailedError(self._failure_text(place, sample))
+                self._check_device()
                 if len(samples) < len(steps):
                     self._write_down()
         if signals.wished:
@@ -243,13 +275,35 @@ class LiveDriver:
 
     def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
         self._note_end(sample)
-        entries = error_deviations(place, sample) + disturbance_deviations(place, sample, repeated=may_repeat)
+        entries = (
+            *error_deviations(place, sample),
+            *disturbance_deviations(place, sample, repeated=may_repeat),
+            *self.pause.deviations(place, sample),
+        )
         self._waiting.append((StepFinished(place, sample), entries))
         self._place = replace(place, position=place.position + 1)
         if sample.standstills:
             self._tell(StoodStill(place, sample, may_repeat))
 
+    def _failure_text(self, place: StepPlace, sample: Sample) -> str:
+        fault = self.preparation.fault()
+        if sample.failure is None and fault is not None:
+            return f"{place}: {fault}"
+        reasons = (failure_text(sample, self.preparation.sector_bytes), fault)
+        return f"{place}: {'; '.join(filter(None, reasons))}"
+
+    def _check_device(self) -> None:
+        """Raise RunFailedError, with the engine stopped, if the device is no longer what it was."""
+        if (fault := self.preparation.fault()) is None:
+            return
+        self._stop()
+        for event, _ in self._waiting:
+            if isinstance(event, StepFinished) and event.sample.state is not StepState.COMPLETE:
+                raise RunFailedError(self._failure_text(event.place, event.sample))
+        raise RunFailedError(f"{self._place}: {fault}")
+
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
+        faulty = False
         while True:
             if signals.wished:
                 raise KeyboardInterrupt
@@ -263,12 +317,22 @@ class LiveDriver:
             self.emit(Ticked(self._place, step, progress))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
+            if faulty:
+                self._check_device()
+            # an I/O that fails of it comes first: it has a place
+            faulty = self.preparation.fault() is not None
 
     def _on_clock(self, sample: Sample) -> Sample:
-        """The sample on the clock of the whole run, which goes on while nothing measures."""
+        """The sample on the clock of the whole run, which goes on while nothing measures.
+
+        The first of an attempt has the time since the last one of the attempt before as its gap.
+        """
         shift_ns = self.past.clock_ns
         if not shift_ns:
             return sample
+        if sample.gap_ns is None and self._step_ended_ns is not None:
+            gap_ns = sample.started_ns + shift_ns - self._step_ended_ns
+            sample = structs.replace(sample, gap_ns=gap_ns)
         standstills = tuple(
             structs.replace(standstill, started_ns=standstill.started_ns + shift_ns)
             for standstill in sample.standstills
@@ -312,6 +376,7 @@ class LiveDriver:
                 self.emit(event)
             self._enter(new)
         self.keep_telemetry()
+        self.pause.announce()
 
     def keep_telemetry(self) -> None:
         """Record the samples so far, once a step has set the engine's clock."""

@@ -19,7 +19,7 @@ from openpts.device.guard.guard import open_contents
 from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.served_drive import SOUND, DriveNames, Faults, ServedDrive
 from openpts.errors import UsageError
-from openpts.runner.simulated_device import DEFAULT_SEED, size_and_scale
+from openpts.runner.simulated_device import DEFAULT_SEED, check_faults, size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.units import GB
@@ -152,6 +152,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
             "drive; name the hosts that may with --auth-secrets FILE, or listen on 127.0.0.1"
         )
     target = order.target
+    check_faults(target)
     preset = load_preset(target.preset)
     if target.capacity_bytes is None and preset.capacity_bytes > DEFAULT_CAPACITY_BYTES:
         target = replace(target, capacity_bytes=DEFAULT_CAPACITY_BYTES)

@@ -78,10 +78,10 @@ def _carry_out(request: Request, device: DeviceUnderTest, engine: Engine, stop: 
         return device.health()
     assert isinstance(request, Apply)  # noqa: S101 this script asks for nothing else
     engine.submit(request.steps)
-    return tuple(_sample(engine, stop) for _ in request.steps)
+    return tuple(_sample(engine, stop, device.facts.sector_bytes) for _ in request.steps)
 
 
-def _sample(engine: Engine, stop: StopSignals) -> Sample:
+def _sample(engine: Engine, stop: StopSignals, sector_bytes: int) -> Sample:
     """The next sample. Raises InterruptedRunError on a wish to stop, RunFailedError where a read failed."""
     while True:
         if stop.wished:
@@ -93,5 +93,5 @@ def _sample(engine: Engine, stop: StopSignals) -> Sample:
             raise RunFailedError("the engine ended without a result") from error
         if sample is not None:
             if sample.state is not StepState.COMPLETE:
-                raise RunFailedError(failure_text(sample))
+                raise RunFailedError(failure_text(sample, sector_bytes))
             return sample

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Self
 
@@ -14,17 +14,21 @@ from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.engine.stamped_writers import POWER_FAULTS, StampedWriters
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
+from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
+from openpts.runner.power_cut import PowerCutter, SimulatedCutter
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
-from openpts.units import MB, format_capacity
+from openpts.units import KIB, MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -42,6 +46,8 @@ _CLAIMS: Final = {
     "random_read_iops": ("random_read_iops", 1),
 }
 """What a plan calls a figure of a data sheet, with its key in a preset's ``[rated]`` and the unit in that."""
+_ATOMIC_BYTES: Final = 4 * KIB
+"""What a simulated drive writes as a whole or not at all when its power goes: a page of its map."""
 _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 
@@ -51,9 +57,11 @@ class SimulatedDevice:
 
     drive: SimulatedDrive
     preset: Preset
+    owner: RunOwner
+    power_faults: tuple[tuple[str, float], ...] = ()
 
     @classmethod
-    def of(cls, target: SimulatedTarget) -> Self:
+    def of(cls, target: SimulatedTarget, run_id: str | None = None) -> Self:
         """Make the drive, and wear it in if it shall be.
 
         Raises UsageError if there is no such preset, or none of that size, scale and state.
@@ -61,39 +69,38 @@ class SimulatedDevice:
         preset = load_preset(target.preset)
         capacity_bytes, scale = size_and_scale(target, preset)
         seed = DEFAULT_SEED if target.seed is None else target.seed
-        whole = SimulatedTarget(target.preset, capacity_bytes, scale, seed, target.state)
+        whole = replace(target, capacity_bytes=capacity_bytes, scale=scale, seed=seed)
+        check_faults(target)
         drive = _new_drive(preset, str(whole), capacity_bytes, scale, seed)
         if target.state is DriveState.WORN_IN:
             drive.jump_start()
-        return cls(drive, preset)
+        owner = RunOwner.this_process(run_id or new_run_id(), str(whole), (), SystemRoots())
+        return cls(drive, preset, owner, target.faults)
 
     @property
     def facts(self) -> TargetFacts:
-        """See the protocol."""
         return self.drive.facts
 
     @property
     def healed(self) -> tuple[Healing, ...]:
-        """See the protocol: the simulation starts over each time."""
+        """The simulation starts over each time."""
         return ()
 
     def identity(self) -> Facts:
-        """See the protocol."""
         return {
             **simulated_facts(self.facts, self.drive.simulation),
             **_rated_facts(self.preset, self.facts.user_capacity_bytes),
         }
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        """See the protocol: there is no device, and a scale changes its shape."""
+        """There is no device, and a scale changes its shape."""
         return simulated_deviations(self.preset, self.facts, str(self.drive.simulation), steps)
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:  # noqa: ARG002 however many
-        """See the protocol: its data is nowhere."""
+        """Its data is nowhere."""
         return ()
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        """See the protocol."""
         notes = [f"SIMULATED, {self.drive.simulation}: not a measurement of a drive"]
         reads = step.stimulus is not None and step.stimulus.operations.read
         if reads and not self.drive.pages_with_data():
@@ -113,15 +120,19 @@ class SimulatedDevice:
         near: bool,  # noqa: ARG002 no processor is near a drive that is nowhere
         first_thread: int = 0,  # noqa: ARG002 nor does any thread of it run
     ) -> Iterator[CapturingEngine]:
-        """See the protocol."""
         engine = self.drive.engine(demand, seed, options)
         try:
             yield engine
         finally:
             engine.stop()
 
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:  # noqa: ARG002 it needs none
+        """See the protocol: the simulation cuts its power."""
+        simulated = (_ATOMIC_BYTES, self.power_faults, self.drive.simulation.seed)
+        return SimulatedCutter(StampedWriters(load, self.facts.sector_bytes, simulated), _ATOMIC_BYTES)
+
     def check_purge(self, choice: PurgeChoice) -> None:
-        """See the protocol: it has a purge of its own, without a name."""
+        """It has a purge of its own, without a name."""
         if choice.methods:
             raise PurgeError(
                 f"{self.facts.name} is a simulated drive, which {choice} can't purge: remove --purge"
@@ -132,7 +143,7 @@ class SimulatedDevice:
         choice: PurgeChoice,
         progress: Progress,  # noqa: ARG002 it takes no time of ours
     ) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol: data written before must be gone, and nothing else may be left."""
+        """Data written before must be gone, and nothing else may be left."""
         self.check_purge(choice)
         marked = self.drive.mark()
         started_at = datetime.now(UTC)
@@ -154,12 +165,10 @@ class SimulatedDevice:
         return report, ()
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         self.drive.set_write_cache(required_enabled)
         return self.write_cache_now(required_enabled)
 
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return WriteCacheReport(
             required=ENABLED if required_enabled else DISABLED,
             actual=_WORDS[self.drive.write_cache()],
@@ -167,25 +176,36 @@ class SimulatedDevice:
         )
 
     def health(self) -> HealthReading:
-        """See the protocol."""
         return simulated_health(
             self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
         )
 
+    def fault(self) -> str | None:
+        return None
+
+    def put_back(self) -> str | None:
+        return None
+
     def host_settings(self) -> Facts:
-        """See the protocol."""
         return {}
 
     def tuned_host(
         self,
         scenario: Scenario,  # noqa: ARG002 whichever
     ) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """See the protocol: no setting of the host bears on it."""
+        """No setting of the host bears on it."""
         return nullcontext(())
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
-        """See the protocol: its temperature comes with the intervals, and no host works for it."""
+        """Its temperature comes with the intervals, and no host works for it."""
         return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
+
+
+def check_faults(target: SimulatedTarget) -> None:
+    """Raise UsageError for a fault that no simulated drive has."""
+    for name, _ in target.faults:
+        if name not in POWER_FAULTS:
+            raise UsageError(f"invalid faults={name}: use some of {', '.join(POWER_FAULTS)}")
 
 
 def simulated_deviations(

@@ -50,18 +50,21 @@ def error_deviations(place: StepPlace, sample: Sample) -> tuple[Deviation, ...]:
     )
 
 
-def failure_text(sample: Sample) -> str:
+def failure_text(sample: Sample, sector_bytes: int) -> str:
     """Why a step is not complete."""
     failure = sample.failure
     if failure is None:
         return f"the engine stopped in {sample.step}"
-    return f"{_io_text(failure)} failed in {sample.step}: {failure.reason}"
+    return f"{_io_text(failure, sector_bytes)} failed in {sample.step}: {failure.reason}"
 
 
-def _io_text(failure: IoFailure) -> str:
+def _io_text(failure: IoFailure, sector_bytes: int) -> str:
     if not failure.length_bytes:
         return failure.operation
-    return f"{failure.operation} of {failure.length_bytes} B at byte {failure.offset_bytes}"
+    return (
+        f"{failure.operation} of {failure.length_bytes} B at byte {failure.offset_bytes} "
+        f"(LBA {failure.offset_bytes // sector_bytes})"
+    )
 
 
 def errors_text(errors: IoErrors) -> str:

@@ -1,18 +1,20 @@
 """All tests one after the other on one target, each with its own purge, preconditioning and run folder."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
+from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RecordError, RunFailedError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
+from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
-from openpts.runner.run import Order, run_test
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
 
 _SEVERAL: Final = 2
 DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
@@ -44,16 +46,22 @@ class SuiteRunner:
     report: Callable[[Path], Sequence[str]]
     keep_going: bool = True
     _failures: list[str] = field(default_factory=list)
+    _kept: ExitStack = field(default_factory=ExitStack)
+    _keeps_none: bool = True
 
     def run(self, parts: Sequence[SuitePart]) -> None:
-        """Run all parts, as far as they can run.
+        """Run all parts, as far as they can run, and report on those that ended without their report.
 
         Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
         """
         try:
-            for index, part in enumerate(parts):
-                if self.suite.entries[index].state not in DONE:
-                    self._run_part(index, _after_the_first(part) if index else part)
+            with self._kept:
+                for index, part in enumerate(parts):
+                    entry = self.suite.entries[index]
+                    if entry.state not in DONE:
+                        self._run_part(index, _after_the_first(part) if index else part)
+                    elif not entry.reports:
+                        self._report(index, self.folder / entry.folder)
         finally:
             self._set(replace(self.suite, ended_at=datetime.now(UTC).isoformat(timespec="seconds")))
             self._report_on_all()
@@ -64,6 +72,9 @@ class SuiteRunner:
         folder = self.folder / self.suite.entries[index].folder
         self._change(index, state=SuiteState.RUNNING)
         try:
+            if self._keeps_none:
+                self._keeps_none = False
+                self._kept.enter_context(drive_kept(part.order.target))
             with self.display(self.suite.entries[index]) as hear:
                 run_test(part.test, replace(part.order, folder=folder), [hear])
             self._change(index, state=SuiteState.COMPLETE)
@@ -96,7 +107,8 @@ class SuiteRunner:
     def _change(self, index: int, **changes: object) -> None:
         entries = list(self.suite.entries)
         entries[index] = replace(entries[index], **changes)  # type: ignore[arg-type]
-        self._set(replace(self.suite, entries=tuple(entries)))
+        with suppress(RecordError):  # of a disk that is full now; the next change writes all of it
+            self._set(replace(self.suite, entries=tuple(entries)))
 
     def _set(self, suite: Suite) -> None:
         self.suite = suite

@@ -149,9 +149,10 @@ def has_platters(dut: Facts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DescribedDrive:
-    """A description that was read: its facts, with the line of each as the source."""
+    """A description that was read: its facts, with the line of each as the source; ``raw`` is the file."""
 
     path: str = ""
+    raw: bytes = b""
     serial: str | None = None
     facts: tuple[tuple[str, Fact], ...] = ()
 

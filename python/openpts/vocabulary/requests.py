@@ -6,6 +6,7 @@ A script is a generator: it yields one of these and receives, where the table sa
     SetWriteCache            nothing
     Apply                    a tuple of Samples, one per step, in the same order
     ReadHealth               a HealthReading
+    CutPower                 a Cut
     SteadyStateChecked       nothing (the script tells; listeners show it)
     CycleFinished            nothing (the script tells; the record keeps it)
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.power_cut import Cut, CutLoad
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -42,7 +44,9 @@ class Apply:
 
     knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
     script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
-    of them may be carried out again, and only the last time counts.
+    of them may be carried out again, and only the last time counts. ``with_intervals``: the script looks at
+    the intervals of the answer; without, the record alone has them, so that days need no more memory than
+    minutes.
     """
 
     phase: Phase
@@ -51,6 +55,7 @@ class Apply:
     most: int | None = None
     may_fail: bool = False
     repeatable: bool = False
+    with_intervals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,22 @@ class ReadHealth:
 
     phase: Phase
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutPower:
+    """Write with the cache in this state, cut the power after ``write_ns`` or so, and read everything back.
+
+    ``apply`` has the same as steps, for a plan; its number is that of the cut. ``command`` cuts the power of
+    a drive that exists, and gives it back; the drive has to be there again ``back_within_ns`` after it.
+    """
+
+    apply: Apply
+    load: CutLoad
+    write_cache_enabled: bool
+    write_ns: int
+    command: str | None
+    back_within_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +114,8 @@ class CycleFinished:
     title: str = ""
 
 
-Request = Purge | SetWriteCache | Apply | ReadHealth | SteadyStateChecked | CycleFinished
-Answer = None | tuple[Sample, ...] | HealthReading
+Request = Purge | SetWriteCache | Apply | ReadHealth | CutPower | SteadyStateChecked | CycleFinished
+Answer = None | tuple[Sample, ...] | HealthReading | Cut
 Script = Generator[Request, Answer, None]
 
 
@@ -107,4 +128,10 @@ def samples_in(answer: Answer) -> tuple[Sample, ...]:
 def health_in(answer: Answer) -> HealthReading:
     """What a runner answers to a ReadHealth."""
     assert isinstance(answer, HealthReading)  # noqa: S101 no runner answers otherwise
+    return answer
+
+
+def cut_in(answer: Answer) -> Cut:
+    """What a runner answers to a CutPower."""
+    assert isinstance(answer, Cut)  # noqa: S101 no runner answers otherwise
     return answer

@@ -8,4 +8,5 @@ pub mod data;
 pub mod engine;
 pub mod histogram;
 pub mod machine;
+pub mod powercut;
 pub mod workload;

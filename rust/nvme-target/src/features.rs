@@ -91,6 +91,9 @@ pub(super) fn set(subsystem: &Subsystem, controller: &Controller, command: &Comm
     let value = command.dword(11);
     if feature == VOLATILE_WRITE_CACHE {
         subsystem.drive.write_cache().ok_or(Status::INVALID_FIELD)?;
+        if value & 1 == 0 && subsystem.store.sync().is_err() {
+            return Err(Status::INTERNAL_ERROR);
+        }
         let refused = subsystem.drive.set_write_cache(value & 1 != 0);
         return refused.map(|()| Done::default()).map_err(|_| Status::NOT_CHANGEABLE);
     }

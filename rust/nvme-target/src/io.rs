@@ -149,11 +149,13 @@ fn write(
     if data.len() as u64 != length {
         return Err(Status::DATA_TRANSFER_ERROR);
     }
-    subsystem.store.write(offset, data).map_err(|_| Status::WRITE_FAULT)?;
+    let through = command.dword(12) & FORCE_UNIT_ACCESS != 0;
+    let durable = through || subsystem.drive.write_cache() != Some(true);
+    subsystem.store.write(offset, data, durable).map_err(|_| Status::WRITE_FAULT)?;
     Traffic::count(&subsystem.traffic.writes, 1);
     Traffic::count(&subsystem.traffic.write_bytes, length);
     let mut plan = Plan::one(Operation::Write, offset, length);
-    if command.dword(12) & FORCE_UNIT_ACCESS != 0 {
+    if through {
         plan.accesses.push((Operation::Flush, 0, 0));
     }
     Ok(plan)

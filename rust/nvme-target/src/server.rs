@@ -173,13 +173,15 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
         drive.jump_start().map_err(|refusal| TargetError::Option(refusal.0))?;
     }
     let capacity_bytes = drive.capacity_bytes();
-    let store = match order.data {
-        None => {
-            Store::in_memory(capacity_bytes).map_err(|error| TargetError::Store("memory".into(), error))?
-        }
-        Some(file) => Store::in_file(file, capacity_bytes)
-            .map_err(|error| TargetError::Store("the given file".into(), error))?,
+    let (place, store) = match order.data {
+        None => ("memory", Store::in_memory(capacity_bytes)),
+        Some(file) => ("the given file", Store::in_file(file, capacity_bytes)),
     };
+    let store = match order.faults.power.clone() {
+        Some(faults) => store.and_then(|store| store.with_cache(faults, order.seed)),
+        None => store,
+    }
+    .map_err(|error| TargetError::Store(place.into(), error))?;
     let thermal = preset.page_mapped.as_ref().and_then(|model| model.thermal.as_ref());
     let character = Character {
         purge: preset.purge,

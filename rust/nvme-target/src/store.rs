@@ -3,18 +3,39 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Mutex;
 
+use super::lock::lock;
+use openpts_sim::{Contents, Media, PowerFaults};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
 /// The unit of `st_blocks`.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// The contents of a drive.
+/// The contents of a drive. `cache` is what would be lost if this process were killed now.
 #[derive(Debug)]
 pub(super) struct Store {
     file: File,
     capacity_bytes: u64,
+    cache: Option<Mutex<Contents<FileMedia>>>,
 }
+
+/// The file as what outlasts a power cut.
+#[derive(Debug)]
+struct FileMedia(File);
+
+impl Media for FileMedia {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
+    }
+}
+
+/// What begins where, and what is whole: the smallest LBA.
+const SECTOR_BYTES: usize = 512;
 
 impl Store {
     /// Contents that end with the program.
@@ -24,7 +45,7 @@ impl Store {
     pub(super) fn in_memory(capacity_bytes: u64) -> io::Result<Self> {
         let file = File::from(memfd_create("openpts-served-drive", MemfdFlags::CLOEXEC)?);
         file.set_len(capacity_bytes)?;
-        Ok(Self { file, capacity_bytes })
+        Ok(Self { file, capacity_bytes, cache: None })
     }
 
     /// Contents that stay in a file, which somebody else has opened and locked.
@@ -44,22 +65,43 @@ impl Store {
             )));
         }
         file.set_len(capacity_bytes)?;
-        Ok(Self { file, capacity_bytes })
+        Ok(Self { file, capacity_bytes, cache: None })
+    }
+
+    /// The same with a volatile cache before the file, and with faults that show when it is lost.
+    ///
+    /// # Errors
+    /// If the process has too many descriptors.
+    pub(super) fn with_cache(mut self, faults: PowerFaults, seed: u64) -> io::Result<Self> {
+        let media = FileMedia(self.file.try_clone()?);
+        let contents = Contents::new(media, SECTOR_BYTES, SECTOR_BYTES, faults, seed);
+        self.cache = Some(Mutex::new(contents));
+        Ok(self)
     }
 
     pub(super) fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut data = vec![0; length];
-        self.file.read_exact_at(&mut data, offset)?;
+        match &self.cache {
+            Some(cache) => lock(cache).read(offset, &mut data)?,
+            None => self.file.read_exact_at(&mut data, offset)?,
+        }
         Ok(data)
     }
 
-    pub(super) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(data, offset)
+    /// `durable`: past the cache.
+    pub(super) fn write(&self, offset: u64, data: &[u8], durable: bool) -> io::Result<()> {
+        match &self.cache {
+            Some(cache) => lock(cache).write(offset, data, durable),
+            None => self.file.write_all_at(data, offset),
+        }
     }
 
     /// These bytes read as zeros from now on, and take no room.
     pub(super) fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         if length > 0 {
+            if let Some(cache) = &self.cache {
+                lock(cache).forget(offset, length)?;
+            }
             fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length)?;
         }
         Ok(())
@@ -67,6 +109,9 @@ impl Store {
 
     /// Make what was written last in a named file.
     pub(super) fn sync(&self) -> io::Result<()> {
+        if let Some(cache) = &self.cache {
+            lock(cache).flush()?;
+        }
         self.file.sync_data()
     }
 
@@ -83,7 +128,7 @@ mod tests {
     #[test]
     fn what_was_discarded_reads_as_zeros_to_the_byte() {
         let store = Store::in_memory(1 << 20).unwrap();
-        store.write(0, &[7; 3 * 4096]).unwrap();
+        store.write(0, &[7; 3 * 4096], false).unwrap();
         assert_eq!(store.allocated_bytes(), 3 * 4096);
         store.discard(512, 4096).unwrap();
         let found = store.read(0, 3 * 4096).unwrap();
@@ -99,10 +144,35 @@ mod tests {
         let path = folder.path().join("contents");
         let open =
             || File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
-        Store::in_file(open(), 8192).unwrap().write(4096, b"kept").unwrap();
+        Store::in_file(open(), 8192).unwrap().write(4096, b"kept", false).unwrap();
         assert_eq!(Store::in_file(open(), 8192).unwrap().read(4096, 4).unwrap(), b"kept");
         assert!(Store::in_file(open(), 4096).is_err());
         assert!(Store::in_file(open(), 16_384).is_err());
         assert!(Store::in_file(File::open(folder.path()).unwrap(), 4096).is_err());
+    }
+
+    /// A store that is dropped without a word is a process that was killed.
+    #[test]
+    fn a_kill_takes_what_was_not_flushed_and_nothing_else() {
+        let file = tempfile::tempfile().unwrap();
+        let open = || Store::in_file(file.try_clone().unwrap(), 1 << 20).unwrap();
+        let store = open().with_cache(Vec::new(), 1).unwrap();
+        store.write(0, &[1; 512], false).unwrap();
+        store.sync().unwrap();
+        store.write(512, &[2; 512], true).unwrap();
+        store.write(1024, &[3; 512], false).unwrap();
+        store.write(512, &[4; 512], false).unwrap();
+        assert_eq!(store.read(0, 1536).unwrap(), [[1; 512], [4; 512], [3; 512]].concat());
+        drop(store);
+        assert_eq!(open().read(0, 1536).unwrap(), [[1; 512], [2; 512], [0; 512]].concat());
+    }
+
+    #[test]
+    fn what_was_discarded_is_not_in_the_cache_either() {
+        let store = Store::in_memory(1 << 20).unwrap().with_cache(Vec::new(), 1).unwrap();
+        store.write(0, &[7; 8192], false).unwrap();
+        store.discard(512, 1024).unwrap();
+        let found = store.read(0, 8192).unwrap();
+        assert!((0..8192).all(|at| (found[at] == 0) == (512..1536).contains(&at)));
     }
 }

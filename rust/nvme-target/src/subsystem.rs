@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use openpts_sim::{Purge, Sensed};
+use openpts_sim::{PowerFaults, Purge, Sensed};
 
 use super::authentication::Secrets;
 use super::connections::Connections;
@@ -51,6 +51,8 @@ pub struct Faults {
     pub unreadable_bytes: Vec<u64>,
     /// After so many I/Os the drive is gone: connections end, and none is taken any more.
     pub vanishes_after_ios: Option<u64>,
+    /// What shows when the power goes, that is, when the process is killed: None leaves it nothing to lose.
+    pub power: Option<PowerFaults>,
 }
 
 /// What a preset says of the drive beside its model.

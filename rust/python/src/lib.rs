@@ -4,6 +4,7 @@ mod arguments;
 mod engine;
 mod errors;
 mod histogram;
+mod powercut;
 mod preset;
 mod results;
 #[cfg(feature = "nvme-target")]
@@ -62,6 +63,8 @@ mod native {
     use super::errors::{StoppedError, UnavailableError};
     #[pymodule_export]
     use super::histogram::PyHistogram;
+    #[pymodule_export]
+    use super::powercut::{PyPowerCut, power_fault_names};
     #[pymodule_export]
     use super::preset::{PyPreset, PyShape};
     #[pymodule_export]

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use super::arguments::{patience, scale_of};
 use super::errors::value_error;
+use super::powercut::power_faults as named_faults;
 use super::preset::PyPreset;
 
 fn target_error(error: TargetError) -> PyErr {
@@ -35,7 +36,7 @@ impl PyServedDrive {
     #[pyo3(signature = (
         preset, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
         model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
-        vanishes_after_ios, secrets,
+        vanishes_after_ios, power_faults, secrets,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
@@ -60,6 +61,7 @@ impl PyServedDrive {
         purge_lies: bool,
         unreadable_bytes: Vec<u64>,
         vanishes_after_ios: Option<u64>,
+        power_faults: Option<Vec<(String, f64)>>,
         secrets: BTreeMap<String, (Vec<u8>, Option<Vec<u8>>)>,
     ) -> PyResult<Self> {
         let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
@@ -74,7 +76,14 @@ impl PyServedDrive {
             identity: Identity { nqn, serial, model, firmware, guid },
             data: data.map(duplicated).transpose()?,
             sanitize_takes: patience(sanitize_takes_s)?,
-            faults: Faults { sanitize_fails, format_fails, purge_lies, unreadable_bytes, vanishes_after_ios },
+            faults: Faults {
+                sanitize_fails,
+                format_fails,
+                purge_lies,
+                unreadable_bytes,
+                vanishes_after_ios,
+                power: power_faults.map(named_faults).transpose()?,
+            },
             secrets: secrets.into_iter().map(with_secret).collect(),
         };
         py.detach(|| Target::start(order, address)).map(Self).map_err(target_error)

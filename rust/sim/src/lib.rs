@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod contents;
 mod drive;
 pub mod ftl;
 mod host;
@@ -18,6 +19,7 @@ mod open;
 mod oracle;
 mod page_mapped;
 mod power;
+mod powercut;
 mod preset;
 mod scale;
 mod shape;
@@ -27,6 +29,7 @@ mod thermal;
 mod time;
 mod timing;
 
+pub use contents::{Contents, Media, PowerFault, PowerFaults};
 pub use drive::{Answer, Completion, Drive, Refusal};
 pub use host::{SharedDrive, VirtualConfiguration, VirtualSession};
 pub use host_counters::HostCounters;
@@ -36,6 +39,7 @@ pub use open::{open, simulated_bytes};
 pub use oracle::OracleDrive;
 pub use page_mapped::PageMappedDrive;
 pub use power::{Activity, Heat, Meter};
+pub use powercut::SimulatedVictim;
 pub use preset::*;
 pub use scale::Scale;
 pub use shape::{Shape, slc_burst_share};

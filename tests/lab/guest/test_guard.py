@@ -1,7 +1,7 @@
 """Every way in which a drive of a real driver can be in use: each is refused, by the check and by the door.
 
 For a virtual machine alone, which says so with LAB=1, with an NVMe, a SATA and a SAS drive and two paths of
-scsi_debug to one disk; tests/lab/test_nvme_runs.py boots it.
+scsi_debug to one disk; tests/lab/test_refusals.py boots it.
 """
 
 import os

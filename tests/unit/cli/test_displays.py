@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import run_display
 from openpts.cli.progress import RunProgress
-from openpts.cli.run import display_on
-from openpts.cli.run_display import LiveDisplay, PlainLog, render_panel
+from openpts.cli.run_display import LiveDisplay, PlainLog, render_panel, shown_on
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Kind, Owner
 from openpts.record.manifest import RunState
@@ -46,17 +46,16 @@ from tests.unit.cli.told_run import (
 __all__ = ["clock"]
 
 
-def test_a_simulated_run_says_so_first_and_last(clock: Clock) -> None:
+def panel_of(progress: RunProgress, width: int) -> str:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(render_panel(progress))
+    return console.export_text()
+
+
+def test_a_simulated_run_says_so_first_and_last(clock: Clock, snapshot: SnapshotAssertion) -> None:
     clock.now_s += 2
-    lines = log_of(
-        SIMULATED,
-        begun(1, POINT, POINT),
-        ended(1, 0, POINT),
-        ended(1, 1, POINT),
-        RunEnded(RunState.COMPLETE, None),
-    )
-    assert "on sim:enterprise-tlc (SIMULATED, scale 1:67, 1.00 GB" in lines[0]
-    assert lines[-1] == "simulated 2.00 s in 0.00 s"
+    ends = (ended(1, 0, POINT), ended(1, 1, POINT), RunEnded(RunState.COMPLETE, None))
+    assert "\n".join(log_of(SIMULATED, begun(1, POINT, POINT), *ends)) == snapshot
 
 
 HANGING = OutstandingIo(age_ns=12 * NS_PER_S, operation="write", offset_bytes=1_048_576, length_bytes=4096)
@@ -72,22 +71,17 @@ def test_a_hanging_io_is_a_line_with_its_place_and_age() -> None:
 
 
 def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:
-    def panel() -> str:
-        console = Console(width=120, file=io.StringIO(), record=True)
-        console.print(render_panel(progress))
-        return console.export_text()
-
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(begun(1, *(POINT,) * 56))
     progress.hear(ticked(1, 0, POINT, oldest=replace(HANGING, age_ns=NS_PER_S)))
-    before = panel()
+    before = panel_of(progress, 120)
     assert "has not been answered" not in before
     progress.hear(ticked(1, 0, POINT, oldest=HANGING))
-    assert HANG_LINE in panel()
-    assert panel().count("\n") == before.count("\n")
+    assert HANG_LINE in panel_of(progress, 120)
+    assert panel_of(progress, 120).count("\n") == before.count("\n")
     progress.hear(ticked(1, 0, POINT))
-    assert "has not been answered" not in panel()
+    assert "has not been answered" not in panel_of(progress, 120)
 
 
 def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
@@ -112,36 +106,25 @@ def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch:
     ]
 
 
-def test_all_that_was_seen_of_a_purge_is_told() -> None:
+def test_all_that_was_seen_of_a_purge_is_told(snapshot: SnapshotAssertion) -> None:
     report = PurgeReport(
-        True,
-        "NVMe Format",
-        "",
-        "",
-        10**9,
-        64,
-        64,
+        *(True, "NVMe Format", "", "", 10**9, 64, 64),
         name="nvme-format",
         attempts=(PurgeAttempt("nvme-sanitize-block", "has none"),),
         status={"utilisation": Fact("0 B", "NUSE"), "reads_as": Fact(None, "DLFEAT 0")},
         status_before={"utilisation": Fact("9 GB", "NUSE")},
         other_samples=3,
     )
-    assert log_of(PurgeFinished(report)) == [
-        "not nvme-sanitize-block: has none",
-        "purge done: NVMe Format, 64 of 64 marks gone, and 3 of 3 places with older data, 1.00 s",
-        "Utilisation of the namespace: 0 B (before: 9 GB)",
-    ]
     overwritten = PurgeReport(False, "one pass", "", "", 10**9, 64, 64, name="overwrite")
-    assert log_of(PurgeFinished(overwritten)) == [
-        "overwritten, NOT purged: one pass, 64 of 64 marks gone, 1.00 s"
-    ]
+    assert "\n".join(log_of(PurgeFinished(report), PurgeFinished(overwritten))) == snapshot
 
 
-def test_the_plain_log_tells_the_run_in_lines() -> None:
+def test_the_plain_log_tells_the_run_in_lines(snapshot: SnapshotAssertion) -> None:
     points = (point(8 * KIB), POINT)
+    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "x"))
     lines = log_of(
         STARTED,
+        Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again")),
         DeviationFound(Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "1.00 s per step", "")),
         PurgeStarted(),
         PurgeFinished(PurgeReport(True, "discard", "", "", 10**9, 64, 64)),
@@ -152,42 +135,14 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
         judged(5),
         CycleEnded(1, CycleFinished(Outcome(None, 7))),
         RunEnded(RunState.COMPLETE, None),
+        RunEnded(RunState.INTERRUPTED, "stopped by the operator"),
     )
-    assert lines == [
-        "IOPS test, PTS-E 2.0.1, on file:x (1.00 GB, sector 512 B), TC 4 QD 32, seed 1, "
-        "up to about 6 min 36 s at assumed rates",
-        "run folder r1",
-        "deviation PTS-IOPS-14: required 1 min 0 s per step; used 1.00 s per step",
-        "purge",
-        "purge done: discard, 64 of 64 marks gone, 1.00 s",
-        "WIPC: SEQ 128 KiB 0/100",
-        "WIPC done: 131 MB at 131 MB/s, 1.00 s",
-        "round 1 done: RND 4 KiB RW0 1,000 IOPS",
-        "steady state after round 5? RND 4 KiB RW0: steady, range 2.0 % (limit 20 %), "
-        "slope 0.4 % (limit 10 %)",
-        "steady state after round 5? RND 64 KiB RW65: not steady, range 46.4 % (limit 20 %), "
-        "slope 18.2 % (limit 10 %)",
-        "steady state after round 5? RND 1024 KiB RW100: steady, range 2.0 % (limit 20 %), "
-        "slope 0.4 % (limit 10 %)",
-        "steady state not reached in 7 rounds",
-        "run complete",
-    ]
+    assert "\n".join(lines) == snapshot
 
 
-def test_what_an_earlier_run_left_behind_is_told() -> None:
-    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "x"))
-    assert log_of(Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again"))) == [
-        "the write cache of /dev/sda is WCE again"
-    ]
-
-
-def test_a_run_that_was_stopped_says_so() -> None:
-    assert log_of(RunEnded(RunState.INTERRUPTED, "stopped by the operator")) == [
-        "run interrupted: stopped by the operator"
-    ]
-
-
-def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock) -> None:
+def test_the_live_panel_shows_round_step_rate_time_and_steady_state(
+    clock: Clock, snapshot: SnapshotAssertion
+) -> None:
     progress = RunProgress()
     for event in (
         STARTED,
@@ -199,18 +154,7 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock
         progress.hear(event)
     clock.now_s += 1
     progress.hear(ticked(6, 27, POINT, step_elapsed_ns=NS_PER_S // 2, ios=12_345, bytes=12_345 * 4096))
-    console = Console(width=100, file=io.StringIO(), record=True)
-    console.print(render_panel(progress))
-    text = console.export_text()
-    for part in (
-        "round 6 of at most 7",
-        "28 of 56   RND 4 KiB 0/100",
-        "24,690 IOPS, 101.1 MB/s",
-        "1.00 s elapsed",
-        "at most 1 min 24 s left",
-        "RND 64 KiB RW65: not steady, range 46.4 %",
-    ):
-        assert part in text
+    assert panel_of(progress, 100) == snapshot
 
 
 def test_the_live_display_leaves_the_finished_lines_behind() -> None:
@@ -223,19 +167,16 @@ def test_the_live_display_leaves_the_finished_lines_behind() -> None:
     assert "steady state reached in round 5" in stream.getvalue()
 
 
-def test_the_live_panel_fits_80_columns(clock: Clock) -> None:
+def test_the_live_panel_fits_80_columns(clock: Clock, snapshot: SnapshotAssertion) -> None:
     """With the longest that stands in it: hours of a simulated drive, and verdicts on three variables."""
     progress = RunProgress()
     for event in (SIMULATED, begun(6, *(POINT,) * 56), judged(5)):
         progress.hear(event)
     clock.now_s += 3599
     progress.hear(ticked(6, 0, POINT, step_elapsed_ns=23 * 3600 * NS_PER_S))
-    console = Console(width=80, file=io.StringIO(), record=True)
-    console.print(render_panel(progress))
-    text = console.export_text()
-    assert "Steady state" in text
-    assert "simulated 23 h 0 min in 59 min 59 s" in text
+    text = panel_of(progress, 80)
     assert "…" not in text
+    assert text == snapshot
 
 
 class Screen(io.StringIO):
@@ -252,7 +193,7 @@ def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(run_display, "time", clock)
     screen = Screen()
-    with display_on(screen) as hear:
+    with shown_on(screen) as hear:
         hear(STARTED)
         hear(begun(1, POINT, POINT))
         hear(ticked(1, 0, POINT, step_elapsed_ns=1))

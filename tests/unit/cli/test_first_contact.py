@@ -21,12 +21,12 @@ from pathlib import Path
 import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from openpts.cli.first_pages import EXAMPLES, FIRST_EXAMPLES, example_of
 from openpts.cli.main import cli, main
 from tests.support.command_tree import all_commands
 from tests.support.openpts_command import COMMAND
+from tests.support.transcript import Transcript
 
 TREE = dict(all_commands())
 # They need no words, and what they tell is that of the machine.
@@ -34,11 +34,6 @@ TELL_OF_THE_MACHINE = {("devices",), ("doctor",)}
 # Longer than a screen, and held by tests of their own.
 PRINT_A_DOCUMENT = {("plan-schema",)}
 GROUPS_OF_TESTS = ("run", "plan", "rehearse")
-
-
-class Transcript(SingleFileSnapshotExtension):
-    _write_mode = WriteMode.TEXT
-    file_extension = "txt"
 
 
 @pytest.fixture

@@ -177,7 +177,7 @@ def test_a_failure_is_said_with_its_place() -> None:
     results.hear(STARTED)
     results.hear(MeasurementEnded(0, FAILED))
     (failure,) = results.failures
-    assert failure.startswith("/dev/nvme0n1: write of 8192 B at byte 4096 failed")
+    assert failure.startswith("/dev/nvme0n1: write of 8192 B at byte 4096 (LBA 1) failed")
 
 
 def test_a_line_for_each_interval_below_one_heading(snapshot: SnapshotAssertion) -> None:

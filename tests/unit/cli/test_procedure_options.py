@@ -11,7 +11,7 @@ from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError
-from openpts.procedures.registry import PTS
+from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.manifest import People
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
@@ -41,9 +41,9 @@ def choices(test: str, *words: str) -> Choices:
     made: list[Choices] = []
 
     @click.command()
-    @together(*options_of(PTS[test]))
+    @together(*options_of(PROCEDURES[test]))
     def command(**options: Any) -> None:
-        made.append(choices_of(PTS[test], options))
+        made.append(choices_of(PROCEDURES[test], options))
         assert not options
 
     result = CliRunner().invoke(command, words)
@@ -55,7 +55,7 @@ def choices(test: str, *words: str) -> Choices:
 
 def conditions(test: str, *words: str) -> Any:
     chosen = choices(test, *words)
-    return chosen.adjust(PTS[test].standard_conditions(chosen.drive_class, 1))
+    return chosen.adjust(PROCEDURES[test].standard_conditions(chosen.drive_class, 1))
 
 
 @pytest.fixture
@@ -151,9 +151,24 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
     says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is not a multiple of the sector of nvme0n1, .* 4,096 bytes"
     with pytest.raises(UsageError, match=says):
         chosen.admit(wanted, ADVANCED)
-    own = choices("dirth", "--workload", "RND 2KiB RW0")
-    with pytest.raises(UsageError, match="--workload: 2 KiB is not a multiple"):
-        own.admit(conditions("dirth", "--workload", "RND 2KiB RW0"), ADVANCED)
+
+
+@pytest.mark.parametrize(
+    ("test", "option", "value", "size"),
+    [
+        ("dirth", "--workload", "RND 2KiB RW0", "2 KiB"),
+        ("wsat", "--workloads", "composite,RND 2KiB RW0", "2 KiB"),
+        ("sustained", "--workload", "RND 0.5KiB RW0", "0.5 KiB"),
+        ("sustained", "--random-block-size", "512", "0.5 KiB"),
+        ("thermal", "--block-size", "6KiB", "6 KiB"),
+    ],
+)
+def test_every_size_that_the_operator_asked_for_is_held_against_the_sector(
+    test: str, option: str, value: str, size: str
+) -> None:
+    own = choices(test, option, value)
+    with pytest.raises(UsageError, match=rf"^{option}: {size} is not a multiple of the sector of nvme0n1"):
+        own.admit(conditions(test, option, value), ADVANCED)
 
 
 def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:

@@ -193,10 +193,25 @@ def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(
             cache.require(False)
             found.error = NvmeCommandError("gone")
 
-    with pytest.raises(TargetError, match="could not be set back to what it was: gone"):
+    with pytest.raises(TargetError, match="could not be set back to WCE: gone"):
         go_away()
     (entry,) = journal.entries()
     assert entry.found == {"state": "WCE"}
+
+
+def test_a_disk_that_has_gone_is_called_so_and_stays_in_the_journal(
+    server: SystemRoots, journal: Journal
+) -> None:
+    target = drive("sda", server)
+    assert target.device is not None
+    with control_of(target, server) as cache:
+        cache.require(False)
+        target.device.folder.rename(target.device.folder.with_name("gone"))
+        with pytest.raises(TargetError, match="of /dev/sda could not be set back to WCE: the drive has gone"):
+            cache.put_back()
+        assert len(journal.entries()) == 1
+        target.device.folder.with_name("gone").rename(target.device.folder)
+    assert journal.entries() == ()
 
 
 @pytest.mark.parametrize("text", ["write back", "write back, no read (daft)"])

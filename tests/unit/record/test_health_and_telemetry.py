@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
-from openpts.record.reader import Run, read_run
+from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
@@ -38,7 +38,7 @@ def kept(
         for position, one in enumerate(samples):
             writer.add_step(round_place(1, position), one)
         writer.close()
-        return read_run(folder)
+        return stored_run(folder)
 
 
 @WITH_A_DISK

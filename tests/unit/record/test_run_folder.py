@@ -21,7 +21,7 @@ from openpts.procedures.extended.benchmarks import script as profile
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, People, RunState
-from openpts.record.reader import read_run
+from openpts.record.reader import read_manifest, read_run, stored_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
@@ -50,7 +50,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, S
 from openpts.vocabulary.stop import ByteAmount, Duration
 from tests.support.processes import die, dies
 
-HOSTILE = "<b>\"'; DROP TABLE step; #import \x1b[31m ü 漢"
+HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
 
 
@@ -172,6 +172,20 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
         (round_place(1, 1), failed),
     ]
     assert run.ledger == (DEVIATION, DEVIATION)
+
+
+def test_texts_are_read_on_one_line_each_with_all_of_them_visible(tmp_path: Path) -> None:
+    hostile = replace(manifest(), test_id=" a\x1b[31m\n\u202eb\u3000c ")
+    writer = RunWriter.create(tmp_path / "run", hostile)
+    writer.add_step(round_place(1, 0), sample(StepState.FAILED, IoFailure("read", 4096, 512, "\x07")))
+    writer.add_deviations((replace(DEVIATION, used="\x9b2J"),))
+    writer.close()
+    run = read_run(tmp_path / "run")
+    assert run.manifest.test_id == "a\\x1b[31m\\n\\u202eb c"
+    assert run.steps[0].sample.failure == IoFailure("read", 4096, 512, "\\x07")
+    assert run.ledger == (replace(DEVIATION, used="\\x9b2J"),)
+    assert read_manifest(tmp_path / "run") == run.manifest
+    assert stored_run(tmp_path / "run").manifest == hostile
 
 
 def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path) -> None:
@@ -340,6 +354,29 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) ->
     connection.close()
     with pytest.raises(RecordError, match=f"has record version {version}, this openpts reads"):
         read_run(tmp_path / "later")
+
+
+_ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x, x, x, x, x FROM c"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "DROP TABLE deviation; CREATE VIEW deviation(rule_id, clause, required, used, effect) AS " + _ENDLESS,
+        "DROP TABLE deviation; CREATE VIRTUAL TABLE deviation USING rtree(id, low, high)",
+        "CREATE TRIGGER more AFTER INSERT ON step BEGIN DELETE FROM deviation; END",
+        "ALTER TABLE deviation ADD COLUMN more BLOB AS (zeroblob(1000000000))",
+    ],
+)
+def test_a_database_that_computes_what_it_holds_is_refused(tmp_path: Path, statements: str) -> None:
+    """A view that never ends kept its reader busy for ever."""
+    with closing(RunWriter.create(tmp_path / "run", manifest())) as writer:
+        writer.add_step(round_place(1, 0), sample())
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database:
+        database.executescript(statements)
+    with pytest.raises(RecordError, match="computes") as refusal:
+        read_run(tmp_path / "run")
+    assert refusal.value.exit_code == 8
 
 
 def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:

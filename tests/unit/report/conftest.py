@@ -1,11 +1,13 @@
 from collections.abc import Callable
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Report, Table
 from openpts.record.reader import Run
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
+from tests.support.transcript import Transcript
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +45,8 @@ def texts() -> Callable[[Report], list[str]]:
         return found
 
     return collect
+
+
+@pytest.fixture
+def transcript(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(Transcript)

@@ -86,6 +86,23 @@ def test_the_same_test_twice_has_ids_of_its_own(runs: list[Run]) -> None:
     assert len(ids) == len(set(ids))
 
 
+def _trends(report: Report) -> list[tuple[str, str]]:
+    return [(one.id, one.number) for one in report.front[0].blocks if isinstance(one, Figure)]
+
+
+def test_two_runs_of_a_test_have_the_same_small_plot_side_by_side(runs: list[Run]) -> None:
+    first, other = runs[0], runs[3]
+    later = [
+        replace(first, manifest=replace(first.manifest, started_at=f"202{year}-01-01T00:00:00+00:00"))
+        for year in (7, 8, 9)
+    ]
+    of_iops = [(f"trend-iops{n}-iops-a1-rw0-plot", f"See Plot A.1 IOPS {n}") for n in (1, 2, 3)]
+    of_wsat = ("trend-wsat-iops-time-plot", "See Plot 10-1")
+    assert _trends(build_combined([first, later[0]], DATE)) == of_iops[:2]
+    assert _trends(build_combined([first, later[0], other], DATE)) == [of_wsat, *of_iops[:2]]
+    assert _trends(build_combined([first, *later], DATE)) == of_iops
+
+
 def test_runs_of_two_drives_are_refused(runs: list[Run]) -> None:
     manifest = runs[1].manifest
     other = replace(manifest, dut={**manifest.dut, "serial": replace(manifest.dut["serial"], value="OTHER1")})

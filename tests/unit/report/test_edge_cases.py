@@ -16,17 +16,18 @@ from openpts.plots.svg import draw_figures
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.manifest import People
-from openpts.record.reader import Run
+from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
+from openpts.visible_text import with_texts
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
+from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample
 from openpts.vocabulary.stimulus import Stimulus
+from tests.support.hostile_run import hostile
 from tests.support.made_up_run import made_up_run, restless_rate
-from tests.support.synthetic_run import HOSTILE
 from tests.unit.procedures.pts.trace.player import Rate
 
 SPECIFIED = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
@@ -104,29 +105,9 @@ def with_empty_bins(run: Run) -> Run:
     return replace(run, steps=tuple(steps))
 
 
-def hostile(run: Run) -> Run:
-    """Every string that comes from a device, an operator or a machine."""
-    manifest = run.manifest
-    fact = Fact(HOSTILE, HOSTILE)
-    return replace(
-        run,
-        manifest=replace(
-            manifest,
-            test_id=HOSTILE,
-            command_line=(HOSTILE, HOSTILE),
-            people=People(HOSTILE, HOSTILE, HOSTILE),
-            target=replace(manifest.target, name=HOSTILE, path=HOSTILE),
-            dut=dict.fromkeys((*manifest.dut, "more", HOSTILE), fact),
-            host=dict.fromkeys((*manifest.host, HOSTILE), fact),
-            software=dict.fromkeys((*manifest.software, HOSTILE), fact),
-            engine=dict.fromkeys(("engine", "build", HOSTILE), fact),
-            purges=tuple(
-                PurgeReport(True, HOSTILE, HOSTILE, HOSTILE, 10**9, 64, 63) for _ in manifest.purges
-            ),
-            write_caches=tuple(WriteCacheReport(HOSTILE, HOSTILE, HOSTILE) for _ in manifest.write_caches),
-            state_reason=HOSTILE,
-        ),
-    )
+def as_read(run: Run) -> Run:
+    """With hostile texts, as they come out of a record."""
+    return in_visible_texts(hostile(run))
 
 
 def bare(run: Run) -> Run:
@@ -158,7 +139,7 @@ EDGES = {
     "one thread": Edge(adjust=one_thread),
     "a size skipped": Edge(adjust=without_half_kib),
     "empty bins": Edge(record=with_empty_bins),
-    "hostile": Edge(record=hostile),
+    "hostile": Edge(record=as_read),
     "bare": Edge(record=bare),
     "names": Edge(record=named),
 }
@@ -191,6 +172,18 @@ def test_no_text_shows_a_program_s_innards(
     for text in found:
         assert not INNARDS.search(text), text
         assert text.isprintable(), ascii(text)
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_nothing_of_a_hostile_record_is_invisible(name: str) -> None:
+    def check(text: str) -> str:
+        assert text.isprintable(), ascii(text)
+        return text
+
+    run = in_visible_texts(hostile(made_up_run(name)))
+    texts_of_record = (run.manifest, run.ledger, run.health, run.sampled, [step.sample for step in run.steps])
+    for value in (*texts_of_record, build_report(run, "2026-02-03T04:05:06Z")):
+        with_texts(msgspec.to_builtins(value), check, keys=True)
 
 
 @pytest.mark.full_matrix(times=2)
@@ -231,6 +224,7 @@ def numbers(table: Table) -> set[float]:
     return {value for value in (*heads, *(cell.value for cell in cells)) if value is not None}
 
 
+@pytest.mark.proves("PTS-IOPS-24..25", "PTS-TP-20..21", "PTS-LAT-25..26", "PTS-FLOW-05")
 @pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", ["25 rounds, not steady", "40 rounds, not steady"])
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "hir", "cbw", "dirth"])
@@ -265,6 +259,18 @@ def test_the_report_is_drawn(name: str, edge: str) -> None:
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_a_hostile_report_is_set_on_paper(name: str, paper: str) -> None:
     report = msgspec.structs.replace(report_of(name, "hostile"), paper=paper)
+    assert render_pdf(report, {}).startswith(b"%PDF-")
+
+
+def two_points(conditions: Conditions) -> Conditions:
+    return msgspec.structs.replace(conditions, read_pcts=(0,), block_sizes_bytes=(65536, 4096))
+
+
+def test_wide_tables_without_rows_are_set_on_paper() -> None:
+    """Those of mixes that were not measured have a column for each of many rounds all the same."""
+    run = made_up_run("iops", DriveClass.CLIENT, rate=restless_rate, adjust=two_points)
+    report = build_report(run, "2026-02-03T04:05:06Z")
+    assert any(len(table.columns) > 20 for table in report.tables().values() if not table.rows)
     assert render_pdf(report, {}).startswith(b"%PDF-")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace as with_changes
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Verdict
 from openpts.record.health import HealthRecord, Occasion
@@ -15,7 +16,8 @@ from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
-from tests.support.page_blocks import NO_SETTINGS, rows, tables, texts, verdicts, with_host
+from tests.support.page_blocks import rows, tables, verdicts, with_host
+from tests.support.page_transcript import lines_of
 
 
 def with_health(run: Run, before: dict[str, float], after: dict[str, float] | None) -> Run:
@@ -45,61 +47,48 @@ AFTER = BEFORE | {
 }
 
 
-def test_a_record_without_readings_says_so(bare: Run) -> None:
-    assert verdicts(health_page(bare)) == ["not reported (the record holds no reading of the device's log)."]
+def used(pct: float) -> dict[str, float]:
+    return {"percentage_used_pct": pct}
+
+
+LOGS: dict[str, tuple[dict[str, float], dict[str, float] | None]] = {
+    "not readable": ({}, {}),
+    # 5 TB to the media for the 2 TB of the host: a write amplification of 2.5
+    "two readings": (BEFORE, AFTER),
+    "no reading after the run": (BEFORE, None),
+    "gone after the run": (BEFORE, {}),
+    "not readable before the run": ({}, AFTER),
+    "nothing written": (BEFORE, BEFORE | {"nand_write_bytes": 7e12}),
+    "no count of the media": (BEFORE, {k: v for k, v in AFTER.items() if k != "nand_write_bytes"}),
+    "a counter that decreased": (BEFORE, AFTER | {"host_write_bytes": 1e12}),
+    "errors, resets and throttling counted": ({"media_errors": 0, "power_cycles": 0, "throttle_events": 0},)
+    * 2,
+    "only defects counted": ({"grown_defects": 0},) * 2,
+    "nothing counted": ({"temperature_c": 0},) * 2,
+    # counted in whole per cents, and not told more exactly
+    "wear unchanged": (used(3), used(3)),
+    "wear of 2 %": (used(3), used(5)),
+    "wear of a quarter": (used(0.25), used(0.5)),
+}
+
+
+@pytest.mark.parametrize("case", LOGS)
+def test_what_is_told_of_a_log(case: str, bare: Run, snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(lines_of(health_page(with_health(bare, *LOGS[case])))) == snapshot
+
+
+def test_without_anything_beside_the_steps_each_page_says_so(bare: Run, snapshot: SnapshotAssertion) -> None:
     assert health_alerts(bare) == ()
-
-
-def test_a_log_that_nobody_can_read_gives_its_reason(bare: Run) -> None:
-    assert verdicts(health_page(with_health(bare, {}, {}))) == ["not reported (a log)."]
-
-
-def test_the_difference_of_two_readings_is_what_the_run_did(bare: Run) -> None:
-    page = health_page(with_health(bare, BEFORE, AFTER))
-    log = rows(tables(page)["device-health"])
-    assert texts(log["Host written (GB)"]) == ["5,000.0", "7,000.0", "+2,000.0"]
-    assert texts(log["Temperature (°C)"]) == ["30", "55", "+25"]
-    assert texts(log["Media and data integrity errors"]) == ["1", "1", "0"]
-    summary = rows(tables(page)["device-health-summary"])
-    assert texts(summary["Host wrote"]) == ["2,000.0 GB"]
-    assert texts(summary["Host read"]) == ["0.0 GB"]
-    assert texts(summary["Written to the media"]) == ["5,000.0 GB"]
-    # 5 TB to the media for the 2 TB of the host
-    assert texts(summary["Write amplification (WAF)"]) == ["2.50"]
-    assert texts(summary["Rated life used by this run"]) == ["1 %"]
-    assert verdicts(page) == [
-        "The device's log counted no error and no reset during the run; it does not count throttling."
-    ]
-
-
-@pytest.mark.parametrize(
-    ("names", "text"),
-    [
-        (
-            "media_errors power_cycles throttle_events",
-            "counted no error, no reset and no throttling during the run",
-        ),
-        ("grown_defects", "counted no error during the run; it does not count resets or throttling"),
-        ("temperature_c", "does not count errors, resets or throttling"),
-    ],
-)
-def test_what_a_log_does_not_count_did_not_fail_to_happen(names: str, text: str, bare: Run) -> None:
-    values = dict.fromkeys(names.split(), 0.0)
-    assert verdicts(health_page(with_health(bare, values, values))) == [f"The device's log {text}."]
+    manifest = replace(bare.manifest, healed=("the write cache of /dev/sda is WCE again",))
+    run = replace(bare, steps=(), manifest=manifest)
+    pages = (health_page(run), run_conditions_page(run))
+    assert "\n".join(line for page in pages for line in lines_of(page)) == snapshot
 
 
 def test_a_spare_of_0_with_a_threshold_of_0_is_no_alarm(bare: Run) -> None:
     # drives without spare blocks say so, emulated ones too; the drive itself judges by its critical warning
     spare = {"available_spare_pct": 0.0, "available_spare_threshold_pct": 0.0, "critical_warning": 0.0}
     assert health_alerts(with_health(bare, BEFORE | spare, AFTER | spare)) == ()
-
-
-def test_no_write_amplification_without_writes_or_without_a_count_of_the_media(bare: Run) -> None:
-    nothing_written = BEFORE | {"nand_write_bytes": 7e12}
-    no_count = {name: value for name, value in AFTER.items() if name != "nand_write_bytes"}
-    for after in (nothing_written, no_count):
-        summary = rows(tables(health_page(with_health(bare, BEFORE, after)))["device-health-summary"])
-        assert texts(summary["Write amplification (WAF)"]) == ["not reported"]
 
 
 @pytest.mark.parametrize(
@@ -138,26 +127,6 @@ def test_errors_of_the_link_are_a_red_line_those_of_before_are_none(bare: Run) -
     )
 
 
-def test_a_counter_that_goes_back_has_no_difference(bare: Run) -> None:
-    page = health_page(with_health(bare, BEFORE, AFTER | {"host_write_bytes": 1e12}))
-    cell = rows(tables(page)["device-health"])["Host written (GB)"].cells[2]
-    assert (cell.text, cell.note) == ("n/a", "the counter decreased")
-    assert texts(rows(tables(page)["device-health-summary"])["Host wrote"]) == ["not reported"]
-
-
-def test_a_run_that_was_killed_has_no_second_reading(bare: Run) -> None:
-    page = health_page(with_health(bare, BEFORE, None))
-    assert verdicts(page) == ["not reported (the log was not read after the run)."]
-    assert texts(rows(tables(page)["device-health"])["Power cycles"]) == ["9", "not reported", "n/a"]
-
-
-def test_a_drive_that_has_gone_is_not_said_to_be_well(bare: Run) -> None:
-    page = health_page(with_health(bare, BEFORE, {}))
-    assert verdicts(page) == ["not reported (the log after the run: a log)."]
-    run = with_health(bare, {}, AFTER)
-    assert verdicts(health_page(run)) == ["not reported (the log before the run: a log)."]
-
-
 def test_gaps_of_each_part_with_median_and_longest(bare: Run) -> None:
     gaps_ms = {Phase.ACCESS_GROUP: [1, 2, 9]}
     steps = []
@@ -194,35 +163,7 @@ def test_processor_time_is_weighed_by_the_steps_lengths(bare: Run) -> None:
     assert [cell.value for cell in whole.cells] == pytest.approx([20, 30, 60, 2, 8, 0.5])
 
 
-def test_a_run_without_anything_beside_its_steps_says_so(bare: Run) -> None:
-    run = replace(bare, steps=())
-    assert verdicts(run_conditions_page(run)) == [
-        NO_SETTINGS,
-        "Gaps between steps: n/a (no step followed another).",
-        "Processor time: n/a (not reported by the engine).",
-        "Telemetry: not reported (nothing was sampled beside the I/O).",
-    ]
-
-
-def test_what_an_earlier_run_had_left_behind_is_said(bare: Run) -> None:
-    manifest = replace(bare.manifest, healed=("the write cache of /dev/sda is WCE again",))
-    page = run_conditions_page(replace(bare, manifest=manifest))
-    assert "Before the run: the write cache of /dev/sda is WCE again." in verdicts(page)
-
-
 def test_the_pages_do_not_depend_on_the_folder(bare: Run) -> None:
     moved = replace(bare, folder=Path("elsewhere"))
     for page_of in (host_page, health_page, run_conditions_page):
         assert page_of(moved) == page_of(bare)
-
-
-def test_wear_counted_in_whole_per_cents_is_not_said_more_exactly(bare: Run) -> None:
-    def worn(before: float, after: float) -> str:
-        page = health_page(with_health(bare, {"percentage_used_pct": before}, {"percentage_used_pct": after}))
-        (table,) = [block for block in page.blocks if getattr(block, "id", "") == "device-health-summary"]
-        (row,) = [row for row in table.rows if row.head.text == "Rated life used by this run"]
-        return row.cells[0].text
-
-    assert worn(3, 3) == "unchanged (counted in whole per cents)"
-    assert worn(3, 5) == "2 %"
-    assert worn(0.25, 0.5) == "0.25 %"

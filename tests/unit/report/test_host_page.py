@@ -6,7 +6,7 @@ import pytest
 
 from openpts.advice.table import ADVICE
 from openpts.pages.model import Cell, Verdict
-from openpts.record.reader import Run
+from openpts.record.reader import Run, in_visible_texts
 from openpts.report.host_page import host_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.facts import Fact, SimulationFacts
@@ -131,7 +131,7 @@ def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str
 @pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: advice.key)
 def test_no_text_from_a_machine_breaks_the_audit(advice: object, bare: Run) -> None:
     key = getattr(advice, "key", "")
-    page = host_page(with_host(bare, {key: HOSTILE}, {key: HOSTILE}))
+    page = host_page(in_visible_texts(with_host(bare, {key: HOSTILE}, {key: HOSTILE})))
     shown = [cell.text for row in tables(page)["host-audit"].rows for cell in row.cells]
     assert not any("\x1b" in text or "\u202e" in text or len(text) > 300 for text in shown)
 
@@ -172,7 +172,7 @@ def test_what_was_set_for_the_run_is_told_and_what_could_not_be(bare: Run) -> No
         ChangeReport("c_states", "/dev/cpu_dma_latency", None, "2 us to wake at most"),
         ChangeReport(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),
     )
-    run = declared(with_host(bare, {"scheduler": "none"}), Scenario.SYNTHETIC, *tuning)
+    run = in_visible_texts(declared(with_host(bare, {"scheduler": "none"}), Scenario.SYNTHETIC, *tuning))
     told = rows(tables(host_page(run))["host-audit-tuning"])
     assert texts(told["I/O scheduler"])[:3] == ["mq-deadline", "none", "set"]
     assert texts(told["Frequency governor"])[2] == f"not set: {refused}"

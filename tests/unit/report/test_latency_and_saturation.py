@@ -134,20 +134,6 @@ def test_minutes_stand_at_their_time_their_gigabytes_and_their_fills() -> None:
     assert ends("Plot 10-3") == pytest.approx(4, rel=1e-5)
 
 
-@pytest.mark.proves("PTS-WSAT-09")
-def test_steady_state_is_reported_though_it_ended_nothing() -> None:
-    (workload,) = summarise(WHOLE["wsat"])["workloads"]
-    assert workload["steady_state"]["reached"]
-    text = texts(build_report(WHOLE["wsat"], REPORT_DATE))
-    assert f"Steady State found in Tracking Round {workload['steady_state']['tracking_round']}" in text
-
-
-def test_sections_are_told_apart() -> None:
-    """A PDF has a label for each of them."""
-    report = build_report(made_up_run("wsat", adjust=three_workloads), REPORT_DATE)
-    assert len({section.test for section in report.sections}) == 3
-
-
 def with_few_ios(run: Run, read_pct: int) -> Run:
     """The run with 2,400 I/Os in each Round of 4 KiB at a mix: 100 us all, but the slowest three of 1 ms."""
     slow, fast = 3, 2_397
@@ -186,40 +172,3 @@ def test_response_times_of_low_n_are_told_apart_and_none_is_told_beyond_its_ios(
     styles = {series.label: series.style for series in figure.series}
     assert styles["RW 65, low n"] == "dashed"
     assert "RW 100, low n" not in styles
-
-
-def test_maximum_latencies_converge_on_a_page_of_their_own() -> None:
-    report = build_report(WHOLE["lat"], REPORT_DATE)
-    figure = next(figure for figure in report.figures() if figure.number == "Plot 9-1b")
-    assert figure.title == "Steady State Convergence Plot - Maximum Latency - 100% Writes"
-    assert (figure.y.title, figure.y.scale) == ("Maximum response time (ms)", "log")
-    titles = {number: _values_title(report, number) for number in ("Plot 9-1", "Plot 9-1b")}
-    assert titles["Plot 9-1"] == "Values plotted: average of each Round at R/W 0/100 (ms)"
-    assert titles["Plot 9-1b"] == "Values plotted: maximum of each Round at R/W 0/100 (ms)"
-    # one I/O outstanding at 20,000 a second: 50 us each
-    assert {cell.text for row in report.tables()[figure.table_id].rows for cell in row.cells} == {"0.0500"}
-
-
-def _values_title(report: Report, number: str) -> str:
-    figure = next(figure for figure in report.figures() if figure.number == number)
-    return report.tables()[figure.table_id].title
-
-
-def test_consistency_is_shown_in_three_views_and_as_a_spread_that_counts_every_interval() -> None:
-    report = build_report(WHOLE["wsat"], REPORT_DATE)
-    figures = {figure.number: figure for figure in report.figures()}
-    scales = [figures[f"Plot X-WSAT-2{letter}"].y.scale for letter in "abcd"]
-    assert scales == ["log", "log", "linear", "linear"]
-    tables = report.tables()
-    counted = [row.cells[0].value for row in tables[figures["Plot X-WSAT-2d"].table_id].rows]
-    assert sum(value for value in counted if value) == len(tables["wsat-last-values"].rows)
-
-
-def test_the_rule_that_ended_the_stimulus_is_marked_on_its_plots() -> None:
-    figures = {figure.number: figure for figure in build_report(WHOLE["wsat"], REPORT_DATE).figures()}
-    ended_by = WHOLE["wsat"].manifest.cycles[0].outcome.ended_by
-    for number in ("10-1", "10-2", "10-3", "10-6", "10-7", "10-8"):
-        figure = figures[f"Plot {number}"]
-        assert figure.rules[-1].label == f"End: {ended_by}"
-        assert figure.rules[-1].value == pytest.approx(figure.x.domain[1], rel=0.01)
-    assert figures["Plot 10-1"].zoom_group == figures["Plot 10-6"].zoom_group == "wsat-time"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict
+from openpts.pages.model import Figure, Page, Report, Section, Table
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
@@ -112,31 +112,6 @@ ROWS: dict[str, list[list[tuple[str, str, str, str]]]] = {
     "cbw": [demand(1304, "Btw-Round Prewrites Plot", "System CPU Utilization Plot", "Round")],
     "dirth": [demand(1402, "Inter-Round Pre Writes Plot", "CPU Utilization Plot", "Time")],
 }
-OPTIONAL = {
-    "iops": ["IOPS - ALL RW Mix & BS - Optional Secondary Metrics", "IOPS Round Repeatability"],
-    "tp": ["Throughput v LBA Position - SEQ/1024 KiB", "Throughput v LBA Position - SEQ/128 KiB"],
-    "lat": [
-        "Steady State Convergence Plot - Maximum Latency - 100% Writes",
-        "Steady State Convergence Plot - Average Latency - R/W 65/35",
-        "Steady State Convergence Plot - Average Latency - 100% Reads",
-        "Average Latency v BS and R/W Mix - 3D Plot",
-        "Maximum Latency v BS and R/W Mix - 3D Plot",
-        "LAT Response Time v Confidence Level",
-        "LAT Response Time Exceedance",
-    ],
-    "wsat": [
-        "WSAT Response Times & IOPS v Drive Fills - ART, 5 9s, MRT",
-        "WSAT Bandwidth v Time - RND 4KiB RW0",
-        "WSAT Bandwidth v TGBW - RND 4KiB RW0",
-        "WSAT Bandwidth v Total Drive Writes/Fills - RND 4KiB RW0",
-        "WSAT Zones - RND 4KiB RW0",
-        "WSAT Consistency - RND 4KiB RW0",
-    ],
-    "hir": ["HIR Secondary Metrics", "HIR Gain by Wait State", "HIR Accesses of Each Wait State"],
-    "xsr": ["XSR Secondary Metrics"],
-    "cbw": ["BW v Total OIO", "CBW Operating Points", "CBW Access Pattern Check"],
-    "dirth": ["BW v Total OIO", "DIRTH Operating Points"],
-}
 
 
 @cache
@@ -162,6 +137,10 @@ def shown(page: Page, number: str) -> Figure | Table:
     return found
 
 
+@pytest.mark.proves("PTS-FLOW-07..10", "PTS-IOPS-21..23", "PTS-IOPS-28", "PTS-IOPS-30", "PTS-IOPS-33..34")
+@pytest.mark.proves("PTS-TP-17..18", "PTS-TP-24..25", "PTS-TP-27", "PTS-TP-31..32", "PTS-LAT-22..23")
+@pytest.mark.proves("PTS-LAT-29", "PTS-LAT-31", "PTS-LAT-37", "PTS-WSAT-26..28", "PTS-WSAT-30")
+@pytest.mark.proves("PTS-HIR-21..25", "PTS-XSR-18..21", "PTS-XSR-23", "PTS-CBW-44..59", "PTS-DIRTH-36..51")
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize("name", [*ROWS, "tp"])
 def test_every_mandatory_row_has_its_page_with_its_plot(name: str, drive_class: DriveClass) -> None:
@@ -179,22 +158,6 @@ def test_every_mandatory_row_has_its_page_with_its_plot(name: str, drive_class: 
             else:
                 assert (x, y) == ("", "")
     assert missing_plots(report.sections) == []
-
-
-@pytest.mark.parametrize("drive_class", CLASSES)
-@pytest.mark.parametrize("name", OPTIONAL)
-def test_every_optional_row_and_every_one_of_ours_has_its_page(name: str, drive_class: DriveClass) -> None:
-    titles = {page.title for page in report_of(name, drive_class).pages()}
-    assert set(OPTIONAL[name]) <= titles
-
-
-@pytest.mark.parametrize("name", ["cbw", "dirth"])
-def test_the_text_above_each_plot_begins_with_its_number(name: str) -> None:
-    pages = {page.id: page for page in report_of(name, DriveClass.ENTERPRISE).pages()}
-    for number in range(1, 16):
-        lead = pages[f"{name}-{number}"].blocks[0]
-        assert isinstance(lead, Verdict)
-        assert lead.text.startswith(f"P{number} ")
 
 
 def test_the_window_of_write_saturation_is_mandatory_where_steady_state_may_end_it() -> None:

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.pages import cells, ticks
-from openpts.pages.printable import brief, printable
+from openpts.pages.texts import brief
 from openpts.plots.font_metrics import showable_json
 from openpts.plots.line_labels import _apart
+from openpts.visible_text import visible_line
 
 
 @pytest.mark.proves("PTS-UNIT-03")
@@ -78,13 +79,18 @@ def test_end_labels_do_not_touch(places: list[float]) -> None:
 
 @given(st.text())
 def test_any_text_becomes_one_visible_line(text: str) -> None:
-    assert printable(text).isprintable()
-    assert len(printable(text)) <= 240
-    assert len(brief(printable(text))) <= 64
+    line = visible_line(text)
+    assert line.isprintable()
+    assert line == visible_line(line)
+    assert len(brief(line)) <= 64
+
+
+def test_a_text_that_no_machine_says_is_cut() -> None:
+    assert visible_line("x" * 10**6) == f"{'x' * 4093}..."
 
 
 def test_escapes_are_visible() -> None:
-    assert printable("a\x1b[31m\n\u202eb") == "a\\x1b[31m\\n\\u202eb"
+    assert visible_line("a\x1b[31m\n\u202eb") == "a\\x1b[31m\\n\\u202eb"
 
 
 def test_the_font_s_gaps_are_written_as_code_points() -> None:

@@ -84,27 +84,6 @@ def test_an_item_that_nothing_shows_is_there_all_the_same(run: Run) -> None:
     assert row_of(hardware, "Device interposer") == row_of(hardware, "CPU") == "not reported"
 
 
-@pytest.mark.proves("PTS-HDR-08", "PTS-IOPS-27", "PTS-PRG-04", "PTS-IOPS-26")
-def test_the_header_tells_of_purge_and_both_preconditionings(report: Report) -> None:
-    (section,) = report.sections
-    rows = [(row.label, row.value) for group in section.header.groups for row in group.rows]
-    assert ("Purge Method", "NVMe Format") in rows
-    assert ("Pre Condition 1", "SEQ 128 KiB W") in rows
-    assert ("Duration", "2.00 x User Capacity") in rows
-    assert ("Pre Condition 2", "IOPS Loop") in rows
-    assert rows.count(("TOIO - TC/QD", "TC 4 / QD 32")) == 3
-
-
-@pytest.mark.proves("PTS-PRE-04")
-def test_the_parameters_of_independent_preconditioning_are_told(report: Report) -> None:
-    (table,) = [table for name, table in report.tables().items() if name.endswith("-wipc")]
-    assert row_of(table, "Workload") == "SEQ 128 KiB 0/100"
-    assert row_of(table, "TOIO - TC/QD") == "128 - TC 4 / QD 32"
-    assert "RND" in row_of(table, "Data pattern")
-    assert row_of(table, "Active range") == "(0,100) % of MaxUserLBA"
-    assert row_of(table, "Amount written") == "550 GB = 2.00 x User Capacity"
-
-
 @pytest.mark.proves("PTS-DAT-03")
 def test_data_that_is_not_random_is_reported() -> None:
     zeros = made_up_run("iops", adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
@@ -225,29 +204,3 @@ def test_unclear_text_is_told_as_it_was_read_for_the_test(name: str, said: str, 
     texts = " ".join(cell.text for row in table.rows for cell in row.cells)
     assert said in texts
     assert unsaid not in texts
-
-
-@pytest.mark.parametrize(
-    ("name", "table", "line"),
-    [
-        ("iops", "iops-art", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)  |  Rounds 1-5"),
-        ("lat", "lat-table-values", "T1/Q1  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)"),
-        ("hir", "hir-4-values", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K  |  RND 4 KiB RW0"),
-        ("xsr", "xsr-table", "DP=RND  |  AR=100 %  |  Align="),
-    ],
-)
-def test_the_line_above_the_tables_tells_of_id_class_cache_and_alignment(
-    name: str, table: str, line: str
-) -> None:
-    run = made_up_run(name)
-    (page,) = [
-        page
-        for page in build_report(run, REPORT_DATE).pages()
-        if any(isinstance(block, Table) and block.id == table for block in page.blocks)
-    ]
-    head = page.blocks[0]
-    assert isinstance(head, Verdict)
-    assert line in head.text
-    assert head.text.startswith(
-        f"{run.manifest.test_id}  |  {run.manifest.conditions.drive_class.revision}  |"
-    )

@@ -1,12 +1,58 @@
-"""What a short report must not leave out."""
+"""The short report holds what the full one found, and nothing that it did not."""
 
+from collections.abc import Iterator
+
+import pytest
 from msgspec.structs import replace
+from syrupy.assertion import SnapshotAssertion
 
+from openpts.pages.model import Cell, Report
+from openpts.plots.svg import draw_figures
+from openpts.procedures.registry import PTS
+from openpts.report.build import build_combined
+from openpts.report.html import render_html
+from openpts.report.pdf import render_pdf
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
-from tests.support.made_up_run import made_up_run
+from tests.support.made_up_run import made_up_run, telling_run
+from tests.support.page_transcript import transcript_of
 
 DATE = "2026-11-21T08:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return short_report([part_of(telling_run(name), DATE) for name in PTS], DATE)
+
+
+def all_cells(report: Report) -> Iterator[Cell]:
+    for table in report.tables().values():
+        for row in table.rows:
+            yield row.head
+            yield from row.cells
+
+
+def test_what_is_on_the_pages(report: Report, transcript: SnapshotAssertion) -> None:
+    assert transcript_of(report, *(page.id for page in report.pages())) == transcript
+
+
+def test_no_number_is_new(report: Report) -> None:
+    full = build_combined([telling_run(name) for name in PTS], DATE)
+    known = {cell.value for cell in all_cells(full)}
+    assert {cell.value for cell in all_cells(report)} <= known
+
+
+def test_the_table_of_iops_is_the_full_one_mirrored(report: Report) -> None:
+    full = report.tables()["iops-iops-table"]
+    (short,) = [one for one in report.tables().values() if one.title.startswith("Average IOPS by block size")]
+    assert [row.cells[::-1] for row in short.rows] == [row.cells for row in full.rows]
+
+
+def test_both_files_can_be_made(report: Report) -> None:
+    drawings = draw_figures(report)
+    assert set(drawings) == {figure.id for figure in report.figures()}
+    assert render_pdf(report, drawings).startswith(b"%PDF")
+    assert report.title in render_html(report, drawings)
 
 
 def test_what_the_drive_s_log_says_against_a_run_stands_on_every_page() -> None:

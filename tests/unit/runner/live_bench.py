@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from openpts.device.purge.method import Progress
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.script_runner import LiveDriver
@@ -36,6 +37,12 @@ class GivenPreparation:
     def __init__(self, happened: list[str], sampler: Sampler, purge_error: Exception | None = None) -> None:
         self.happened, self.sampler, self.purge_error = happened, sampler, purge_error
         self.alone_while_purged: list[bool] = []
+        self.faults: list[str | None] = []
+        self.sector_bytes = 512
+
+    def fault(self) -> str | None:
+        """The next of those given; the last one stays, as the device is asked again."""
+        return None if not self.faults else self.faults.pop(0) if len(self.faults) > 1 else self.faults[0]
 
     def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         self.happened.append("purge")
@@ -83,10 +90,16 @@ def short_test() -> Script:
 class Bench:
     """A driver with everything around it that a test wants to look at."""
 
-    def __init__(self, folder: Path, engine: ScriptedEngine, purge_error: Exception | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        engine: ScriptedEngine,
+        purge_error: Exception | None = None,
+        reserve_bytes: int = 4096,
+    ) -> None:
         self.folder, self.engine = folder, engine
         self.events: list[Event] = []
-        self.writer = RunWriter.create(folder, manifest())
+        self.writer = LastingWriter(RunWriter.create(folder, manifest()), reserve_bytes)
         sampler = Sampler(())
         self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
         self.driver = LiveDriver(

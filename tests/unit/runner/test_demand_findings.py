@@ -1,28 +1,21 @@
 """What the figures of CBW and DIRTH show to deviate, found in runs made up for it."""
 
-from pathlib import Path
-
 import pytest
 
-from openpts.record.reader import Run, read_run
+from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
-from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
+from tests.support.made_up_demand import demand_run, with_capture, with_shares_off
 
 
-def run_of(folder: Path, wanted: SyntheticDemand) -> Run:
-    return read_run(write_synthetic_demand(folder / "run", wanted))
-
-
-def found(folder: Path, wanted: SyntheticDemand) -> dict[str, Deviation]:
-    return {entry.rule_id: entry for entry in findings(run_of(folder, wanted))}
+def found(run: Run) -> dict[str, Deviation]:
+    return {entry.rule_id: entry for entry in findings(run)}
 
 
 @pytest.mark.parametrize("test", ["cbw", "dirth"])
-def test_a_run_as_the_specification_wants_it_has_none(tmp_path: Path, test: str) -> None:
-    assert found(tmp_path, SyntheticDemand(test)) == {}
+def test_a_run_as_the_specification_wants_it_has_none(test: str) -> None:
+    assert found(demand_run(test)) == {}
 
 
 @pytest.mark.parametrize(
@@ -33,11 +26,9 @@ def test_a_run_as_the_specification_wants_it_has_none(tmp_path: Path, test: str)
     ],
 )
 @pytest.mark.proves("PTS-CBW-33", "PTS-CBW-35", "PTS-DIRTH-25", "PTS-DIRTH-27")
-def test_no_point_below_the_limit_and_none_between(
-    tmp_path: Path, test: str, limit: str, middle: str
-) -> None:
+def test_no_point_below_the_limit_and_none_between(test: str, limit: str, middle: str) -> None:
     """At 6 ms for a single I/O the lowest response time is that of the minimum: nothing lies between."""
-    entries = found(tmp_path, SyntheticDemand(test, latency_us=6_000))
+    entries = found(demand_run(test, latency_us=6_000))
     assert set(entries) == {limit, middle}
     assert entries[limit].required == "a MaxIOPS point with an average response time below 5.00 ms"
     assert "6.00 ms" in entries[limit].used
@@ -48,15 +39,13 @@ def test_no_point_below_the_limit_and_none_between(
     [("cbw", "PTS-CBW-17", "13.2 (3.2.2)"), ("dirth", "PTS-DIRTH-10", "14.2 (2.2.2)")],
 )
 @pytest.mark.proves("PTS-CBW-17", "PTS-DIRTH-10")
-def test_preconditioning_that_never_got_steady_is_entered(
-    tmp_path: Path, test: str, rule_id: str, clause: str
-) -> None:
+def test_preconditioning_that_never_got_steady_is_entered(test: str, rule_id: str, clause: str) -> None:
     """Minutes of 1 and 2 in turn: the last five are 1 2 1 2 1, whose range is 1 of 1.4 on average."""
 
     def restless(phase: Phase, number: int) -> float:
         return 0.5 if phase is Phase.WDPC and number % 2 else 1.0
 
-    entries = found(tmp_path, SyntheticDemand(test, factor=restless))
+    entries = found(demand_run(test, factor=restless))
     assert set(entries) == {rule_id}
     entry = entries[rule_id]
     assert entry.clause == clause
@@ -64,21 +53,21 @@ def test_preconditioning_that_never_got_steady_is_entered(
     assert entry.used == "not steady in 25: range 71.4 % and slope 0.0 % of the average in the last 5"
 
 
-def test_preconditioning_of_too_few_rounds_to_judge_is_entered(tmp_path: Path) -> None:
-    (entry,) = found(tmp_path, SyntheticDemand("cbw", changes={"max_rounds": 3})).values()
+def test_preconditioning_of_too_few_rounds_to_judge_is_entered() -> None:
+    (entry,) = found(demand_run("cbw", max_rounds=3)).values()
     assert (entry.rule_id, entry.used) == ("PTS-CBW-17", "3 tracking rounds, too few to judge")
 
 
-def test_fewer_points_between_than_asked_for_are_no_deviation(tmp_path: Path) -> None:
+def test_fewer_points_between_than_asked_for_are_no_deviation() -> None:
     """TC 4 / QD 1 and TC 1 / QD 4 are all that lies between 10,000 and 100,000 IOPS."""
-    run = run_of(tmp_path, SyntheticDemand("cbw", changes={"mid_points": 3}))
+    run = demand_run("cbw", mid_points=3)
     assert len(run.phase(Phase.HISTOGRAM)) == 4
     assert findings(run) == ()
 
 
 @pytest.mark.proves("PTS-CBW-11")
-def test_shares_that_are_off_are_one_entry_with_the_worst(tmp_path: Path) -> None:
-    (entry,) = findings(run_of(tmp_path, SyntheticDemand("cbw", moved=0.01)))
+def test_shares_that_are_off_are_one_entry_with_the_worst() -> None:
+    (entry,) = findings(with_shares_off(demand_run("cbw")))
     assert entry.rule_id == "PTS-CBW-11"
     # 0.67 % more of 8 KiB than 10 % of the I/Os; farthest off where most I/Os are
     assert entry.used.startswith("65 of 130 distributions are off")
@@ -87,8 +76,7 @@ def test_shares_that_are_off_are_one_entry_with_the_worst(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("test", "rule_id"), [("cbw", "PTS-CBW-38"), ("dirth", "PTS-DIRTH-30")])
 @pytest.mark.proves("PTS-CBW-38", "PTS-DIRTH-30")
-def test_ios_that_are_in_no_file_are_entered(tmp_path: Path, test: str, rule_id: str) -> None:
-    lost = CaptureReport("capture", files=1, ios=9, lost="17 I/Os are in no file")
-    (entry,) = findings(run_of(tmp_path, SyntheticDemand(test, capture=lost)))
+def test_ios_that_are_in_no_file_are_entered(test: str, rule_id: str) -> None:
+    (entry,) = findings(with_capture(demand_run(test), "17 I/Os are in no file"))
     assert entry.rule_id == rule_id
     assert "17 I/Os are in no file" in entry.used

@@ -34,7 +34,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import Sample, Standstill
+from openpts.vocabulary.sample import Interval, Sample, Standstill
 from openpts.vocabulary.stimulus import Step
 from tests.unit.runner.live_bench import (
     CACHE,
@@ -294,3 +294,26 @@ def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> Non
     ]
     assert subject.events[-1] == CycleEnded(1, FINISHED)
     assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)
+
+
+@pytest.mark.parametrize("with_intervals", [False, True])
+def test_the_answer_has_intervals_if_the_script_looks_at_them(
+    bench: Callable[..., Bench], with_intervals: bool
+) -> None:
+    """A group of half-hour steps would hold the intervals of days until its end."""
+    answers = []
+
+    def script() -> Script:
+        yield Purge()
+        apply = Apply(Phase.ACCESS_GROUP, 1, (step(512), step(512)), with_intervals=with_intervals)
+        answers.append((yield apply))
+
+    def of_one_interval(running: Step) -> Sample:
+        sample = complete(running)
+        figures = {name: getattr(sample, name) for name in ("read", "write", "elapsed_ns", "cpu")}
+        return with_changes(sample, intervals=(Interval(**figures, index=0, in_flight=0, errors=0),))
+
+    subject = bench(of_one_interval)
+    subject.driver.drive(script())
+    assert [len(sample.intervals) for sample in answers[0]] == [int(with_intervals)] * 2
+    assert [len(one.sample.intervals) for one in read_run(subject.folder).steps] == [1, 1]

@@ -1,6 +1,7 @@
 """The live driver where something fails: the run ends or goes on, and what was measured is kept."""
 
 import signal
+from collections import deque
 from collections.abc import Callable
 
 import pytest
@@ -47,13 +48,43 @@ def fails_at_512(running: Step) -> Sample:
 
 def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> None:
     subject = bench(fails_at_512)
-    with pytest.raises(RunFailedError, match=r"write of 512 B at byte 4096 failed .* Input/output error"):
+    with pytest.raises(
+        RunFailedError,
+        match=r"^round 1, step 2: write of 512 B at byte 4096 \(LBA 8\) failed .* Input/output error",
+    ):
         subject.driver.drive(short_test())
     assert subject.steps() == [
         wipc(),
         in_round(1, 0),
         in_round(1, 1, StepState.FAILED),
     ]
+
+
+def test_a_device_that_shrinks_between_steps_gets_no_further_step(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    # before WIPC, after its step, before the round, after its first step
+    subject.preparation.faults = [None, None, None, "x has 512 bytes now"]
+    with pytest.raises(RunFailedError, match=r"^round 1, step 2: x has 512 bytes now$"):
+        subject.driver.drive(short_test())
+    assert "stop" in subject.engine.happened
+    assert subject.steps()[:2] == [wipc(), in_round(1, 0)]
+
+
+def test_a_failed_step_of_a_device_that_has_gone_says_both(bench: Callable[..., Bench]) -> None:
+    subject = bench(fails_at_512)
+    subject.preparation.faults = [None, None, None, None, "x has gone away: see dmesg"]
+    with pytest.raises(RunFailedError, match=r"LBA 8\) failed .*; x has gone away: see dmesg$"):
+        subject.driver.drive(short_test())
+    assert subject.steps()[-1] == in_round(1, 1, StepState.FAILED)
+
+
+def test_an_idle_device_that_goes_away_is_not_waited_for(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    subject.engine.waits = deque([None] * 4)
+    subject.preparation.faults = [None, None, "x has gone away: see dmesg"]
+    with pytest.raises(RunFailedError, match=r"^WIPC, step 1: x has gone away"):
+        subject.driver.drive(short_test())
+    assert subject.engine.happened[-1] == "stop"
 
 
 def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..., Bench]) -> None:
@@ -128,7 +159,9 @@ def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]
         return with_changes(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
 
     subject = bench(flush_failed)
-    with pytest.raises(RunFailedError, match=r"^flush failed in RND 128 KiB 0/100: Input/output error$"):
+    with pytest.raises(
+        RunFailedError, match=r"^WIPC, step 1: flush failed in RND 128 KiB 0/100: Input/output error$"
+    ):
         subject.driver.drive(short_test())
 
 
@@ -141,7 +174,7 @@ def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Ben
         return with_changes(failed(step(512)), step=running, failure=None, errors=())
 
     subject = bench(interrupted)
-    with pytest.raises(RunFailedError, match=r"^the engine stopped in idle$"):
+    with pytest.raises(RunFailedError, match=r"^wait state 1, step 1: the engine stopped in idle$"):
         subject.driver.drive(gap())
     assert read_run(subject.folder).steps[0].sample.step.stimulus is None
 

@@ -7,8 +7,9 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order, run_test
+from openpts.runner.run import run_test
 from tests.support.shortened_runs import shortened_run
 
 

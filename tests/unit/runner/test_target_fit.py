@@ -91,6 +91,11 @@ def test_what_is_let_through_is_taken_by_the_engine(
             TargetError,
             "too small for the access ranges",
         ),
+        (
+            stimulus(size_bytes=768),
+            UsageError,
+            r"^RND .*: transfers of 0\.75 KiB are not possible on sectors of 512 bytes",
+        ),
         (stimulus(data=ReducibleData(46, granule_bytes=700)), UsageError, "not a multiple of the sector"),
         (stimulus(data=ReducibleData(46, granule_bytes=8 * MIB)), UsageError, "larger than any transfer"),
     ],

@@ -20,6 +20,7 @@ class ClaimKind(StrEnum):
     LOOP = "loop"
     EXPORT = "exported"
     OPEN = "open"
+    OWNED = "owned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Claim:
 
     ``path`` is how the kernel names a file, and counts where its inode can't be had. ``node`` is what was
     used where that is another door to the same drive, such as ``/dev/ng0n1``; ``program`` the name of a
-    process that has it open, ``loop`` that of the loop device that stores its data in it.
+    process that has it open, ``loop`` that of the loop device that stores its data in it, ``owned`` what the
+    file is named after with which a run says that a target is its own.
     """
 
     kind: ClaimKind
@@ -55,6 +57,7 @@ class Claim:
     node: str | None = None
     program: str | None = None
     loop: str | None = None
+    owned: str | None = None
 
     def concerns(self, device: BlockDevice) -> bool:
         """Whether it is this very device that is used; partitions are devices of their own."""

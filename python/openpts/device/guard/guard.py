@@ -10,7 +10,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,9 @@ from typing import Final
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.consent import Consent, not_a_sibling, unconfirmed
-from openpts.device.guard.rules import SIGNATURE_RULE, Refusal, quiet_refusals, refuse
+from openpts.device.guard.drive_claim import drive_claimed, file_claimed
+from openpts.device.guard.file_use import named_file
+from openpts.device.guard.rules import SIGNATURE_RULE, Refusal, other_paths, quiet_refusals, refuse
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
@@ -54,26 +56,28 @@ _HINTS: Final = {
 
 
 @contextmanager
-def open_target(target: Target, consent: Consent, roots: SystemRoots) -> Iterator[OpenTarget]:
+def open_target(
+    target: Target, consent: Consent, roots: SystemRoots, run_id: str | None = None
+) -> Iterator[OpenTarget]:
     """Hand out a target for writing, and close it at the end.
 
-    A drive is open with O_RDWR, O_DIRECT and O_EXCL; a file is allocated in full, locked, and open
-    with O_RDWR and O_DIRECT. A file that was made here is removed again if the block fails before
-    anything is written to it. Raises RefusedError where a rule is against it, and TargetError where
-    the target is missing or can't serve.
+    A drive is claimed for the run (None: one without a record), and open with O_RDWR, O_DIRECT and O_EXCL; a
+    file is allocated in full, locked, and open with O_RDWR and O_DIRECT. A file that was made here is removed
+    again if the block fails before anything is written to it. Raises RefusedError where a rule is against it,
+    and TargetError where the target is missing or can't serve.
     """
-    if isinstance(target, FileTarget):
-        opened = open_scratch_file(target, consent, roots)
-    else:
-        opened = _open_drive(target, consent, roots)
     with ExitStack() as held:
-        if opened.device is None:
+        if isinstance(target, FileTarget):
+            opened = open_scratch_file(target, consent, roots)
             held.callback(leave_scratch_file, opened)
+            owner = held.enter_context(file_claimed(named_file(opened.fd, target.path), run_id, roots))
         else:
-            held.callback(os.close, opened.fd)
+            device = _free_drive(target, consent, roots)
+            owner = held.enter_context(drive_claimed(device, run_id, roots))
+            opened = _claim(device, partial(unconfirmed, target, device, consent), consent, held, roots)
         try:
-            siblings = tuple(_open_siblings(opened, consent, held, roots))
-            yield replace(opened, siblings=siblings)
+            siblings = tuple(_open_siblings(opened, owner.run_id, consent, held, roots))
+            yield replace(opened, siblings=siblings, owner=owner)
         except BaseException:
             remove_unused_scratch_file(opened)
             raise
@@ -90,6 +94,7 @@ def open_contents(path: Path, consent: Consent, roots: SystemRoots) -> Iterator[
     file = take_file(path, FileUse.CONTENTS, consent, roots)
     with ExitStack() as held:
         held.callback(os.close, file.fd)
+        held.enter_context(file_claimed(named_file(file.fd, file.path), None, roots))
         mark_taken(file.fd, FileUse.CONTENTS, given_away=file.given_away)
         held.callback(mark_left, file.fd, FileUse.CONTENTS)
         try:
@@ -128,16 +133,15 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     return () if signature is None else (signature,)
 
 
-def _open_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> OpenTarget:
+def _free_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> BlockDevice:
     device = BlockDevice.of_node(target.path, roots)
     _check_free(device, consent, roots)
-    word = partial(unconfirmed, target, device, consent)
-    refuse([word()])
-    return _claim(device, word, consent, roots)
+    refuse([unconfirmed(target, device, consent)])
+    return device
 
 
 def _open_siblings(
-    opened: OpenTarget, consent: Consent, held: ExitStack, roots: SystemRoots
+    opened: OpenTarget, run_id: str, consent: Consent, held: ExitStack, roots: SystemRoots
 ) -> Iterator[OpenTarget]:
     """The namespaces that may be erased with a drive, each by the same rules as the drive itself."""
     for path in dict.fromkeys(consent.confirm_namespaces):
@@ -145,9 +149,8 @@ def _open_siblings(
         word = partial(not_a_sibling, opened, device)
         refuse([word()])
         _check_free(device, consent, roots)
-        sibling = _claim(device, word, consent, roots)
-        held.callback(os.close, sibling.fd)
-        yield sibling
+        held.enter_context(drive_claimed(device, run_id, roots))
+        yield _claim(device, word, consent, held, roots)
 
 
 def _check_free(device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
@@ -155,18 +158,25 @@ def _check_free(device: BlockDevice, consent: Consent, roots: SystemRoots) -> No
     refuse(refusal for refusal in found if not _waived(refusal, consent))
 
 
-def _claim(device: BlockDevice, word: _Word, consent: Consent, roots: SystemRoots) -> OpenTarget:
-    fd = _open_exclusively(device, os.O_RDWR | os.O_DIRECT)
+def _claim(
+    device: BlockDevice, word: _Word, consent: Consent, held: ExitStack, roots: SystemRoots
+) -> OpenTarget:
+    """Open a drive, claimed on all of its paths, for as long as ``held`` holds it."""
+    fd = _held_exclusively(device, os.O_RDWR | os.O_DIRECT, held)
+    for other in other_paths(device):
+        with suppress(TargetError):  # a path that is down is none for others either
+            _held_exclusively(other, os.O_RDONLY | os.O_NONBLOCK, held)
+    _check_held(fd, device, consent, roots)
+    refuse([word()])
+    return OpenTarget(fd, _facts(fd, device), device)
+
+
+def _held_exclusively(device: BlockDevice, flags: int, held: ExitStack) -> int:
+    fd = _open_exclusively(device, flags)
     if fd is None:
         raise RefusedError(str(_busy(device)))
-    try:
-        _check_held(fd, device, consent, roots)
-        refuse([word()])
-        facts = _facts(fd, device)
-    except BaseException:
-        os.close(fd)
-        raise
-    return OpenTarget(fd, facts, device)
+    held.callback(os.close, fd)
+    return fd
 
 
 def _waived(refusal: Refusal, consent: Consent) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
 from openpts.device.kernel_calls import Inode, NodeStatus, node_status
 from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
+from openpts.ownership import NO_OWNER, owned_name, read_owner
 from openpts.system_files import SystemRoots, printable, read_text
 
 
@@ -137,6 +138,11 @@ def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemR
         yield from _of_character_device(status, leads_to, text, roots)
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
+    elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
+        owner = read_owner(descriptor)
+        is_owner = owner is not None and descriptor.parents[1].name == str(owner.pid)
+        also = "" if is_owner else f", and {text}"
+        yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)
 
 
 def _of_character_device(status: NodeStatus, node: str, text: str, roots: SystemRoots) -> Iterator[Claim]:

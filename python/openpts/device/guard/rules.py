@@ -11,6 +11,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, all_disks
 from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
+from openpts.device.guard.drive_claim import OWNED_REMEDY, owner_of_drive
 from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.guard.usage import Usage
 from openpts.errors import RefusedError
@@ -57,15 +58,19 @@ def _any_claim(device: BlockDevice, usage: Usage) -> str | None:
 
 def _other_path(device: BlockDevice, usage: Usage) -> str | None:
     """The same drive under another name, because several paths lead to it, in use there."""
-    wwid = device.whole.wwid
-    if wwid is None:
-        return None
-    for other in all_disks(device.roots):
-        if other.folder == device.whole.folder or other.wwid != wwid or other.text("hidden") == "1":
-            continue
+    for other in other_paths(device):
         if (found := _held(other, usage) or _any_claim(other, usage)) is not None:
-            return f"{other.node} is the same drive ({wwid}), and {found}"
+            return f"{other.node} is the same drive ({other.wwid}), and {found}"
     return None
+
+
+def other_paths(device: BlockDevice) -> Iterator[BlockDevice]:
+    """The same drive under its other names, where the driver does not join them to one."""
+    own = device.whole
+    for other in all_disks(device.roots):
+        is_the_same = other.wwid is not None and other.wwid == own.wwid
+        if is_the_same and other.folder != own.folder and other.text("hidden") != "1":
+            yield other
 
 
 def _shared(device: BlockDevice, usage: Usage) -> str | None:
@@ -168,6 +173,12 @@ QUIET_RULES: Final = (
         "a test owns a whole drive, never a part of it",
         "name the whole drive, see lsblk -s {node}",
         _partition,
+    ),
+    Rule(
+        "owned",
+        "no other run of openpts has claimed it, under any of its names and in any container",
+        OWNED_REMEDY,
+        owner_of_drive,
     ),
     Rule(
         "mounted",

@@ -18,6 +18,7 @@ from openpts.device.guard.open_nodes import OpenNodes, find_open_nodes
 from openpts.device.kernel_calls import Inode, loop_backing, node_status
 from openpts.device.nvme.nvme_subsystem import namespaces_of
 from openpts.errors import RefusedError
+from openpts.ownership import file_name
 from openpts.system_files import (
     Mount,
     SystemRoots,
@@ -165,6 +166,11 @@ class Usage:
             if claim.kind is kind and claim.is_of(file):
                 return f"{file.path} {claim.text}"
         return None
+
+    def owner_of(self, name: str) -> str | None:
+        """The run that has claimed a target by this name, as the end of a sentence; None if there is none."""
+        texts = [claim.text for claim in self.claims if claim.owned == file_name(name)]
+        return min(texts, key=len, default=None)  # the owner itself before programs that it has started
 
 
 def read_usage(roots: SystemRoots, file: Inode | None = None) -> Usage:

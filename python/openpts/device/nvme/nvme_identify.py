@@ -36,8 +36,9 @@ class NvmePowerState:
 class NvmeController:
     """What a controller says about itself; the numbers are fields of Identify Controller by their names.
 
-    ``vid`` and ``ssvid`` are PCI vendors, ``ieee`` the OUI; ``mntmt`` and ``mxtmt`` bound, in kelvin, the
-    temperatures of host controlled thermal management. Texts are printable, "" where there are none.
+    ``awupf``, in logical blocks, counts from 0. ``vid`` and ``ssvid`` are PCI vendors, ``ieee`` the OUI;
+    ``mntmt`` and ``mxtmt`` bound, in kelvin, the temperatures of host controlled thermal management. Texts
+    are printable, "" where there are none.
     """
 
     ver: int
@@ -65,6 +66,7 @@ class NvmeController:
     mntmt: int = 0
     mxtmt: int = 0
     nn: int = 0
+    awupf: int = 0
     power_states: tuple[NvmePowerState, ...] = ()
 
     @property
@@ -132,6 +134,7 @@ def parse_identify_controller(data: bytes) -> NvmeController:
     hctma, mntmt, mxtmt, sanicap = struct.unpack_from("<HHHI", data, 322)
     (nn,) = struct.unpack_from("<I", data, 516)
     (oncs,) = struct.unpack_from("<H", data, 520)
+    (awupf,) = struct.unpack_from("<H", data, 528)
     return NvmeController(
         ver=ver,
         oacs=oacs,
@@ -158,6 +161,7 @@ def parse_identify_controller(data: bytes) -> NvmeController:
         mntmt=mntmt,
         mxtmt=mxtmt,
         nn=nn,
+        awupf=awupf,
         power_states=_power_states(data),
     )
 
@@ -183,6 +187,7 @@ def _text(data: bytes) -> str:
 IDENTIFY_NAMESPACE_BYTES: Final = 4096
 
 _NSFEAT_AT, _FLBAS_AT, _DPS_AT, _DLFEAT_AT = 24, 26, 29, 33
+_NAWUPF_AT: Final = 36
 _NVMCAP: Final = slice(48, 64)
 _LBA_FORMATS_AT: Final = 128
 _BLANK_WORDS: Final = {1: "zeros", 2: "ones"}
@@ -194,7 +199,7 @@ class NvmeNamespace:
 
     ``nvmcap`` is in bytes, 0 where the drive doesn't report it. ``format_index``, ``extended``,
     ``protection`` and ``protection_first`` are what a Format NVM command must repeat to leave the format as
-    it is. ``metadata_bytes`` belong to each block.
+    it is. ``metadata_bytes`` belong to each block. ``nawupf`` and ``nabspf`` count from 0.
     """
 
     nsze: int
@@ -209,6 +214,9 @@ class NvmeNamespace:
     protection_first: bool
     block_bytes: int
     metadata_bytes: int
+    nawupf: int = 0
+    nabo: int = 0
+    nabspf: int = 0
 
     @classmethod
     def parse(cls, data: bytes) -> "NvmeNamespace":
@@ -216,6 +224,7 @@ class NvmeNamespace:
         if len(data) != IDENTIFY_NAMESPACE_BYTES:
             raise ValueError(f"Identify Namespace has {IDENTIFY_NAMESPACE_BYTES} bytes, not {len(data)}")
         nsze, ncap, nuse = struct.unpack_from("<QQQ", data, 0)
+        nawupf, _, _, nabo, nabspf = struct.unpack_from("<5H", data, _NAWUPF_AT)
         flbas, dps = data[_FLBAS_AT], data[_DPS_AT]
         index = flbas & 0xF | (flbas >> 5 & 0x3) << 4
         metadata_bytes, block_shift = struct.unpack_from("<HB", data, _LBA_FORMATS_AT + 4 * index)
@@ -236,6 +245,9 @@ class NvmeNamespace:
             protection_first=bool(dps & 1 << 3),
             block_bytes=1 << block_shift,
             metadata_bytes=metadata_bytes,
+            nawupf=nawupf,
+            nabo=nabo,
+            nabspf=nabspf,
         )
 
     @property

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, all_disks
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
@@ -68,7 +69,7 @@ def free_of_password(device: BlockDevice, entry: Entry, run: Run, *, ours: bool 
     the drive does not answer or still has a password then.
     """
     drive = AtaDrive(device.node, run)
-    with held_node(device, f"see dmesg, then {_unlock_by(drive)}"):
+    with drive_claimed(device, None, device.roots), held_node(device, f"see dmesg, then {_unlock_by(drive)}"):
         return _free(drive, device, entry, ours=ours)
 
 

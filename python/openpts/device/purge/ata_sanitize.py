@@ -77,21 +77,18 @@ class AtaSanitize:
 
     @property
     def name(self) -> str:
-        """See the protocol."""
         return f"ata-sanitize-{self.kind}"
 
     @property
     def title(self) -> str:
-        """See the protocol."""
         return f"ATA SANITIZE DEVICE, {_COMMANDS[self.kind]}"
 
     @property
     def is_purge(self) -> bool:
-        """See the protocol."""
         return self.kind.is_purge
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: word 59 of IDENTIFY DEVICE, and SANITIZE STATUS EXT."""
+        """Word 59 of IDENTIFY DEVICE, and SANITIZE STATUS EXT."""
         if (reason := no_ata_drive(device)) is not None:
             return Capability(False, reason, foreign=True)
         drive = AtaDrive(device.node, self.run)
@@ -107,7 +104,6 @@ class AtaSanitize:
         )
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         device = held_drive(target, self.title)
         drive = AtaDrive(device.node, self.run)
         what = f"{self.title} of {device.node}"
@@ -122,7 +118,7 @@ class AtaSanitize:
         return f"{_COMMANDS[self.kind]}; {status}"
 
     def status(self, target: OpenTarget) -> Facts:
-        """See the protocol: SANITIZE STATUS EXT."""
+        """SANITIZE STATUS EXT."""
         if target.device is None:
             return {}
         try:

@@ -44,17 +44,15 @@ class AtaSecurityErase:
 
     @property
     def name(self) -> str:
-        """See the protocol."""
         return "ata-security-erase-enhanced" if self.enhanced else "ata-security-erase"
 
     @property
     def title(self) -> str:
-        """See the protocol."""
         mode = "enhanced" if self.enhanced else "normal"
         return f"ATA SECURITY ERASE UNIT, {mode} mode"
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: words 82, 89, 90 and 128 of IDENTIFY DEVICE, asked of the drive."""
+        """Words 82, 89, 90 and 128 of IDENTIFY DEVICE, asked of the drive."""
         if (reason := no_ata_drive(device)) is not None:
             return Capability(False, reason, foreign=True)
         try:
@@ -72,7 +70,7 @@ class AtaSecurityErase:
         )
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol. Whatever happens, the password is taken off again before this ends.
+        """Whatever happens, the password is taken off again before this ends.
 
         Raises TargetError where that could not be done, so that no other method is tried on the drive:
         the password is in the journal for ``openpts unlock`` then.
@@ -84,7 +82,7 @@ class AtaSecurityErase:
             raise PurgeError(f"{self.title} of {device.node} failed: {error}") from error
 
     def status(self, target: OpenTarget) -> Facts:
-        """See the protocol: the state of the security feature set."""
+        """The state of the security feature set."""
         if target.device is None:
             return {}
         try:

@@ -25,7 +25,7 @@ class Discard:
     is_purge: bool = True
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: whether it takes writes, and the largest discard that the kernel will send."""
+        """Whether it takes writes, and the largest discard that the kernel will send."""
         if not (writing := Capability.of_writing(device)).supported:
             return writing
         attribute = "queue/discard_max_bytes"
@@ -36,7 +36,6 @@ class Discard:
         return Capability(False, f"has no discard: {device.place(attribute)} {told}")
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         device, capacity_bytes = target.device, target.facts.user_capacity_bytes
         chunk_bytes = _chunk_bytes(device.integer("queue/discard_granularity") if device else None)
         for offset_bytes in range(0, capacity_bytes, chunk_bytes):
@@ -49,7 +48,7 @@ class Discard:
         return f"bytes 0 to {capacity_bytes - 1:,}, in pieces of up to {chunk_bytes:,} bytes"
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of discards
-        """See the protocol: nothing tells of a discard afterwards."""
+        """Nothing tells of a discard afterwards."""
         return {}
 
 

@@ -24,11 +24,9 @@ class FileBlocks:
     is_purge: bool = True
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol."""
         return Capability(False, f"{device.node} is no file")
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         size_bytes = target.facts.user_capacity_bytes
         progress(None, "new blocks")
         try:
@@ -39,5 +37,4 @@ class FileBlocks:
         return f"all {size_bytes:,} bytes of the file; the drive below it was not purged"
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 a file keeps no log
-        """See the protocol."""
         return {}

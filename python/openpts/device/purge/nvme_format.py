@@ -57,7 +57,7 @@ class NvmeFormat:
         return cls("nvme-format-crypto", "NVMe Format NVM, cryptographic erase", 2)
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: OACS, FNA, and no sanitize in progress."""
+        """OACS, FNA, and no sanitize in progress."""
         try:
             controller = ask_closed(device, self.questions, self.run).controller
         except NoAnswerError as error:
@@ -72,7 +72,6 @@ class NvmeFormat:
         return of_all(capability, device, controller, self.questions) if reaches_all else capability
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         device = target.device
         assert device is not None  # noqa: S101 only drives have such methods
         check_held(target, self.capability(device))
@@ -99,7 +98,7 @@ class NvmeFormat:
         return f"{before.format_text}, kept; {' '.join(command)}"
 
     def status(self, target: OpenTarget) -> Facts:
-        """See the protocol: NUSE, the format, and what deallocated blocks read as."""
+        """NUSE, the format, and what deallocated blocks read as."""
         return status_facts(target, self.questions)
 
     def _command(self, target: OpenTarget, nsid: int, now: NvmeNamespace) -> list[str]:

@@ -206,16 +206,14 @@ class NvmeSanitize:
 
     @property
     def name(self) -> str:
-        """See the protocol."""
         return _NAMES[self.action]
 
     @property
     def title(self) -> str:
-        """See the protocol."""
         return f"NVMe Sanitize, {self.action.words}"
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: SANICAP, and the log with the drive's estimate."""
+        """SANICAP, and the log with the drive's estimate."""
         try:
             answers = ask_closed(device, self.questions, self.run)
         except NoAnswerError as error:
@@ -223,7 +221,7 @@ class NvmeSanitize:
         return self._capability(answers, device)
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol. An interrupt ends the wait, not the sanitize."""
+        """An interrupt ends the wait, not the sanitize."""
         device = target.device
         assert device is not None  # noqa: S101 only drives have such methods
         try:
@@ -263,7 +261,7 @@ class NvmeSanitize:
         return f"{log}; {' '.join(command)}"
 
     def status(self, target: OpenTarget) -> Facts:
-        """See the protocol: the log, NUSE, the format, and what deallocated blocks read as."""
+        """The log, NUSE, the format, and what deallocated blocks read as."""
         return status_facts(target, self.questions)
 
     def _capability(self, answers: NvmeAnswers, device: BlockDevice) -> Capability:

@@ -25,11 +25,9 @@ class Overwrite:
     is_purge: bool = False
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol."""
         return Capability.of_writing(device)
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         capacity_bytes = target.facts.user_capacity_bytes
         chunk_bytes = min(_CHUNK_BYTES, capacity_bytes)
         started_s = time.monotonic()
@@ -49,7 +47,6 @@ class Overwrite:
         return f"bytes 0 to {capacity_bytes - 1:,} written once in sequence: the drive is full, not purged"
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of writes
-        """See the protocol."""
         return {}
 
 

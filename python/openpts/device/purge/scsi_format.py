@@ -34,14 +34,13 @@ class ScsiFormat:
     is_purge: bool = True
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: REPORT SUPPORTED OPERATION CODES, and a protection type that can be kept."""
+        """REPORT SUPPORTED OPERATION CODES, and a protection type that can be kept."""
         capability = scsi_capability(device, self.run, _FORMAT_UNIT)
         if capability.supported and protection_type(device) not in _PROTECTION:
             return Capability(False, f"has protection type {protection_type(device)}, which is not known")
         return capability
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         if target.device is None:
             raise PurgeError(f"{self.title} of {target.facts.path} failed: it is a file")
         protection = protection_type(target.device)
@@ -53,7 +52,7 @@ class ScsiFormat:
         return f"block size {target.facts.sector_bytes} B and protection type {protection} kept"
 
     def status(self, target: OpenTarget) -> Facts:
-        """See the protocol: REQUEST SENSE."""
+        """REQUEST SENSE."""
         return scsi_status(target, self.run)
 
 

@@ -39,30 +39,26 @@ class ScsiSanitize:
 
     @property
     def name(self) -> str:
-        """See the protocol."""
         return f"scsi-sanitize-{self.kind}"
 
     @property
     def title(self) -> str:
-        """See the protocol."""
         return f"SCSI SANITIZE, {_WORDS[self.kind]}"
 
     @property
     def is_purge(self) -> bool:
-        """See the protocol."""
         return self.kind.is_purge
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: REPORT SUPPORTED OPERATION CODES, and REQUEST SENSE for what goes on."""
+        """REPORT SUPPORTED OPERATION CODES, and REQUEST SENSE for what goes on."""
         return scsi_capability(device, self.run, _SANITIZE, _SERVICE_ACTIONS[self.kind])
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol."""
         command = ("sg_sanitize", *_ARGUMENTS[self.kind], "--early", "--quick")
         limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
         carry_out_inside(target, self.title, ScsiOrder(command, limit_s, self.run, self.clock), progress)
         return _WORDS[self.kind]
 
     def status(self, target: OpenTarget) -> Facts:
-        """See the protocol: REQUEST SENSE."""
+        """REQUEST SENSE."""
         return scsi_status(target, self.run)

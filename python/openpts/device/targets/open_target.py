@@ -1,8 +1,11 @@
 """A target that was opened, and what must hold for every one."""
 
+import os
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.kernel_calls import device_capacity_bytes, device_is_read_only
+from openpts.ownership import RunOwner
 from openpts.vocabulary.facts import TargetFacts
 
 
@@ -12,7 +15,8 @@ class OpenTarget:
 
     One that was opened for reading isn't ours alone. ``device`` is the drive as sysfs shows it; None for a
     file. ``made_here`` is a file that was not there before. ``siblings`` are the other namespaces that the
-    operator gave up too, each open in the same way as long as this one.
+    operator gave up too, each open in the same way as long as this one. ``owner`` is the run that it is open
+    for; None of one that was opened for reading.
     """
 
     fd: int
@@ -20,3 +24,35 @@ class OpenTarget:
     device: BlockDevice | None
     made_here: bool = False
     siblings: tuple["OpenTarget", ...] = ()
+    owner: RunOwner | None = None
+
+    @property
+    def fault(self) -> str | None:
+        """What has become of it that no test can go on with; None while it is as it was opened for writing.
+
+        Only the kernel is asked: that disturbs no I/O, and is answered while the drive answers nothing.
+        """
+        try:
+            return self._fault_of_file() if self.device is None else self._fault_of_drive(self.device)
+        except OSError as error:
+            return f"{self.facts.path} can't be asked for its size any more: {error.strerror}"
+
+    def _fault_of_file(self) -> str | None:
+        size_bytes, needed_bytes = os.fstat(self.fd).st_size, self.facts.user_capacity_bytes
+        return self._shrunk(size_bytes) if size_bytes < needed_bytes else None
+
+    def _fault_of_drive(self, device: BlockDevice) -> str | None:
+        size_bytes = device_capacity_bytes(self.fd)
+        if not size_bytes or not device.folder.exists():
+            return f"{self.facts.path} has gone away: see dmesg"
+        if size_bytes != self.facts.user_capacity_bytes:
+            return self._shrunk(size_bytes)
+        if device_is_read_only(self.fd):
+            return f"{self.facts.path} has become read-only: see dmesg"
+        return None
+
+    def _shrunk(self, size_bytes: int) -> str:
+        return (
+            f"{self.facts.path} has {size_bytes:,} bytes now, and had {self.facts.user_capacity_bytes:,} "
+            "when the test began"
+        )

@@ -15,6 +15,7 @@ from typing import Final
 from openpts.device.file_system import check_file_system
 from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.drive_claim import inode_name
 from openpts.device.guard.file_use import named_file, unseen_use, uses
 from openpts.device.guard.rules import Refusal, refuse
 from openpts.device.guard.usage import Usage, read_usage
@@ -69,7 +70,7 @@ def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) ->
     refuse(uses(file, read_usage(roots)))
     fd, made_here = _open_or_create(file.path)
     try:
-        _lock(fd, file.path)
+        _lock(fd, file.path, roots)
         usage = read_usage(roots, named_file(fd, file.path).inode)
         refuse(_uses_now(fd, file.path, usage, roots))
         foreign = foreign_data(fd, file.path, use)
@@ -119,11 +120,17 @@ def _open_or_create(path: Path) -> tuple[int, bool]:
     return fd, made_here
 
 
-def _lock(fd: int, path: Path) -> None:
+def _lock(fd: int, path: Path, roots: SystemRoots) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        refusal = Refusal("locked", f"another openpts uses {path}", f"see fuser -v {path}; name another file")
+        file = named_file(fd, path)
+        assert file.inode is not None  # noqa: S101 it is open
+        owner = read_usage(roots, file.inode).owner_of(inode_name(file.inode))
+        evidence = f"{path} {owner}" if owner else f"another openpts uses {path}"
+        refusal = Refusal(
+            "locked", evidence, f"see fuser -v {path}; wait until it ends, or name another file"
+        )
         raise RefusedError(str(refusal)) from error
     except OSError as error:
         raise TargetError(f"can't lock {path}: {error.strerror}") from error

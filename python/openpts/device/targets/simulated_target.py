@@ -1,6 +1,6 @@
 """A drive that does not exist: its name, and what it says it is, under the keys of the report's header.
 
-The name is ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn``.
+The name is ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn&faults=NAME:RATE,...``.
 """
 
 import re
@@ -40,7 +40,8 @@ class SimulatedTarget:
 
     ``preset`` is the name of one that ships, or the path of a file. ``scale``: each simulated page stands
     for so many. ``seed`` makes the drive one of its kind: what differs between two of them, and what is
-    left to chance in their work.
+    left to chance in their work. ``faults`` are what goes wrong when the power goes, each with the share of
+    writes that it begins in.
     """
 
     preset: str
@@ -48,6 +49,7 @@ class SimulatedTarget:
     scale: int | None = None
     seed: int | None = None
     state: DriveState = DriveState.NEW
+    faults: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         values = {
@@ -55,6 +57,7 @@ class SimulatedTarget:
             "scale": self.scale,
             "seed": self.seed,
             "state": None if self.state is DriveState.NEW else self.state,
+            "faults": ",".join(f"{name}:{rate:g}" for name, rate in self.faults) or None,
         }
         query = "&".join(f"{key}={value}" for key, value in values.items() if value is not None)
         return f"{_PREFIX}{self.preset}{'?' if query else ''}{query}"
@@ -84,6 +87,7 @@ def parse_simulated_target(text: str) -> SimulatedTarget:
         scale=_number("scale", words["scale"]) if "scale" in words else None,
         seed=_number("seed", words["seed"]) if "seed" in words else None,
         state=_state(words["state"]) if "state" in words else DriveState.NEW,
+        faults=_faults(words["faults"]) if "faults" in words else (),
     )
 
 
@@ -91,7 +95,7 @@ def _words(query: str) -> dict[str, str]:
     words: dict[str, str] = {}
     for word in query.split("&"):
         key, equals, text = word.partition("=")
-        if key not in {"capacity", "scale", "seed", "state"} or not equals:
+        if key not in {"capacity", "scale", "seed", "state", "faults"} or not equals:
             raise UsageError(f"{word!r} after the ? of a simulated drive is unknown: {_HOW_TO_NAME}")
         if key in words:
             raise UsageError(f"{key} is given twice after the ? of a simulated drive: {_HOW_TO_NAME}")
@@ -103,6 +107,20 @@ def _state(text: str) -> DriveState:
     if text not in set(DriveState):
         raise UsageError(f"invalid state={text}: use one of {', '.join(DriveState)}")
     return DriveState(text)
+
+
+def _faults(text: str) -> tuple[tuple[str, float], ...]:
+    """Whether there are such faults is for the drive to say."""
+    found: list[tuple[str, float]] = []
+    for word in text.split(","):
+        name, _, rate = word.partition(":")
+        try:
+            found.append((name, float(rate)))
+        except ValueError:
+            raise UsageError(f"invalid faults={text}: write for example faults=lost-flush:1e-4") from None
+        if not 0 <= found[-1][1] <= 1:
+            raise UsageError(f"invalid faults={text}: use rates from 0 to 1")
+    return tuple(found)
 
 
 def _capacity_bytes(text: str) -> int:

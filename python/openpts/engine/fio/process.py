@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Final
 
 from openpts.errors import EngineUnavailableError
+from openpts.ownership import owned_descriptors
 from openpts.system_files import printable
 
 _TIMEOUT_S: Final = 10
@@ -92,7 +93,8 @@ class FioProcess:
                 encoding="utf-8",
                 errors="replace",
                 env={"LC_ALL": "C"},
-                pass_fds=[self._descriptor],
+                # it goes on if we are killed, and with it our claim of its target
+                pass_fds=[self._descriptor, *owned_descriptors()],
                 start_new_session=True,
             )
         stdout, stderr = self._process.communicate(job)

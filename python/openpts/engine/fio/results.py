@@ -1,24 +1,67 @@
 """What fio prints at its end: JSON+ with every job, and lines about I/Os that failed."""
 
-import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
 
 from openpts.analysis.latency import encode_counts
 from openpts.engine.fio.operations import sync_name
+from openpts.schema_words import in_words
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample
 from openpts.vocabulary.stimulus import Stimulus
 
 _FAILED_IO: Final = re.compile(
     r"fio: io_u error on file .*: (?P<reason>[^:]+): (?P<operation>\w+) "
-    r"offset=(?P<offset>\d+), buflen=(?P<length>\d+)"
+    r"offset=(?P<offset>\d{1,18}), buflen=(?P<length>\d{1,18})"
 )
 _MOST_OFFSETS: Final = 16
+_MOST: Final = 2**63 - 1
+
+_Count = Annotated[int, Meta(ge=0, le=_MOST)]
+_Code = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_Figure = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+
+
+class _Latencies(Struct):
+    min: _Count
+    max: _Count
+    mean: _Figure
+    bins: dict[_Count, _Count] = {}
+
+
+class _Operation(Struct):
+    total_ios: _Count
+    lat_ns: _Latencies
+    io_bytes: _Count = 0
+
+
+class _Transfers(_Operation, kw_only=True):
+    runtime: _Count
+
+
+class _Job(Struct):
+    """A job that was set up. fio writes a ``sync`` where there were flushes or fsyncs."""
+
+    read: _Transfers
+    write: _Transfers
+    trim: _Transfers
+    job_runtime: _Count
+    usr_cpu: _Figure
+    sys_cpu: _Figure
+    error: _Code
+    sync: _Operation | None = None
+
+
+class _Output(Struct):
+    jobs: Annotated[list[_Job], Meta(min_length=1)]
 
 
 class NoResultError(Exception):
@@ -43,72 +86,86 @@ class FioResult:
 def parse_result(stdout: str, stderr: str, stimulus: Stimulus) -> FioResult:
     """Read fio's output. Raises NoResultError where there is none."""
     jobs = _jobs(stdout, stderr)
-    sync = sync_name(stimulus)
-    names = {"read": "read", "write": "write", "trim": "trim", "sync": sync}
-    operations = {
-        name: _operation([job[section] for job in jobs])
-        for section, name in names.items()
-        if section in jobs[0]
-    }
-    runtimes_ms = [job[direction]["runtime"] for job in jobs for direction in ("read", "write", "trim")]
-    errors = _errors(stderr)
+    try:
+        operations = {name: _operation(of_jobs) for name, of_jobs in _by_operation(jobs, stimulus).items()}
+        runtimes_ms = [each.runtime for job in jobs for each in (job.read, job.write, job.trim)]
+        elapsed_ns = _storable(max(runtimes_ms) * NS_PER_MS)
+        process_ns = _storable(sum(map(_processor_ns, jobs)))
+    except (OverflowError, ValueError):
+        raise NoResultError("a figure of its result is larger than any run can have") from None
     return FioResult(
         operations=operations,
-        elapsed_ns=max(runtimes_ms) * NS_PER_MS,
-        process_ns=sum(_processor_ns(job) for job in jobs),
+        elapsed_ns=elapsed_ns,
+        process_ns=process_ns,
         failure=_failure(jobs, stderr) or _short_transfer(operations, stimulus),
-        errors=errors,
+        errors=_errors(stderr),
     )
 
 
-def _jobs(stdout: str, stderr: str) -> list[dict[str, Any]]:
+def _jobs(stdout: str, stderr: str) -> list[_Job]:
     # fio prints its messages before and after the object
     begin, end = stdout.find("{"), stdout.rfind("}")
     try:
-        jobs: list[dict[str, Any]] = json.loads(stdout[begin : end + 1])["jobs"]
-        jobs[0]["job_runtime"]  # of a job that was set up
-    except (ValueError, KeyError, IndexError, TypeError):
+        return msgspec.json.decode(stdout[begin : end + 1].encode(), type=_Output).jobs
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         said = [
             line for line in (*stderr.splitlines(), *stdout[: max(begin, 0)].splitlines()) if line.strip()
         ]
-        raise NoResultError(
-            said[0].removeprefix("fio: ").strip() if said else "it printed no message"
-        ) from None
-    return jobs
+        if said:
+            raise NoResultError(said[0].removeprefix("fio: ").strip()) from None
+        if begin < 0:
+            raise NoResultError("it printed no message") from None
+        why = in_words(error) if isinstance(error, msgspec.MsgspecError) else str(error)
+        raise NoResultError(f"its result can't be read: {why}") from None
 
 
-def _operation(sections: Iterable[dict[str, Any]]) -> OperationSample:
-    """One direction of all jobs: counts and sums add up, extremes are extremes, bins are merged.
+def _by_operation(jobs: Iterable[_Job], stimulus: Stimulus) -> dict[str, list[_Operation]]:
+    found: dict[str, list[_Operation]] = {
+        name: [getattr(job, name) for job in jobs] for name in ("read", "write", "trim")
+    }
+    syncs = [job.sync for job in jobs if job.sync is not None]
+    return found | ({sync_name(stimulus): syncs} if syncs else {})
 
-    After a ramp-up fio has timed the I/Os that were outstanding at its end and does not count them.
+
+def _operation(of_jobs: Iterable[_Operation]) -> OperationSample:
+    """One operation of all jobs: counts and sums add up, extremes are extremes, bins are merged.
+
+    After a ramp-up fio has timed the I/Os that were outstanding at its end and does not count them. Raises
+    OverflowError or ValueError for what a record can't hold.
     """
-    active = [section for section in sections if section["total_ios"]]
+    active = [one for one in of_jobs if one.total_ios]
     if not active:
         return NOTHING
     bins: Counter[int] = Counter()
-    for section in active:
-        bins.update({int(value_ns): count for value_ns, count in section["lat_ns"].get("bins", {}).items()})
+    for one in active:
+        bins.update(one.lat_ns.bins)
+    _storable(sum(bins.values()))
     return OperationSample(
-        ios=sum(section["total_ios"] for section in active),
-        bytes=sum(section.get("io_bytes", 0) for section in active),
-        latency_sum_ns=sum(round(section["lat_ns"]["mean"] * section["total_ios"]) for section in active),
-        latency_min_ns=min(section["lat_ns"]["min"] for section in active),
-        latency_max_ns=max(section["lat_ns"]["max"] for section in active),
+        ios=_storable(sum(one.total_ios for one in active)),
+        bytes=_storable(sum(one.io_bytes for one in active)),
+        latency_sum_ns=_storable(sum(round(one.lat_ns.mean * one.total_ios) for one in active)),
+        latency_min_ns=min(one.lat_ns.min for one in active),
+        latency_max_ns=max(one.lat_ns.max for one in active),
         histogram=encode_counts(bins.items()),
     )
 
 
-def _processor_ns(job: dict[str, Any]) -> int:
-    busy_pct = float(job["usr_cpu"]) + float(job["sys_cpu"])
-    return round(busy_pct / 100 * float(job["job_runtime"]) * NS_PER_MS)
+def _storable(figure: int) -> int:
+    if figure > _MOST:
+        raise OverflowError
+    return figure
 
 
-def _failure(jobs: Iterable[dict[str, Any]], stderr: str) -> IoFailure | None:
+def _processor_ns(job: _Job) -> int:
+    return round((job.usr_cpu + job.sys_cpu) / 100 * job.job_runtime * NS_PER_MS)
+
+
+def _failure(jobs: Iterable[_Job], stderr: str) -> IoFailure | None:
     """The first I/O that failed, or else the error that a job ended with."""
     found = _FAILED_IO.search(stderr)
     if found:
         return IoFailure(found["operation"], int(found["offset"]), int(found["length"]), found["reason"])
-    codes = [job["error"] for job in jobs if job["error"]]
+    codes = [job.error for job in jobs if job.error]
     return IoFailure("job", 0, 0, os.strerror(codes[0])) if codes else None
 
 

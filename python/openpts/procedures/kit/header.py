@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Header, HeaderGroup, HeaderRow
-from openpts.pages.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
+from openpts.pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
 from openpts.record.manifest import Manifest
-from openpts.units import format_capacity
+from openpts.record.reader import Run
+from openpts.units import block_size_kib, format_capacity
+from openpts.vocabulary.data import RandomData, RandomOnce
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 
 T = TypeVar("T")
 
@@ -35,8 +40,8 @@ def common_header(
         title=title,
         revision=manifest.conditions.drive_class.revision,
         vendor=brief(fact_text(manifest.dut, "manufacturer")),
-        model=brief(fact_text(manifest.dut, "model", printable(manifest.target.name))),
-        sponsor=brief(person_text(manifest.people.sponsor)),
+        model=brief(fact_text(manifest.dut, "model", manifest.target.name)),
+        sponsor=brief(manifest.people.sponsor or NOT_STATED),
         groups=(
             _group("Test Platform", "platform", _platform(manifest)),
             _group("Device Under Test", "dut", _device(manifest, cycle)),
@@ -48,7 +53,7 @@ def common_header(
 
 def drive_name(manifest: Manifest) -> str:
     """Manufacturer and model, as far as they are known; at the least the target's name."""
-    model = fact_text(manifest.dut, "model", printable(manifest.target.name))
+    model = fact_text(manifest.dut, "model", manifest.target.name)
     return f"{fact_text(manifest.dut, 'manufacturer', '')} {model}".strip()
 
 
@@ -58,7 +63,7 @@ def date_and_time(iso: str | None) -> str:
         return NOT_REPORTED
     date, _, time = iso.partition("T")
     utc = time.endswith(("Z", "+00:00"))
-    return f"{date} {time[:5]} UTC" if utc and len(time) > 5 else printable(iso)
+    return f"{date} {time[:5]} UTC" if utc and len(time) > 5 else iso
 
 
 def of_cycle(entries: Sequence[T], cycle: int) -> T | None:
@@ -70,12 +75,12 @@ def purge_method(purge: PurgeReport | None) -> str:
     """The header's field Purge Method."""
     if purge is None or not (purge.ran or purge.name):
         return NOT_RUN
-    return printable(purge.method) if purge.ran else f"{NOT_RUN} ({printable(purge.method)})"
+    return purge.method if purge.ran else f"{NOT_RUN} ({purge.method})"
 
 
 def write_cache(report: WriteCacheReport | None) -> str:
     """The header's field Write Cache: what was found, never what was asked for."""
-    return printable(report.actual) if report is not None else "unknown"
+    return report.actual if report is not None else "unknown"
 
 
 def first_known(key: str, *rooms: Facts) -> str:
@@ -99,7 +104,7 @@ def _platform(manifest: Manifest) -> Rows:
         ("Operating System", fact_text(host, "operating_system")),
         ("Test SW", fact_text(manifest.software, "test_software")),
         ("Test SW Info", _engine(manifest.engine)),
-        ("Test ID No.", printable(manifest.test_id)),
+        ("Test ID No.", manifest.test_id),
         ("HBA", first_known("hba", manifest.dut, host)),
         ("PCIe", first_known("pcie", manifest.dut, host)),
     )
@@ -115,7 +120,7 @@ def _device(manifest: Manifest, cycle: int) -> Rows:
     dut = manifest.dut
     return (
         ("Mfgr", fact_text(dut, "manufacturer")),
-        ("Model No.", fact_text(dut, "model", printable(manifest.target.name))),
+        ("Model No.", fact_text(dut, "model", manifest.target.name)),
         ("S/N", fact_text(dut, "serial")),
         ("Firmware ver", fact_text(dut, "firmware")),
         ("Capacity", format_capacity(manifest.target.user_capacity_bytes)),
@@ -125,3 +130,112 @@ def _device(manifest: Manifest, cycle: int) -> Rows:
         ("Purge Method", purge_method(of_cycle(manifest.purges, cycle))),
         ("Write Cache", write_cache(of_cycle(manifest.write_caches, cycle))),
     )
+
+
+def setup_rows(run: Run, *own: tuple[str, str]) -> Rows:
+    """The ten set-up rows: what is written where, six rows of the test's own, and the ledger's entries."""
+    conditions = run.manifest.conditions
+    segments = conditions.segments
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        (
+            "AR Segments",
+            f"{segments.count} x {format_capacity(segments.segment_bytes)}" if segments else "N/A",
+        ),
+        *own,
+        ("Note", f"{count} deviation{'' if count == 1 else 's'}" if (count := len(run.ledger)) else "-"),
+    )
+
+
+def stimulus_rows(run: Run, *own: tuple[str, str]) -> Rows:
+    """The ten test rows: what is written where, and eight of the test's own."""
+    conditions = run.manifest.conditions
+    return (("Data Pattern", data_text(conditions)), ("AR & Amount", active_range_amount_text(run)), *own)
+
+
+def active_range_text(conditions: Conditions) -> str:
+    """``100 %``, or from where to where."""
+    covered = conditions.active_range
+    if covered.start_pct == 0:
+        return f"{covered.end_pct:g} %"
+    return f"{covered.start_pct:g} to {covered.end_pct:g} %"
+
+
+def active_range_amount_text(run: Run) -> str:
+    """The range with the bytes that it holds, or those of its LBA segments: AR & Amount."""
+    target, conditions = run.manifest.target, run.manifest.conditions
+    start, end = conditions.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+    segments = conditions.segments
+    amount_bytes = end - start if segments is None else segments.count * segments.segment_bytes
+    return f"{active_range_text(conditions)}, {format_capacity(amount_bytes)}"
+
+
+def data_text(conditions: Conditions) -> str:
+    """RND, RND_ONCE, or what other pattern was written."""
+    match conditions.data:
+        case RandomData():
+            return "RND"
+        case RandomOnce():
+            return "RND_ONCE"
+        case other:
+            return str(other.__struct_config__.tag)
+
+
+def precondition_amount(run: Run, cycle: int = 1) -> str:
+    """Preconditioning as measured, in user capacities: ``2.00 x User Capacity``."""
+    written = sum(sample.write.bytes for sample in precondition_samples(run, cycle))
+    capacity = run.manifest.target.user_capacity_bytes
+    return f"{written / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
+
+
+def demand_text(tc: int, qd: int) -> str:
+    """``TC 4 / QD 32``."""
+    return f"TC {tc} / QD {qd}"
+
+
+def head_line(run: Run, phase: Phase, *, demand: str = "", more: str = "") -> str:
+    """The line above the tables of a test: id, class, cache, T/Q, data pattern, AR, alignment (Plot 7-5).
+
+    ``phase`` is that of the run that the table is of, ``more`` further words of the test.
+    """
+    conditions = run.manifest.conditions
+    return "  |  ".join(
+        text
+        for text in (
+            brief(run.manifest.test_id),
+            conditions.drive_class.revision,
+            write_cache(of_cycle(run.manifest.write_caches, 1)),
+            demand,
+            f"DP={data_text(conditions)}",
+            f"AR={active_range_text(conditions)}",
+            _alignment_text(run, phase),
+            more,
+        )
+        if text
+    )
+
+
+def precondition_samples(run: Run, cycle: int) -> list[Sample]:
+    """Workload independent preconditioning of a cycle."""
+    return [step.sample for step in run.phase(Phase.WIPC, cycle=cycle)]
+
+
+# PTS AMB-41
+def _alignment_text(run: Run, phase: Phase) -> str:
+    """What offsets are multiples of: one size for all, or the usual one with those of other block sizes."""
+    target = run.manifest.target
+    sizes_by_granule: dict[int, set[int]] = {}
+    for step in run.phase(phase):
+        if (stimulus := step.sample.step.stimulus) is not None:
+            granule = stimulus.granule_bytes(target.user_capacity_bytes, target.sector_bytes)
+            sizes_by_granule.setdefault(granule, set()).add(stimulus.block_size_bytes)
+    if not sizes_by_granule:
+        return ""
+    usual, *others = sorted(sizes_by_granule, key=lambda granule: -len(sizes_by_granule[granule]))
+    except_for = "".join(
+        f" ({block_size_kib(size)}K: {block_size_kib(granule)}K)"
+        for granule in others
+        for size in sorted(sizes_by_granule[granule])
+    )
+    return f"Align={block_size_kib(usual)}K{except_for}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,12 @@ if TYPE_CHECKING:  # a plan needs none of them
     from openpts.record.reader import Run
 
 
+@cache
+def _module(name: str) -> Any:
+    """Looking whether it exists takes longer than to import it again."""
+    return import_module(name) if find_spec(name) else None
+
+
 @dataclass(frozen=True)
 class Procedure:
     """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
@@ -31,7 +37,8 @@ class Procedure:
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
     asks for any purge. ``resumes``: it lasts for months, and a run that was cut off goes on with the phase
-    that was cut. ``interval_histograms``: its report needs the response times of each interval.
+    that was cut. ``cuts_power``: it does so, and no steps. ``interval_histograms``: its report needs the
+    response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
@@ -45,6 +52,7 @@ class Procedure:
     section: int | None = None
     purges: bool = True
     resumes: bool = False
+    cuts_power: bool = False
     interval_histograms: bool = False
     at_rated_demand: bool = False
     trends: Mapping[int, str] = field(default_factory=dict)
@@ -61,8 +69,7 @@ class Procedure:
 
     def part(self, name: str) -> Any:
         """A module of the test's folder, such as ``script``; None if the test has no such part."""
-        module = f"{self.package}.{name}"
-        return import_module(module) if find_spec(module) else None
+        return _module(f"{self.package}.{name}")
 
     @cached_property
     def _script(self) -> Any:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest, RunState
 
 
@@ -21,12 +20,18 @@ class Standing:
 
 
 def state_sentence(manifest: Manifest) -> str:
-    """How the run ended, with its reason."""
+    """How the run ended, with its reason, and how to go on with it."""
     sentence = {
         RunState.COMPLETE: "The run was completed",
         RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost)",
         RunState.INTERRUPTED: "The run was interrupted before its end",
         RunState.FAILED: "The run failed before its end",
     }[manifest.state]
-    reason = f": {printable(manifest.state_reason)}" if manifest.state_reason else ""
-    return f"{sentence}{reason}."
+    reason = f": {manifest.state_reason}" if manifest.state_reason else ""
+    goes_on = "; `openpts resume` goes on with it" if can_be_resumed(manifest) else ""
+    return f"{sentence}{reason}{goes_on}."
+
+
+def can_be_resumed(manifest: Manifest) -> bool:
+    """Whether the run has not come to its end, and its record has what resuming needs."""
+    return manifest.state is not RunState.COMPLETE and manifest.ordered is not None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from openpts.pages import cells
 from openpts.pages.model import Cell, Column, Row, Table
-from openpts.pages.printable import printable
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataCheck
@@ -35,10 +34,10 @@ def data_checks_table(checks: Sequence[DataCheck], table_id: str) -> Table | Non
 def _check_cells(check: DataCheck) -> tuple[Cell, ...]:
     if not check.sampled_bytes:
         nothing = cells.missing("no data made")
-        return nothing, nothing, Cell("none"), Cell(printable(check.how))
+        return nothing, nothing, Cell("none"), Cell(check.how)
     return (
         cells.percent(check.compressed_pct),
         cells.percent(check.distinct_pct),
         Cell(format_capacity(check.sampled_bytes)),
-        Cell(printable(check.how)),
+        Cell(check.how),
     )

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.pages.printable import fact_text
+from openpts.pages.texts import fact_text
 from openpts.record.manifest import Manifest
 
 _PCIE: Final = re.compile(r"Gen (\d) x(\d+)")

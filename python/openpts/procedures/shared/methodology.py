@@ -8,16 +8,9 @@ from msgspec.structs import replace
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_text,
-    data_text,
-    demand_text,
-    deviations_text,
-    segments_text,
-)
+from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.preparation_page import gap_place, largest_gap, purge_table, purge_verdict
+from openpts.procedures.shared.preparation_page import largest_gap, purge_table, purge_verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, NS_PER_S, format_duration
 from openpts.vocabulary.condition_text import data_text as data_words
@@ -53,18 +46,14 @@ def methodology_section(
 
 
 def _setup_rows(run: Run) -> Rows:
-    conditions = run.manifest.conditions
     written = [*run.phase(Phase.CONDITIONING), None, None][:2]
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
+    return setup_rows(
+        run,
         *(
             row
             for number, step in enumerate(written, start=1)
             for row in _conditioning_rows(run, number, step)
         ),
-        ("Note", deviations_text(run)),
     )
 
 
@@ -96,11 +85,10 @@ def stimulus_words(stimulus: Stimulus) -> str:
 def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
     """Of each of the named cycles: purge, write cache, the preconditioning, and the longest gap."""
     page_id = f"{run.manifest.conditions.test}-preparation"
-    largest = largest_gap(run)
     gap = items_table(
         f"{page_id}-gap",
         "Time without I/O",
-        [("Largest gap between steps", "n/a" if largest is None else gap_place(largest))],
+        [("Largest gap between steps", largest_gap(run))],
     )
     tables = (purges_table(run, page_id, cycles), *conditioning_tables(run, page_id), gap)
     return Page(page_id, title, (*purge_verdicts(run, cycles), *tables), mandatory=True)

@@ -4,64 +4,54 @@ from collections.abc import Iterator
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Cell, Page, Table, Verdict
-from openpts.pages.printable import printable
-from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
+from openpts.procedures.kit.header import (
+    date_and_time,
+    of_cycle,
+    precondition_amount,
+    precondition_samples,
+    purge_method,
+    write_cache,
+)
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import Run
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import StepState
 
 
-def preparation_page(
-    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
-) -> Page:
-    """What was done to the device before the rounds, and how long it was left alone in between."""
+def preparation_page(run: Run, page_id: str, title: str, *own: Block, cycle: int = 1) -> Page:
+    """The purge, the test's ``own`` blocks, and how long the device was left alone."""
     return Page(
         page_id,
         title,
-        (
-            purge_verdict(run, cycle),
-            purge_table(run, page_id, cycle),
-            wipc_table(run, page_id, cycle),
-            _loop_table(run, results, page_id, loop_name, cycle),
-            gaps_table(run, page_id, cycle),
-        ),
+        (purge_verdict(run, cycle), purge_table(run, page_id, cycle), *own, _gaps_table(run, page_id, cycle)),
         mandatory=True,
     )
 
 
-def precondition_amount(run: Run, cycle: int = 1) -> str:
-    """Preconditioning as measured, in user capacities: ``2.00 x User Capacity``."""
-    written = sum(sample.write.bytes for sample in _precondition_samples(run, cycle))
-    capacity = run.manifest.target.user_capacity_bytes
-    return f"{written / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
-
-
-def loop_gap_ns(run: Run, cycle: int = 1) -> int | None:
-    """Time without I/O between preconditioning and the first step of the rounds."""
-    loop = run.phase(Phase.ROUND, cycle=cycle)
-    return loop[0].sample.gap_ns if loop and _precondition_samples(run, cycle) else None
-
-
-def _precondition_samples(run: Run, cycle: int) -> list[Sample]:
-    return [step.sample for step in run.phase(Phase.WIPC, cycle=cycle)]
+def loop_preparation_page(
+    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
+) -> Page:
+    """What was done to the device before the rounds, and how long it was left alone in between."""
+    wipc = wipc_table(run, page_id, cycle)
+    loop = _loop_table(run, results, page_id, loop_name, cycle)
+    return preparation_page(run, page_id, title, wipc, loop, cycle=cycle)
 
 
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
     purge = of_cycle(run.manifest.purges, cycle)
     if purge is None or not purge.ran:
-        instead = f" ({printable(purge.method)})" if purge is not None and purge.name else ""
+        instead = f" ({purge.method})" if purge is not None and purge.name else ""
         return Verdict(f"No purge was run before this test{instead}; PTS 3.2 requires one.", "fail")
     if not purge.samples:
-        return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
+        return Verdict(f"Purge run ({purge.method}); its effect was not checked by reading back.")
     proven = purge.changed_samples == purge.samples
     gone = (
         "marked places read back without their mark"
@@ -69,7 +59,7 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
         else "pages that held data are empty"
     )
     return Verdict(
-        f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
+        f"Purge run ({purge.method}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
         "pass" if proven else "fail",
     )
 
@@ -80,7 +70,7 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     ran = purge is not None and (purge.ran or purge.name)
     items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
     if purge is not None:
-        items.append(("Detail", printable(purge.detail) or "-"))
+        items.append(("Detail", purge.detail or "-"))
     if purge is not None and ran:
         items += [
             ("Started", date_and_time(purge.started_at)),
@@ -89,7 +79,7 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
             *_further_proof(purge),
         ]
     cache = of_cycle(run.manifest.write_caches, cycle)
-    items.append(("Write cache required", printable(cache.required) if cache else "not recorded"))
+    items.append(("Write cache required", cache.required if cache else "not recorded"))
     items.append(("Write cache found", write_cache(cache)))
     return items_table(f"{page_id}-purge", "Purge and write cache", items)
 
@@ -102,26 +92,24 @@ def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
         looked_at = purge.samples + purge.other_samples
         yield "Blank afterwards (all zeros or ones)", f"{purge.blank_samples:,} of {looked_at:,} places"
     for name, fact in purge.status.items():
-        yield PURGE_STATUS_NAMES.get(name, printable(name)), _change(fact, purge.status_was(name))
+        yield PURGE_STATUS_NAMES.get(name, name), _change(fact, purge.status_was(name))
     for attempt in purge.attempts:
-        yield f"Not taken: {printable(attempt.method)}", printable(attempt.outcome)
+        yield f"Not taken: {attempt.method}", attempt.outcome
 
 
 def _change(after: Fact, before: str | None) -> str:
     """A fact with its place, and what it was before where that differs."""
     if after.value is None:
-        return f"not reported ({printable(after.source)})"
-    source = printable(after.source)
-    if before is not None:
-        source += f"; before: {printable(before)}"
-    return f"{printable(after.value)} ({source})"
+        return f"not reported ({after.source})"
+    was = "" if before is None else f"; before: {before}"
+    return f"{after.value} ({after.source}{was})"
 
 
 def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """Workload independent preconditioning as measured (PTS 3.3, 7.3.2)."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, RoundConditions | DemandConditions)  # noqa: S101 only these have WIPC
-    samples = _precondition_samples(run, cycle)
+    samples = precondition_samples(run, cycle)
     title = "Workload Independent Pre-conditioning (WIPC)"
     stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
     if stimulus is None:
@@ -177,26 +165,24 @@ def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: st
     )
 
 
-def gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+def _gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """Time without I/O between preconditioning and loop, and the longest between steps."""
-    gap_ns = loop_gap_ns(run, cycle)
-    largest = largest_gap(run)
+    loop = run.phase(Phase.ROUND, cycle=cycle)
+    gap_ns = loop[0].sample.gap_ns if loop and precondition_samples(run, cycle) else None
     return items_table(
         f"{page_id}-gaps",
         "Time without I/O",
         [
             ("Gap WIPC to test loop", "n/a" if gap_ns is None else format_gap(gap_ns)),
-            ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
+            ("Largest gap between steps", largest_gap(run)),
         ],
         note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
     )
 
 
-def largest_gap(run: Run) -> StepRecord | None:
-    """The step before which the device was left alone for longest."""
-    return max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
-
-
-def gap_place(step: StepRecord) -> str:
-    """The gap before a step, and which step that is."""
-    return f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})"
+def largest_gap(run: Run) -> str:
+    """The longest that the device was left alone before a step, and which step that is."""
+    step = max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
+    return (
+        f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})" if step else "n/a"
+    )

@@ -189,10 +189,10 @@ def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
         for variable, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
         if verdict is not None and verdict.average > 0
     ]
-    if not judged:
-        return page(name, steady_state_sentence(results))
-    shown = _shares_table(f"{name.id}-values", results, judged)
     sentence = steady_state_sentence(results)
+    if not judged:
+        return page(name, sentence)
+    shown = _shares_table(f"{name.id}-values", results, judged)
     plot = Plot(
         x=ticks.rounds_axis(len(results.rounds)),
         y=lambda values: ticks.linear_axis("% of window average", min(80.0, *values), max(120.0, *values)),

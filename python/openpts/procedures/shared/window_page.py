@@ -1,12 +1,12 @@
 """The page of one measurement window: why it is steady or not (PTS 7.3.4, 7.3.5; design: section 4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.analysis.rounds import by_round
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page
 from openpts.pages.model import (
-    Axis,
     Band,
     Cell,
     Column,
@@ -64,10 +64,11 @@ def window_page(window: Window, name: PlotName) -> Page:
     verdict, metric = window.verdict, window.metric
     if verdict is None:
         return _unjudged_page(window, name)
-    shown = _window_values(f"{name.id}-values", verdict, metric, window.round_word)
+    fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
+    shown = _window_values(f"{name.id}-values", window, verdict, fit)
     plot = Plot(
         x=ticks.window_axis(verdict.rounds, window.round_word),
-        y=_window_axis(verdict, metric),
+        y=ticks.around_axis(metric.axis_title, verdict.average, _AROUND_AVERAGE, [*verdict.values, *fit]),
         series=(
             Series(metric.unit, "row", (0,), _VALUE_COLOR, emphasis=True),
             Series("Best linear fit", "row", (2,), _FIT_COLOR, style="fit"),
@@ -84,11 +85,6 @@ def window_page(window: Window, name: PlotName) -> Page:
     )
     data = determination_table(f"{name.id}-data", verdict, metric, window.conditions)
     return page(name, plot.over(name, shown), *_judgements(verdict), *window.told, data, shown)
-
-
-def _window_axis(verdict: SteadyStateReport, metric: Metric) -> Axis:
-    fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
-    return ticks.around_axis(metric.axis_title, verdict.average, _AROUND_AVERAGE, [*verdict.values, *fit])
 
 
 def _unjudged_page(window: Window, name: PlotName) -> Page:
@@ -130,6 +126,44 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
 def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
     """The Steady State determination data, both forms of the specification in one (PTS 7.3.4, Plot 8-3)."""
     low, high = verdict.band
+    slope = cells.fixed(verdict.slope, 3 if metric.decimals is not None else 6)
+    pairs = (
+        (
+            "Measurement Window",
+            Cell(f"Start {verdict.rounds[0]}; End {verdict.rounds[-1]}"),
+            "Average",
+            metric.cell(verdict.average),
+            Cell("-"),
+        ),
+        (
+            "Allowed maximum data excursion (20 %)",
+            metric.cell(verdict.allowed_range),
+            "Measured maximum data excursion (max - min)",
+            metric.cell(verdict.range, note=cells.fixed(verdict.range_pct, 1, "%")),
+            cells.verdict(verdict.range_ok),
+        ),
+        (
+            "Allowed maximum slope excursion (10 %)",
+            metric.cell(verdict.allowed_slope_excursion),
+            "Measured maximum slope excursion",
+            metric.cell(verdict.slope_excursion, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")),
+            cells.verdict(verdict.slope_ok),
+        ),
+        (
+            "Allowed range (average ±10 %)",
+            Cell(f"{metric.text(low)} to {metric.text(high)}"),
+            "Measured range (min to max)",
+            Cell(f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)}"),
+            cells.verdict(verdict.inside_band),
+        ),
+        (
+            "Least squares linear fit",
+            Cell(f"{slope} * R + {metric.text(verdict.intercept)}"),
+            "Correlation coefficient r",
+            cells.number_or("constant values", verdict.r, 3),
+            Cell("-"),
+        ),
+    )
     return Table(
         id=table_id,
         title="Steady State Determination Data",
@@ -140,63 +174,20 @@ def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metri
             Column("Value", width=1.2),
             Column("Result", align="center", width=0.35),
         ),
-        rows=(
-            _pair(
-                "Measurement Window",
-                cells.words(f"Start {verdict.rounds[0]}; End {verdict.rounds[-1]}"),
-                "Average",
-                metric.cell(verdict.average),
-                cells.words("-"),
-            ),
-            _pair(
-                "Allowed maximum data excursion (20 %)",
-                metric.cell(verdict.allowed_range),
-                "Measured maximum data excursion (max - min)",
-                metric.cell(verdict.range, note=cells.fixed(verdict.range_pct, 1, "%")),
-                cells.verdict(verdict.range_ok),
-            ),
-            _pair(
-                "Allowed maximum slope excursion (10 %)",
-                metric.cell(verdict.allowed_slope_excursion),
-                "Measured maximum slope excursion",
-                metric.cell(verdict.slope_excursion, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")),
-                cells.verdict(verdict.slope_ok),
-            ),
-            _pair(
-                "Allowed range (average ±10 %)",
-                cells.words(f"{metric.text(low)} to {metric.text(high)}"),
-                "Measured range (min to max)",
-                cells.words(f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)}"),
-                cells.verdict(verdict.inside_band),
-            ),
-            _pair(
-                "Least squares linear fit",
-                cells.words(_fit_text(verdict, metric)),
-                "Correlation coefficient r",
-                cells.number_or("constant values", verdict.r, 3),
-                cells.words("-"),
-            ),
+        rows=tuple(
+            Row(Cell(first), (value, Cell(second), measured, result))
+            for first, value, second, measured, result in pairs
         ),
         note=conditions,
     )
 
 
-def _pair(first: str, value: Cell, second: str, measured: Cell, result: Cell) -> Row:
-    return Row(Cell(first), (value, Cell(second), measured, result))
-
-
-def _fit_text(verdict: SteadyStateReport, metric: Metric) -> str:
-    """Both coefficients to what the metric's values are worth."""
-    slope = cells.fixed(verdict.slope, 3 if metric.decimals is not None else 6)
-    return f"{slope} * R + {metric.text(verdict.intercept)}"
-
-
-def _window_values(table_id: str, verdict: SteadyStateReport, metric: Metric, round_word: str) -> Table:
-    fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
+def _window_values(table_id: str, window: Window, verdict: SteadyStateReport, fit: Sequence[float]) -> Table:
+    metric = window.metric
     return Table(
         id=table_id,
         title="Values plotted",
-        head=Column(round_word, align="left", width=0),
+        head=Column(window.round_word, align="left", width=0),
         columns=tuple(Column(str(number), float(number)) for number in verdict.rounds),
         rows=(
             Row(Cell(metric.unit), tuple(metric.cell(value) for value in verdict.values)),

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.advice.table import ADVICE
-from openpts.fields.conditions import Conditions as AnyTest
-from openpts.fields.field import fields_of
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.kit.header import KINDS, first_known, of_cycle, purge_method, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
@@ -32,7 +30,7 @@ _HOST: Final = (
 # Of an engine's facts those that are chosen or built; the others are measured in each run.
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 # What an operator chooses for each run, or what is no condition of the figures.
-_UNJUDGED: Final = {fields_of(AnyTest)[name].label for name in ("seed", "secondary_metrics")}
+_UNJUDGED: Final = ("seed", "secondary_metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ def _software(key: str) -> _Read:
 
 def _simulation(manifest: Manifest) -> str:
     simulation = manifest.target.simulation
-    return "no" if simulation is None else printable(str(simulation))
+    return "no" if simulation is None else str(simulation)
 
 
 def _path(key: str) -> _Read:
@@ -170,14 +168,15 @@ def _field(label: str, read: _Read, groups: Sequence[Sequence[ComparedRun]], *, 
 
 def _of_test(test: ComparedTest) -> Conditions:
     """The conditions of the test's stimulus; a field that a run does not have was not set."""
-    rows = [[dict(condition_rows(run.manifest.conditions)) for run in one.runs] for one in test.contenders]
-    labels = dict.fromkeys(label for runs in rows for run in runs for label in run)
+    rows = [[list(condition_rows(run.manifest.conditions)) for run in one.runs] for one in test.contenders]
+    values = [[{name: value for name, _, value in run} for run in runs] for runs in rows]
+    labels = {name: label for runs in rows for run in runs for name, label, _ in run}
     fields = tuple(
         Field(
             label,
-            tuple(tuple(dict.fromkeys(run.get(label, _NOT_SET) for run in runs)) for runs in rows),
-            judged=label not in _UNJUDGED,
+            tuple(tuple(dict.fromkeys(run.get(name, _NOT_SET) for run in runs)) for runs in values),
+            judged=name not in _UNJUDGED,
         )
-        for label in labels
+        for name, label in labels.items()
     )
     return Conditions(test.test, tuple(one.name for one in test.contenders), fields)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import brief, fact_text, printable
+from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.report.compare.conditions import Conditions, Field
 from openpts.report.compare.contenders import RunComparison
@@ -86,7 +86,7 @@ def _table(table_id: str, title: str, of: Conditions, fields: Sequence[Field]) -
 
 
 def _cell(texts: tuple[str, ...], field: Field) -> Cell:
-    return Cell(" | ".join(printable(text) for text in texts) or "-", tone="fail" if field.differs else "")
+    return Cell(" | ".join(texts) or "-", tone="fail" if field.differs else "")
 
 
 def _mark(field: Field) -> Cell:
@@ -106,7 +106,7 @@ def _runs_table(comparison: RunComparison) -> Table:
                         Cell(test.test.upper()),
                         (
                             Cell(one.name),
-                            Cell(brief(printable(run.manifest.test_id))),
+                            Cell(brief(run.manifest.test_id)),
                             Cell(date_and_time(run.manifest.started_at)),
                             Cell("cold" if run.cold else "warm"),
                             Cell(run.manifest.state.value),

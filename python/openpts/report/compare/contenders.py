@@ -13,13 +13,14 @@ import msgspec
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.standing import standing_of
+from openpts.visible_text import visible_line
 
 # What differs between repeats by its nature, or concerns the report alone.
 _NO_CONDITION = ("seed", "secondary_metrics")
@@ -148,12 +149,12 @@ def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
     """Each run with its label, or the shortest name that distinguishes its drive from the others."""
     drives = dict.fromkeys(_drive(entry.run.manifest) for entry in entries if not entry.label)
     short = {drive: _shortest(drive, drives) for drive in drives}
-    return [(printable(entry.label) or short[_drive(entry.run.manifest)], entry) for entry in entries]
+    return [(visible_line(entry.label) or short[_drive(entry.run.manifest)], entry) for entry in entries]
 
 
 def _drive(manifest: Manifest) -> tuple[str, str, str]:
     dut = manifest.dut
-    model = fact_text(dut, "model", printable(manifest.target.name))
+    model = fact_text(dut, "model", manifest.target.name)
     return model, fact_text(dut, "serial", "no S/N"), fact_text(dut, "firmware", "no firmware")
 
 

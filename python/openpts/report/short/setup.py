@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Page, Table, Verdict
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.kit.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
 from openpts.record.manifest import Manifest
 from openpts.report.run_part import RunPart
@@ -53,7 +53,7 @@ def setup_page(parts: Sequence[RunPart]) -> Page:
         ("Tested device", drive_name(first)),
         ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
         ("User capacity", format_capacity(first.target.user_capacity_bytes)),
-        ("Target", f"{printable(first.target.name)} - {KINDS[first.target.kind]}"),
+        ("Target", f"{first.target.name} - {KINDS[first.target.kind]}"),
         ("Interface", fact_text(dut, "interface")),
         ("Test software", all_of([fact_text(one.software, "test_software") for one in manifests])),
         ("I/O generator", all_of([_generator(part.manifest) for part in parts])),
@@ -102,12 +102,12 @@ def run_table(part: RunPart) -> Table:
         f"short-{name}-run",
         f"{part.title}: the run",
         (
-            ("Command line", printable(" ".join(("openpts", *manifest.command_line)))),
+            ("Command line", " ".join(("openpts", *manifest.command_line))),
             ("Date of the run", date_and_time(manifest.started_at)),
             ("Purge", purge_method(of_cycle(manifest.purges, 1))),
             ("Jobs (TC) and I/O depth (QD)", _demand(part)),
             ("State of the run", manifest.state.value),
-            ("Test ID No.", printable(manifest.test_id)),
+            ("Test ID No.", manifest.test_id),
         ),
     )
 

@@ -10,3 +10,6 @@ mod verified;
 
 pub use miscompare::{Miscompare, MiscompareKind};
 pub use source::DataSource;
+
+pub(crate) use random_bytes::RandomBytes;
+pub(crate) use verified::{Sectors, generation_of};

@@ -12,7 +12,7 @@ const WORD_BYTES: usize = size_of::<u64>();
 ///
 /// A fill always begins with a new chunk, so the first bytes of a fill do not depend on its length.
 #[derive(Clone, Debug)]
-pub(super) struct RandomBytes {
+pub(crate) struct RandomBytes {
     state: [[u64; LANES]; 4],
 }
 
@@ -23,7 +23,7 @@ impl RandomBytes {
     }
 
     /// The generators that belong to a number: the same ones each time.
-    pub(super) fn of(number: u64) -> Self {
+    pub(crate) fn of(number: u64) -> Self {
         Self::new(&mut Uniform::for_thread(number, 0))
     }
 

@@ -19,13 +19,13 @@ const HEADER_BYTES: usize = 32;
 
 /// How the sectors of one generation are written and recognised.
 #[derive(Clone, Debug)]
-pub(super) struct Sectors {
+pub(crate) struct Sectors {
     sector_bytes: usize,
     generation: u64,
 }
 
 impl Sectors {
-    pub(super) fn new(sector_bytes: u32, generation: u64) -> Self {
+    pub(crate) fn new(sector_bytes: u32, generation: u64) -> Self {
         assert!(
             sector_bytes as usize >= HEADER_BYTES,
             "a sector of {sector_bytes} B has no room for a header"
@@ -34,7 +34,7 @@ impl Sectors {
     }
 
     /// Fresh sectors for a write to `offset_bytes`. What is less than a sector at the end is random.
-    pub(super) fn fill(&self, random: &mut RandomBytes, buffer: &mut [u8], offset_bytes: u64) {
+    pub(crate) fn fill(&self, random: &mut RandomBytes, buffer: &mut [u8], offset_bytes: u64) {
         random.fill(buffer);
         let first_lba = self.lba(offset_bytes);
         for (lba, sector) in (first_lba..).zip(buffer.chunks_exact_mut(self.sector_bytes)) {
@@ -58,25 +58,31 @@ impl Sectors {
         found
     }
 
-    /// Magic and checksum know nothing of each other, so either of them shows that the sector was ours.
     fn fault(&self, sector: &[u8], lba: u64) -> Option<MiscompareKind> {
-        let marked = sector[..CHECKSUM_AT] == MAGIC;
-        let intact = sector[CHECKSUM_AT..LBA_AT] == crc32c::crc32c(&sector[LBA_AT..]).to_le_bytes();
-        let (belongs, generation) = (word(sector, LBA_AT), word(sector, GENERATION_AT));
-        match (marked, intact) {
-            (false, false) => Some(MiscompareKind::NoHeader),
-            (true, false) | (false, true) => Some(MiscompareKind::Checksum),
-            (true, true) if belongs != lba => Some(MiscompareKind::WrongLba { found: belongs }),
-            (true, true) if generation != self.generation => {
-                Some(MiscompareKind::WrongGeneration { found: generation, expected: self.generation })
-            }
-            (true, true) => None,
+        match generation_of(sector, lba) {
+            Ok(generation) if generation == self.generation => None,
+            Ok(found) => Some(MiscompareKind::WrongGeneration { found, expected: self.generation }),
+            Err(kind) => Some(kind),
         }
     }
 
     fn lba(&self, offset_bytes: u64) -> u64 {
         debug_assert!(offset_bytes.is_multiple_of(self.sector_bytes as u64), "a transfer within a sector");
         offset_bytes / self.sector_bytes as u64
+    }
+}
+
+/// The generation of an intact sector that belongs to this LBA; else what is wrong with it.
+///
+/// Magic and checksum know nothing of each other, so either of them shows that the sector was ours.
+pub(crate) fn generation_of(sector: &[u8], lba: u64) -> Result<u64, MiscompareKind> {
+    let marked = sector[..CHECKSUM_AT] == MAGIC;
+    let intact = sector[CHECKSUM_AT..LBA_AT] == crc32c::crc32c(&sector[LBA_AT..]).to_le_bytes();
+    match (marked, intact, word(sector, LBA_AT)) {
+        (false, false, _) => Err(MiscompareKind::NoHeader),
+        (true, false, _) | (false, true, _) => Err(MiscompareKind::Checksum),
+        (true, true, found) if found != lba => Err(MiscompareKind::WrongLba { found }),
+        (true, true, _) => Ok(word(sector, GENERATION_AT)),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 use super::slots::Outstanding;
 use crate::capture::CapturedIo;
 use crate::machine::Completion;
@@ -15,8 +17,25 @@ pub(super) fn failure_of(completion: Completion, io: &Io) -> Option<String> {
         Ok(bytes) if bytes == io.length_bytes => None,
         Ok(bytes) => Some(format!("short transfer: {bytes} of {} B", io.length_bytes)),
         Err(_) if completion.status > 0 => Some(format!("NVMe status {:#x}", completion.status)),
-        Err(_) => Some(io::Error::from_raw_os_error(-completion.result).to_string()),
+        Err(_) => Some(reason_of(-completion.result)),
     }
+}
+
+/// What an error number means that the block layer gives, in the words of the kernel's log: the C library has
+/// others for these, of networks and files.
+fn reason_of(errno: i32) -> String {
+    let error = io::Error::from_raw_os_error(errno);
+    let meaning = match Errno::from_raw_os_error(errno) {
+        Errno::NODATA => "critical medium error",
+        Errno::REMOTEIO => "critical target error",
+        Errno::NOLINK => "transport error",
+        Errno::TIMEDOUT => "timeout error",
+        Errno::BADE => "reservation conflict",
+        Errno::ILSEQ => "protection error",
+        Errno::NODEV => "device offline",
+        _ => return error.to_string(),
+    };
+    format!("{meaning} (os error {errno})")
 }
 
 /// The I/O as the capture keeps it; a transfer that was too short is an I/O error.
@@ -36,7 +55,7 @@ pub(super) fn captured(
         operation: io.operation,
         result: match completion.result {
             errno if errno < 0 => -errno,
-            _ if failed => rustix::io::Errno::IO.raw_os_error(),
+            _ if failed => Errno::IO.raw_os_error(),
             _ => 0,
         },
     }
@@ -65,5 +84,6 @@ mod tests {
         assert!(reason(Operation::Write, -28, 0).unwrap().contains("No space left"));
         assert!(reason(Operation::Trim, -5, 0).unwrap().contains("Input/output error"));
         assert_eq!(reason(Operation::Read, -5, 0x281).unwrap(), "NVMe status 0x281");
+        assert_eq!(reason(Operation::Read, -61, 0).unwrap(), "critical medium error (os error 61)");
     }
 }

@@ -127,6 +127,33 @@ def test_a_result_that_is_cut_off_is_none(length: int) -> None:
         parse_result(stdout[: min(length, len(stdout.rstrip()) - 1)], stderr, stimulus())
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("read.total_ios", "many"),
+        ("read.total_ios", 2**63),
+        ("read.lat_ns", None),
+        ("read.lat_ns.mean", 1e300),
+        ("read.lat_ns.bins", {"soon": 1}),
+        ("read.lat_ns.bins", {"1000": 2**63 - 1, "2000": 2**63 - 1}),
+        ("read.runtime", 2**62),
+        ("usr_cpu", 1e300),
+        ("error", 10**12),
+        ("write", []),
+    ],
+)
+def test_figures_that_no_run_has_are_no_result(place: str, value: object) -> None:
+    """Each ended the engine's thread once, or gave a sample that no record can hold."""
+    found = jobs("read-errors")
+    *way, last = place.split(".")
+    section = found[0]
+    for name in way:
+        section = section[name]
+    section[last] = value
+    with pytest.raises(NoResultError, match="its result"):
+        parse_result(json.dumps({"jobs": found}), "", stimulus())
+
+
 @given(st.text())
 def test_any_other_text_is_none(text: str) -> None:
     with pytest.raises(NoResultError):

@@ -54,23 +54,6 @@ def test_a_report_with_a_test_of_the_specification_has_its_format() -> None:
     assert report.subtitle.endswith(" - PTS-E 2.0.1 / enterprise class")
 
 
-@pytest.mark.parametrize(
-    ("name", "cycles"),
-    [("fill", ["Fill curve", "Bursts by fill level"]), ("precon", ["FOB", "After SEQ", "After RND"])],
-)
-def test_each_purge_is_told(name: str, cycles: list[str]) -> None:
-    run = made_up_run(name)
-    purges = tuple(
-        replace(purge, duration_ns=(number + 1) * 10**9) for number, purge in enumerate(run.manifest.purges)
-    )
-    report = build_report(replace(run, manifest=replace(run.manifest, purges=purges)), DATE)
-    found = report.tables()[f"{name}-preparation-purge"]
-    assert [column.label for column in found.columns] == cycles
-    assert table(report, found.id)["Duration"] == [f"{n}.00 s" for n in range(1, len(cycles) + 1)]
-    told = texts(report.pages())
-    assert all(any(text.startswith(f"{cycle}: Purge run (") for text in told) for cycle in cycles)
-
-
 def with_errors(run: Run) -> Run:
     log = [HealthReading("a log", {"media_errors": errors}) for errors in (0, 2)]
     occasions = (Occasion.BEFORE, Occasion.AFTER)

@@ -14,8 +14,7 @@ from openpts.pages.model import Axis, Block, Figure, Page, Series, Table, Verdic
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text
+from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.procedures.shared.benchmark.results import Score, as_ssd_score
 from openpts.procedures.shared.benchmark.tables import (
     MeasuredRow,

@@ -8,7 +8,7 @@ from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, table
 from openpts.pages.model import Axis, Cell, Figure, Page, Series, Table, Verdict
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.procedures.extended.entropy.results import (
     CONFIDENCE,
@@ -221,7 +221,7 @@ def _drift(level: Level) -> Cell:
 
 def _verified_how(checks: Sequence[DataCheck]) -> str:
     """Where the column of verified entropies comes from."""
-    how = "; ".join(dict.fromkeys(printable(check.how) for check in checks))
+    how = "; ".join(dict.fromkeys(check.how for check in checks))
     return f"Entropy verified: {how}." if how else ""
 
 

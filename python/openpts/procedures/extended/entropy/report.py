@@ -27,8 +27,7 @@ from openpts.procedures.extended.entropy.results import (
     sweep_drift_pct,
 )
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run

@@ -16,8 +16,7 @@ from openpts.procedures.extended.fill.pages import FillRun, breaks_sentence, cur
 from openpts.procedures.extended.fill.rate_fall import Fall
 from openpts.procedures.extended.fill.results import Course, course_of, returned
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
 from openpts.record.reader import Run
@@ -119,9 +118,8 @@ def _test_rows(measured: FillRun) -> Rows:
     sequential = demand_text(conditions.sequential_tc, conditions.sequential_qd)
     times = ", ".join(str(time) for time in conditions.idle_times)
     levels = ", ".join(f"{level:g}" for level in conditions.levels_pct)
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(measured.run)),
+    return stimulus_rows(
+        measured.run,
         (
             "Test Stimulus 1",
             f"SEQ {format_block_size(conditions.sequential_block_size_bytes)} W, the range once",

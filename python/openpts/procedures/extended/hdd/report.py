@@ -5,15 +5,14 @@ from typing import Any, Final
 from openpts.pages.facts_table import items_table
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Verdict
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.procedures.extended.hdd.pages import RotationalRun, access_page, throughput_page, whole_rate
 from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, of_cycle, write_cache
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows, write_cache
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section
-from openpts.procedures.shared.preparation_page import gap_place, largest_gap
+from openpts.procedures.shared.preparation_page import largest_gap
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
 from openpts.vocabulary.facts import has_platters, media_of
@@ -68,7 +67,7 @@ def _verdicts(measured: RotationalRun) -> tuple[Verdict, ...]:
     return (
         counted,
         Verdict(
-            f"Media: {printable(media) if media else 'not reported'}. This test is made for rotational "
+            f"Media: {media or 'not reported'}. This test is made for rotational "
             "disks: other media have no zones, and their figures depend on what was written before.",
             "fail",
         ),
@@ -128,9 +127,8 @@ def _test_rows(measured: RotationalRun) -> Rows:
     conditions = measured.conditions
     sequential = format_block_size(conditions.sequential_block_size_bytes)
     random = format_block_size(conditions.random_block_size_bytes)
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(measured.run)),
+    return stimulus_rows(
+        measured.run,
         ("Test Stimulus 1", f"SEQ {sequential} W, then R, in each zone"),
         ("TOIO - TC/QD", demand_text(conditions.sequential_tc, conditions.sequential_qd)),
         ("Test Stimulus 2", f"RND {random} R and W, in each zone and over all"),
@@ -144,14 +142,14 @@ def _test_rows(measured: RotationalRun) -> Rows:
 
 def _preparation_page(run: Run) -> Page:
     """What other tests do before, and why this one does not."""
-    cache, largest = of_cycle(run.manifest.write_caches, 1), largest_gap(run)
+    cache = of_cycle(run.manifest.write_caches, 1)
     rows = items_table(
         "hdd-preparation-items",
         "Write cache, and time without I/O",
         [
-            ("Write cache required", printable(cache.required) if cache else "not recorded"),
+            ("Write cache required", cache.required if cache else "not recorded"),
             ("Write cache found", write_cache(cache)),
-            ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
+            ("Largest gap between steps", largest_gap(run)),
         ],
     )
     return Page(

@@ -6,7 +6,6 @@ from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.model import Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.procedures.extended.lifetime.results import (
     Crossing,
@@ -98,7 +97,7 @@ def end_verdict(measured: LifetimeRun) -> Verdict:
     elapsed_ns = sum(cycle.write.elapsed_ns + cycle.read.elapsed_ns for cycle in cycles)
     ended_by = measured.ended_by
     failed = any(cycle.failure for cycle in cycles)
-    reason = f"Ended by: {printable(ended_by)}." if ended_by else state_sentence(measured.run.manifest)
+    reason = f"Ended by: {ended_by}." if ended_by else state_sentence(measured.run.manifest)
     amount = (
         f"{measured.written_bytes / TB:,.2f} TB"
         if measured.written_bytes >= TB

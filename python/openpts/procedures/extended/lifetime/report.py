@@ -14,8 +14,7 @@ from openpts.procedures.extended.lifetime.cycles import (
 from openpts.procedures.extended.lifetime.pages import course_page, forecast_page, stretches_page
 from openpts.procedures.extended.lifetime.results import DriveCycle, stretches, write_amplification
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run

@@ -7,15 +7,14 @@ from typing import Any, Final
 
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Block, Page, Verdict
-from openpts.pages.printable import capitalised
+from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.results import CourseResults
 from openpts.procedures.extended.precon.rows_pages import rows_pages
 from openpts.procedures.extended.precon.states import STATES, Comparison, comparison_of, counting_state
 from openpts.procedures.extended.precon.trajectory_pages import course_pages, course_verdicts
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.shared.benchmark.results import loss_pct
 from openpts.procedures.shared.benchmark.tables import row_measure
 from openpts.procedures.shared.methodology import (
@@ -84,9 +83,8 @@ def _state_text(comparison: Comparison) -> str:
 
 def _test_rows(comparison: Comparison) -> Rows:
     conditions = comparison.conditions
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(comparison.run)),
+    return stimulus_rows(
+        comparison.run,
         ("Test Stimulus 1", f"{conditions.workload.title}, from each state"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Duration", f"until steady, {conditions.drive_fills:g} x User Capacity"),

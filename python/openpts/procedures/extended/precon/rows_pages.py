@@ -8,7 +8,7 @@ from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
-from openpts.pages.printable import capitalised
+from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.states import STATES, Comparison, StateRow, counting_state
 from openpts.procedures.extended.precon.trajectory_pages import COLORS

@@ -21,7 +21,7 @@ from openpts.pages.model import (
     Table,
     Verdict,
 )
-from openpts.pages.printable import capitalised
+from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.results import CourseResults, reached_at
 from openpts.procedures.extended.precon.states import STATES, Comparison

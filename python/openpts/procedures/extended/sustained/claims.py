@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from openpts.pages import cells
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
 
@@ -32,7 +31,7 @@ class NamedClaim:
 def claims_verdict(claims: Sequence[NamedClaim], source: ClaimSource) -> Verdict:
     """How many claims the drive sustains."""
     if not claims:
-        why = f"; {printable(source.text)}" if source.text else ""
+        why = f"; {source.text}" if source.text else ""
         return Verdict(f"Claims: n/a (no data-sheet value was given; see --claim{why}).")
     judged = [claim for claim in claims if claim.result.pair.sustained is not None]
     missed = [claim.name for claim in judged if claim.result.missed]
@@ -61,7 +60,7 @@ def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) ->
             Column("The load kept it for", align="left", width=1.4),
         ),
         rows=tuple(_row(claim, load) for claim in claims),
-        note=f"Claims: {printable(source.text)}.",
+        note=f"Claims: {source.text}.",
     )
     lines = [_rule(), claims_verdict(claims, source)]
     if source.stands_in:

@@ -28,8 +28,7 @@ from openpts.procedures.extended.sustained.pages import (
 )
 from openpts.procedures.extended.sustained.results import ClaimResult, Pair, held_ns, pairs_of
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, of_cycle
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
@@ -186,9 +185,8 @@ def _test_rows(measured: SustainedRun) -> Rows:
     conditions, load = measured.conditions, measured.load
     sequential, random = conditions.sequential_block_size_bytes, conditions.random_block_size_bytes
     demand = "N/A" if load.stimulus is None else demand_text(load.stimulus.tc, load.stimulus.qd)
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(measured.run)),
+    return stimulus_rows(
+        measured.run,
         (
             "Test Stimulus 1",
             f"Run #1: SEQ {format_block_size(sequential)}, RND {format_block_size(random)}, W and R",

@@ -5,15 +5,14 @@ from typing import Any, Final
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Subject, key_of, measured
 from openpts.pages.model import Cell, Section
-from openpts.pages.printable import printable
+from openpts.pages.texts import NOT_STATED
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.procedures.extended.thermal.pages import course_page, duty_cycle_page, scatter_page
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
 from openpts.procedures.extended.thermal.table import results_page
 from openpts.procedures.extended.thermal.words import highest_temperature_c, load_verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
@@ -93,9 +92,8 @@ def _test_rows(measured: ThermalRun) -> Rows:
         format_duration(load.length_ns) if (load := measured.loads.get(number)) else "NOT RUN"
         for number in NAMES
     ]
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(measured.run)),
+    return stimulus_rows(
+        measured.run,
         ("Test Stimulus", f"SEQ {format_block_size(conditions.block_size_bytes)} W"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Cold run", lengths[0]),
@@ -103,7 +101,7 @@ def _test_rows(measured: ThermalRun) -> Rows:
         ("Duty cycle", lengths[2]),
         ("Busy / idle", f"{format_duration(conditions.busy_ns)} / {format_duration(conditions.idle_ns)}"),
         ("Air", "not stated" if conditions.ambient_c is None else f"{conditions.ambient_c:g} °C, as stated"),
-        ("Cooling", printable(conditions.airflow) if conditions.airflow else "not stated"),
+        ("Cooling", conditions.airflow or NOT_STATED),
     )
 
 

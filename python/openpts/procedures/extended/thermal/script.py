@@ -143,7 +143,7 @@ def _load(
     stimulus, minutes, tells = _writes(conditions), list[HeatPoint](), False
     for left_ns in range(conditions.load_ns, 0, -conditions.minute_ns):
         step = Step(stimulus, Duration(min(left_ns, conditions.minute_ns)))
-        (sample,) = samples_in((yield Apply(Phase.LOAD, number, (step,))))
+        (sample,) = samples_in((yield Apply(Phase.LOAD, number, (step,), with_intervals=True)))
         after = health_in((yield ReadHealth(Phase.LOAD, number)))
         minutes.append(_minute(minutes, sample, before, after))
         before = after

@@ -6,7 +6,7 @@ from typing import Final
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import NOT_REPORTED, printable
+from openpts.pages.texts import NOT_REPORTED
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
 from openpts.procedures.extended.thermal.results import merged
 from openpts.procedures.extended.thermal.words import RULE, highest_temperature_c, load_verdict
@@ -28,7 +28,7 @@ def results_page(measured: ThermalRun) -> Page:
             ("Critical limit of the drive (CCTEMP)", measured.limit_c("critical_limit_c")),
         )
     ]
-    sources = dict.fromkeys(printable(health.reading.source) for health in measured.run.health)
+    sources = dict.fromkeys(health.reading.source for health in measured.run.health)
     surroundings = items_table(
         f"{page_id}-surroundings",
         "Surroundings and sources of temperatures",
@@ -37,7 +37,7 @@ def results_page(measured: ThermalRun) -> Page:
                 "Air around the drive",
                 _STATED if conditions.ambient_c is None else f"{conditions.ambient_c:g} °C, as stated",
             ),
-            ("Cooling", _STATED if conditions.airflow is None else printable(conditions.airflow)),
+            ("Cooling", conditions.airflow or _STATED),
             ("Log of the drive", "; ".join(sources) or NOT_REPORTED),
             *limits,
         ],

@@ -8,15 +8,15 @@ from openpts.pages.kit import Required
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Section
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
+from openpts.procedures.kit.header import (
+    Rows,
     active_range_text,
+    common_header,
     data_text,
     demand_text,
-    deviations_text,
     head_line,
-    segments_text,
+    setup_rows,
+    stimulus_rows,
 )
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
@@ -29,7 +29,7 @@ from openpts.procedures.pts.hir.pages import (
 )
 from openpts.procedures.pts.hir.results import SegmentSummary
 from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyse_idle_recovery
-from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     TrackedPhase,
@@ -108,16 +108,7 @@ def _pages(
         f"Thread Count = {conditions.tc}; Data Pattern = {data_text(conditions)} [11.2]."
     )
     return (
-        Page(
-            "hir-preparation",
-            "HIR Purge Report",
-            (
-                purge_verdict(run),
-                purge_table(run, "hir-preparation"),
-                gaps_table(run, "hir-preparation"),
-            ),
-            mandatory=True,
-        ),
+        preparation_page(run, "hir-preparation", "HIR Purge Report"),
         tracking_time_page(tracked, _PRECONDITIONING),
         tracking_window_page(tracked, _WINDOW, record),
         all_wait_states_page(results, "IOPS v Time for All Wait States"),
@@ -174,26 +165,22 @@ def _window_text(tracked: TrackedPhase) -> str:
 
 def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> Rows:
     elapsed_ns = sum(sample.elapsed_ns for sample in tracked.samples)
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
+    return setup_rows(
+        run,
         ("Pre Condition 1", f"{conditions.workload.title} until steady"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Duration", format_duration(elapsed_ns)),
         ("Pre Condition 2", "none"),
         ("TOIO - TC/QD", "-"),
         ("SS Rounds", _window_text(tracked)),
-        ("Note", deviations_text(run)),
     )
 
 
 def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> Rows:
     waits = ", ".join(f"{state.idle_ns / NS_PER_S:g}" for state in conditions.wait_states)
     access = f"{conditions.access_ns / NS_PER_S:g} s"
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
+    return stimulus_rows(
+        run,
         ("Test Stimulus 1", f"{access} access, then idle {waits} s, x {conditions.cycles}"),
         ("RW Mix", "0/100"),
         ("Block Sizes", conditions.workload.title.split(" RW")[0]),

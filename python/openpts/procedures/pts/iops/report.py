@@ -9,14 +9,9 @@ from openpts.pages.kit import Plot, PlotName, Required, page, values_of
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    data_text,
-    head_line,
-)
+from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.preparation_page import preparation_page
+from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
@@ -199,9 +194,8 @@ def _section(run: Run, results: RoundTestResults, standing: Standing, report_dat
 
 
 def _test_rows(run: Run, results: RoundTestResults) -> Rows:
-    return (
-        ("Data Pattern", data_text(results.conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
+    return stimulus_rows(
+        run,
         ("Test Stimulus 1", "IOPS Loop"),
         ("RW Mix", "Outer Loop"),
         ("Block Sizes", "Inner Loop"),
@@ -218,7 +212,7 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     convergence = "IOPS Steady State Convergence Plot - All Block Sizes"
     window = "IOPS Steady State Measurement Window"
     return (
-        preparation_page(
+        loop_preparation_page(
             run,
             results,
             f"{PREFIX}-preparation",

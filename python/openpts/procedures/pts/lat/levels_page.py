@@ -1,6 +1,6 @@
 """Response times over confidence level, the R/W mixes of one block size together (ours)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,17 +32,31 @@ class _Curve:
         return self.times.recorded_ios >= SURE_COUNT_FACTOR * ios_needed(level_pct)
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table, which is a line of the plot."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    color: int
+    style: str = "measured"
+
+
 def levels_page(matrix: Matrix, histogram: ResponseTimes | None, name: PlotName) -> Page:
     """RW 0, 65 and 100 at 4 KiB over the window, the long histogram beside them; dashed where N is low."""
     curves = [curve for curve in _curves(matrix, histogram) if curve.times.recorded_ios]
     if not curves:
         return page(name, NO_ROUND, mandatory=False)
     most = max(nines_supported(curve.times.recorded_ios) for curve in curves)
-    shown = _table(f"{name.id}-values", curves, _levels(most))
+    levels = _levels(most)
+    columns = [column for n, curve in enumerate(curves) for column in _columns(curve, _COLORS[n], levels)]
+    shown = _table(f"{name.id}-values", columns, levels)
     plot = Plot(
         x=ticks.nines_axis("Confidence level (%)", max(2, most)),
         y=ticks.log_axis("Response time (ms)", values_of(shown)),
-        series=tuple(series for n, curve in enumerate(curves) for series in _series(n, curve, shown)),
+        series=tuple(
+            Series(one.label, "column", (n,), one.color, style=one.style) for n, one in enumerate(columns)
+        ),
         alt=f"{len(curves)} curves at {format_block_size(_BLOCK_SIZE_BYTES)}, from {{low}} to {{high}} ms.",
         decimals=None,
         height_px=310,
@@ -75,23 +89,25 @@ def _levels(most_nines: int) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _table(table_id: str, curves: Sequence[_Curve], levels: Sequence[float]) -> Table:
-    """A row for each level; of each curve a column for what is sure, and one for what rests on a low N."""
-    columns: list[tuple[str, tuple[Cell, ...]]] = []
-    for curve in curves:
-        sure, low = zip(*(_pair(curve, level, levels) for level in levels), strict=True)
-        of_all = (cells.latency(curve.times.mrt_ns), Cell(f"{curve.times.recorded_ios:,}"))
-        columns.append((curve.label, (*sure, *of_all)))
-        if any(cell.value is not None for cell in low):
-            columns.append((_low_label(curve), (*low, Cell("-"), Cell("-"))))
+def _columns(curve: _Curve, color: int, levels: Sequence[float]) -> Iterator[_Column]:
+    """What is sure of the curve, and beside it what rests on a low N, if anything does."""
+    sure, low = zip(*(_pair(curve, level, levels) for level in levels), strict=True)
+    of_all = (cells.latency(curve.times.mrt_ns), Cell(f"{curve.times.recorded_ios:,}"))
+    yield _Column(curve.label, (*sure, *of_all), color)
+    if any(cell.value is not None for cell in low):
+        yield _Column(f"{curve.label}, low n", (*low, Cell("-"), Cell("-")), color, style="dashed")
+
+
+def _table(table_id: str, columns: Sequence[_Column], levels: Sequence[float]) -> Table:
+    """A row for each level, and two for all I/Os."""
     heads = [*(_level_cell(level) for level in levels), Cell("100 (MRT)"), Cell("N of I/Os")]
     return Table(
         id=table_id,
         title=f"Values plotted: response time (ms) at {format_block_size(_BLOCK_SIZE_BYTES)}",
         head=Column("Confidence level (%)", width=0.9),
-        columns=tuple(Column(label) for label, _ in columns),
+        columns=tuple(Column(column.label) for column in columns),
         rows=tuple(
-            Row(head, tuple(column[number] for _, column in columns)) for number, head in enumerate(heads)
+            Row(head, tuple(column.cells[number] for column in columns)) for number, head in enumerate(heads)
         ),
         note="N nines take 10^N I/Os. Low n: fewer than 1.5 times that, drawn dashed (9.2 step 3.3.3).",
     )
@@ -111,19 +127,6 @@ def _pair(curve: _Curve, level: float, levels: Sequence[float]) -> tuple[Cell, C
     after = levels[levels.index(level) + 1 :]
     goes_on = bool(after) and not curve.is_sure(after[0]) and curve.times.percentile_ns(after[0]) is not None
     return cells.latency(value_ns), cells.latency(value_ns) if goes_on else Cell("-")
-
-
-def _series(number: int, curve: _Curve, table: Table) -> tuple[Series, ...]:
-    labels = [column.label for column in table.columns]
-    sure = Series(curve.label, "column", (labels.index(curve.label),), _COLORS[number])
-    low = _low_label(curve)
-    if low not in labels:
-        return (sure,)
-    return (sure, Series(low, "column", (labels.index(low),), _COLORS[number], style="dashed"))
-
-
-def _low_label(curve: _Curve) -> str:
-    return f"{curve.label}, low n"
 
 
 def _sentence(curves: Sequence[_Curve]) -> str:

@@ -9,7 +9,7 @@ from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, values_of
 from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
-from openpts.procedures.kit.header_rows import data_text
+from openpts.procedures.kit.header import data_text
 from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series
 from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell

@@ -8,14 +8,8 @@ from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    data_text,
-    head_line,
-)
+from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.lat.levels_page import levels_page
@@ -32,7 +26,7 @@ from openpts.procedures.pts.lat.pages import (
 from openpts.procedures.shared.confidence_page import Applied, confidence_page
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
-from openpts.procedures.shared.preparation_page import preparation_page
+from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
@@ -144,9 +138,8 @@ def _section(
 
 def _test_rows(run: Run, results: RoundTestResults, times: ResponseTimes | None) -> Rows:
     length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
-    return (
-        ("Data Pattern", data_text(results.conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
+    return stimulus_rows(
+        run,
         ("Test Stimulus 1", "LAT Loop"),
         ("RW Mix", "Outer Loop"),
         ("Block Sizes", "Inner Loop"),
@@ -162,7 +155,7 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     """Preparation, convergence, window."""
     matrix = _matrix(run, results)
     return (
-        preparation_page(
+        loop_preparation_page(
             run,
             results,
             f"{PREFIX}-preparation",
@@ -288,7 +281,7 @@ def _kernel_threads(run: Run) -> tuple[Verdict, ...]:
         return ()
     return (
         Verdict(
-            f"Kernel threads carry out the target's I/O ({printable(fact.value)}): each response time "
+            f"Kernel threads carry out the target's I/O ({fact.value}): each response time "
             "includes two hand-overs between threads, whose duration depends on the scheduler."
         ),
     )

@@ -13,7 +13,7 @@ from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, T
 from openpts.procedures.pts.tp.results import PositionBin, last_pass
 from openpts.procedures.shared.interface_limit import interface_limit
 from openpts.procedures.shared.metric import METRICS
-from openpts.procedures.shared.preparation_page import preparation_page
+from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.matrix_pages import mix
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.rounds.words import verification_record
@@ -114,7 +114,7 @@ def _preparation(run: Run, cycle: Cycle) -> Page:
         sentence = Verdict(f"The test of {cycle.title} was not begun: neither purge nor I/O.", "fail")
         return Page(page_id, title, (sentence,), mandatory=True)
     loop_name = f"{cycle.title} loop"
-    return preparation_page(run, cycle.results, page_id, title, loop_name=loop_name, cycle=cycle.number)
+    return loop_preparation_page(run, cycle.results, page_id, title, loop_name=loop_name, cycle=cycle.number)
 
 
 def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:

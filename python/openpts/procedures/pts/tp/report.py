@@ -5,26 +5,17 @@ from typing import Any, Final
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    active_range_text,
-    data_text,
-    demand_text,
-    deviations_text,
-    segments_text,
-)
+from openpts.procedures.kit.header import Rows, common_header, demand_text, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
-from openpts.procedures.shared.preparation_page import precondition_amount
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.words import (
     alerts,
+    loop_setup_rows,
     not_steady,
     steady_rounds,
     summary_state,
-    window_rounds,
 )
 from openpts.procedures.shared.steady_state_pages import steady_state_sentence
 from openpts.procedures.shared.transfer_size import with_transfer_size
@@ -102,7 +93,9 @@ def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Se
             report_date,
             bar=f"{_TITLE} (REQUIRED) - Report Page",
             title=f"TP - {cycle.title.replace(' KiB', 'KiB')}",
-            setup=_setup_rows(run, cycle),
+            setup=loop_setup_rows(
+                run, cycle.results, f"{cycle.title} loop", first=cycle.title, cycle=cycle.number
+            ),
             test=_test_rows(run, cycle),
             cycle=cycle.number,
         ),
@@ -111,31 +104,10 @@ def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Se
     )
 
 
-def _setup_rows(run: Run, cycle: Cycle) -> Rows:
-    conditions = cycle.results.conditions
-    demand = demand_text(conditions.tc, conditions.qd)
-    preconditioned = demand_text(
-        conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
-    )
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
-        ("Pre Condition 1", f"{cycle.title} W"),
-        ("TOIO - TC/QD", preconditioned),
-        ("Duration", precondition_amount(run, cycle.number)),
-        ("Pre Condition 2", f"{cycle.title} loop"),
-        ("TOIO - TC/QD", demand),
-        ("SS Rounds", window_rounds(cycle.results)),
-        ("Note", deviations_text(run)),
-    )
-
-
 def _test_rows(run: Run, cycle: Cycle) -> Rows:
     conditions = cycle.results.conditions
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
+    return stimulus_rows(
+        run,
         ("Test Stimulus 1", cycle.title),
         ("RW Mix", " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in conditions.read_pcts)),
         ("Block Sizes", cycle.size_text),

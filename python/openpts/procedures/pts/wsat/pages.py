@@ -13,7 +13,8 @@ from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Ser
 from openpts.units import GB, MB, format_duration
 
 PRINTED_VALUES: Final = 200
-_MEAN, _LOW, _HIGH, _MBPS, _ART, _TAIL, _MRT = range(7)
+_MEAN, _LOW, _HIGH, _MBPS, MEAN_LATENCY, _TAIL, _MRT = range(7)
+"""Columns of ``minutes_table``."""
 MEAN_COLOR: Final = 2
 _SPREAD_COLOR: Final = 6
 _SPREAD: Final = (
@@ -151,7 +152,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
     if _nothing(course, along):
         return None
     shown = minutes_table(course, along)
-    kinds = (("ART", _ART, 2), ("5 9s", _TAIL, 3), ("MRT", _MRT, 0))
+    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", _MRT, 0))
     measured = [entry for entry in kinds if _values(shown, entry[1])]
     times = Plot(
         x=along.axis,

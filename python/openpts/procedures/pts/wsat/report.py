@@ -15,14 +15,7 @@ from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    active_range_text,
-    data_text,
-    deviations_text,
-    segments_text,
-)
+from openpts.procedures.kit.header import Rows, common_header, data_text, setup_rows, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.consistency_pages import consistency_pages
@@ -37,7 +30,7 @@ from openpts.procedures.pts.wsat.pages import (
     iops_page,
     response_times_page,
 )
-from openpts.procedures.pts.wsat.tables import preparation_page, zones_page
+from openpts.procedures.pts.wsat.tables import stimulus_page, zones_page
 from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import IOPS
@@ -222,18 +215,14 @@ def _alerts(cycle: SaturationCycle, standing: Standing) -> tuple[str, ...]:
 
 
 def _setup_rows(cycle: SaturationCycle) -> Rows:
-    conditions = cycle.conditions
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
+    return setup_rows(
+        cycle.run,
         ("Pre Condition 1", "none (purged, FOB)"),
         ("TOIO - TC/QD", "N/A"),
         ("Duration", "N/A"),
         ("Pre Condition 2", "none"),
         ("TOIO - TC/QD", "N/A"),
         ("SS Rounds", cycle.steady_words),
-        ("Note", deviations_text(cycle.run)),
     )
 
 
@@ -241,9 +230,8 @@ def _test_rows(cycle: SaturationCycle) -> Rows:
     workload, times = cycle.workload, cycle.results.histogram
     sizes = [block_size_kib(size.block_size_bytes) for size in workload.block_sizes]
     length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
-    return (
-        ("Data Pattern", data_text(cycle.conditions)),
-        ("AR & Amount", active_range_amount_text(cycle.run)),
+    return stimulus_rows(
+        cycle.run,
         ("Test Stimulus 1", workload.title),
         ("RW Mix", f"{workload.read_pct}/{100 - workload.read_pct}"),
         ("Block Sizes", f"{sizes[0]} KiB" if len(sizes) == 1 else f"{len(sizes)} sizes"),
@@ -268,7 +256,7 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
         return plot.named(cycle.prefix, f"WSAT {words}")
 
     return (
-        preparation_page(cycle.run, course, cycle.demand, cycle.number),
+        stimulus_page(cycle.run, course, cycle.demand, cycle.number),
         *(
             iops_page(
                 course,

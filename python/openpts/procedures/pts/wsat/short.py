@@ -6,9 +6,8 @@ from typing import Final
 from openpts.pages import ticks
 from openpts.pages.cells import fixed
 from openpts.pages.model import Block, Figure, Section, Series, Verdict
+from openpts.procedures.pts.wsat.pages import MEAN_LATENCY
 from openpts.procedures.shared.short_report import Picked
-
-_ART: Final = "ART (ms)"
 
 # TKP-WSAT-01
 INTRODUCTION: Final = (
@@ -39,8 +38,7 @@ def _mean_latency(picked: Picked) -> list[Block]:
     table = picked.any_table(like.table_id) if like else None
     if like is None or table is None:
         return []
-    column = [entry.label for entry in table.columns].index(_ART)
-    values = [value for row in table.rows if (value := row.cells[column].value) is not None]
+    values = [value for row in table.rows if (value := row.cells[MEAN_LATENCY].value) is not None]
     if not values:
         return [Verdict("Mean latency: n/a (no I/O).")]
     title = like.title.replace("IOPS v", "Mean Latency v")
@@ -53,7 +51,7 @@ def _mean_latency(picked: Picked) -> list[Block]:
         x=like.x,
         y=ticks.linear_axis("Mean latency (ms)", 0, max(values)),
         alt=f"{title}: from {fixed(min(values), 3)} to {fixed(max(values), 3)} ms.",
-        series=(Series("Mean latency of a minute", "column", (column,), 2, style="mean"),),
+        series=(Series("Mean latency of a minute", "column", (MEAN_LATENCY,), 2, style="mean"),),
         zoom_group=like.zoom_group,
     )
     return [figure, Verdict("Mean latency of the same minutes.")]

@@ -6,13 +6,13 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import Course, end_sentence
-from openpts.procedures.shared.preparation_page import active_range, gaps_table, purge_table, purge_verdict
+from openpts.procedures.shared.preparation_page import active_range, preparation_page
 from openpts.record.reader import Run
 from openpts.units import GB, format_duration
 from openpts.vocabulary.condition_text import data_text
 
 
-def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
+def stimulus_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
     """Purge, write cache, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
     conditions = run.manifest.conditions
@@ -34,17 +34,8 @@ def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
         ("Written", f"{cells.fixed(results.written_bytes / GB, 1)} GB = {cells.fixed(fills, 2)} drive fills"),
         ("Tracked minutes", str(len(results.tracked_iops))),
     ]
-    return Page(
-        page_id,
-        "WSAT Purge Report and Test Stimulus",
-        (
-            purge_verdict(run, cycle),
-            purge_table(run, page_id, cycle),
-            items_table(f"{page_id}-stimulus", "Stimulus, applied to the purged device", items),
-            gaps_table(run, page_id, cycle),
-        ),
-        mandatory=True,
-    )
+    stimulus = items_table(f"{page_id}-stimulus", "Stimulus, applied to the purged device", items)
+    return preparation_page(run, page_id, "WSAT Purge Report and Test Stimulus", stimulus, cycle=cycle)
 
 
 def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:

@@ -20,7 +20,7 @@ from openpts.pages.model import (
     Verdict,
 )
 from openpts.pages.ticks import TimeAxis
-from openpts.procedures.kit.header_rows import demand_text
+from openpts.procedures.kit.header import demand_text
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import (
     STABLE_SHARE,

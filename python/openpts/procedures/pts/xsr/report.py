@@ -7,15 +7,13 @@ from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    active_range_text,
-    data_text,
+from openpts.procedures.kit.header import (
+    Rows,
+    common_header,
     demand_text,
-    deviations_text,
     head_line,
-    segments_text,
+    setup_rows,
+    stimulus_rows,
 )
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
 from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
@@ -29,7 +27,7 @@ from openpts.procedures.pts.xsr.pages import (
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
 from openpts.procedures.pts.xsr.tables import secondary_page, table_page
 from openpts.procedures.pts.xsr.words import group_name
-from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.phase import Phase
@@ -75,7 +73,7 @@ def report(run: Run) -> ReportContent:
                     report_date,
                     bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
                     title=f"XSR - {' / '.join(_names(conditions))}",
-                    setup=_setup_rows(run, conditions),
+                    setup=_setup_rows(run),
                     test=_test_rows(run, conditions),
                 ),
                 alerts=(standing.red_line,) if standing.red_line else (),
@@ -104,16 +102,7 @@ def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) 
     conditions = _conditions(run)
     line = head_line(run, Phase.ACCESS_GROUP)
     return (
-        Page(
-            "xsr-preparation",
-            "XSR Purge Report",
-            (
-                purge_verdict(run),
-                purge_table(run, "xsr-preparation"),
-                gaps_table(run, "xsr-preparation"),
-            ),
-            mandatory=True,
-        ),
+        preparation_page(run, "xsr-preparation", "XSR Purge Report"),
         throughput_page(results, conditions),
         *(group_page(group, conditions) for group in results.groups),
         *(
@@ -165,32 +154,24 @@ def _average_cell(group: GroupSummary, conditions: CrossStimulusConditions) -> C
     return cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
 
 
-def _setup_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
+def _setup_rows(run: Run) -> Rows:
+    return setup_rows(
+        run,
         ("Pre Condition 1", "none (purge only)"),
         ("TOIO - TC/QD", "-"),
         ("Duration", "-"),
         ("Pre Condition 2", "none"),
         ("TOIO - TC/QD", "-"),
         ("SS Rounds", _NO_STEADY_STATE),
-        ("Note", deviations_text(run)),
     )
 
 
 def _test_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
-    rows: list[tuple[str, str]] = [
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
-    ]
+    rows: list[tuple[str, str]] = []
     for number, (name, group) in enumerate(zip(_names(conditions), conditions.groups, strict=True), start=1):
         rows.append((f"Test Stimulus {number}", f"{name} W, {format_duration(group.duration_ns)}"))
         rows.append(("TOIO - TC/QD", demand_text(group.tc, group.qd)))
-    rows.append(("RW Mix", "0/100"))
-    rows.append(("Steady State", _NO_STEADY_STATE))
-    return tuple(rows)
+    return stimulus_rows(run, *rows, ("RW Mix", "0/100"), ("Steady State", _NO_STEADY_STATE))
 
 
 def _figures(results: CrossStimulusResults) -> dict[str, Any]:

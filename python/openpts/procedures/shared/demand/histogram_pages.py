@@ -15,7 +15,6 @@ from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Plot, PlotName, page
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.shared.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts.procedures.shared.demand.words import DemandRun, choice_rule, point_text
 from openpts.procedures.shared.minutes_table import (
@@ -197,7 +196,7 @@ def _capture(demand: DemandRun, step: StepRecord) -> str:
         return "not kept"
     number = demand.run.steps.index(step)
     files = f"{report.folder}/*.parquet ({report.files} file{'s' if report.files != 1 else ''})"
-    lost = f"; not complete: {printable(report.lost)}" if report.lost else ""
+    lost = f"; not complete: {report.lost}" if report.lost else ""
     return f"{files}, rows with step = {number}{lost}"
 
 

@@ -10,8 +10,7 @@ from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import active_range_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, active_range_text, common_header, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
 from openpts.procedures.shared.demand.figures import demand_figures
@@ -34,7 +33,7 @@ from openpts.procedures.shared.demand.words import (
     demand_run,
     steady_state_sentence,
 )
-from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
+from openpts.procedures.shared.preparation_page import preparation_page, wipc_table
 from openpts.procedures.shared.rounds.words import not_steady, summary_state
 from openpts.procedures.shared.tracking.pages import (
     between_verdicts,
@@ -217,19 +216,13 @@ def _pages(demand: DemandRun) -> tuple[Page, ...]:
 
 def _preparation_page(demand: DemandRun) -> Page:
     """The purge report."""
-    page_id = f"{demand.names.prefix}-preparation"
-    run = demand.run
-    return Page(
+    page_id, run = f"{demand.names.prefix}-preparation", demand.run
+    return preparation_page(
+        run,
         page_id,
         f"{demand.names.test} Purge Report and Pre-conditioning Report",
-        (
-            purge_verdict(run),
-            purge_table(run, page_id),
-            *((wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()),
-            tracking_sentence(demand.preconditioning),
-            gaps_table(run, page_id),
-        ),
-        mandatory=True,
+        *((wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()),
+        tracking_sentence(demand.preconditioning),
     )
 
 

@@ -1,17 +1,9 @@
 """Words of the reports on tests of rounds: header fields, red lines, records."""
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import (
-    active_range_text,
-    data_text,
-    demand_text,
-    deviations_text,
-    segments_text,
-)
+from openpts.procedures.kit.header import Rows, data_text, demand_text, precondition_amount, setup_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.results import DemandResults
-from openpts.procedures.shared.preparation_page import precondition_amount
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import rounds_reason
 from openpts.procedures.shared.tracking.rounds import TrackingResults
@@ -48,36 +40,30 @@ def demand(results: RoundTestResults) -> str:
     return f"TC {results.conditions.tc} / QD {results.conditions.qd}"
 
 
-def loop_setup_rows(run: Run, results: RoundTestResults, loop: str) -> Rows:
-    """The ten set-up rows of a header whose second preconditioning is the test's own ``loop``."""
+def loop_setup_rows(
+    run: Run, results: RoundTestResults, loop: str, *, first: str = "", cycle: int = 1
+) -> Rows:
+    """The ten set-up rows of a header whose second preconditioning is the test's own ``loop``.
+
+    ``first`` is what preconditioning wrote, by default in the block size of the conditions.
+    """
     conditions = results.conditions
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
-        ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
-        (
-            "TOIO - TC/QD",
-            demand_text(
-                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
-            ),
-        ),
-        ("Duration", precondition_amount(run)),
+    tc, qd = conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+    first = first or f"SEQ {format_block_size(conditions.precondition_block_size_bytes)}"
+    return setup_rows(
+        run,
+        ("Pre Condition 1", f"{first} W"),
+        ("TOIO - TC/QD", demand_text(tc, qd)),
+        ("Duration", precondition_amount(run, cycle)),
         ("Pre Condition 2", loop),
-        ("TOIO - TC/QD", demand(results)),
-        ("SS Rounds", window_rounds(results)),
-        ("Note", deviations_text(run)),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("SS Rounds", results.window.label if results.steady else f"{results.window.label}, not steady"),
     )
 
 
 def steady_rounds(results: RoundTestResults) -> str:
     """The header's field Steady State."""
     return results.window.label if results.steady else "NOT REACHED"
-
-
-def window_rounds(results: RoundTestResults) -> str:
-    """The header's field SS Rounds."""
-    return results.window.label if results.steady else f"{results.window.label}, not steady"
 
 
 def short_name(point: RoundPoint) -> str:

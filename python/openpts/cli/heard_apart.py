@@ -1,0 +1,46 @@
+"""A listener in a thread of its own: a terminal that takes no text holds up no measurement.
+
+That is one after Ctrl-S, on a connection that hangs, or a pager that shows its first page.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from queue import SimpleQueue
+from threading import Thread
+from typing import Final
+
+from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, Ticked
+
+# Of a display that is so far behind, the latest progress is of no use.
+_MOST_WAITING: Final = 100
+_PATIENCE_S: Final = 2.0
+
+
+@contextmanager
+def heard_apart(shown: AbstractContextManager[Listener]) -> Iterator[Listener]:
+    """Yield a listener that returns at once. At the end all is shown, unless the display is stuck."""
+    events = SimpleQueue[Event | None]()
+
+    def show() -> None:
+        with shown as hear:
+            while (event := events.get()) is not None:
+                hear(event)
+
+    def put(event: Event) -> None:
+        if not (isinstance(event, Ticked | PurgeProgressed | RunPaused) and events.qsize() > _MOST_WAITING):
+            events.put(event)
+
+    thread = Thread(target=show, name="display", daemon=True)
+    thread.start()
+    try:
+        yield put
+    finally:
+        events.put(None)
+        _wait(thread, events)
+
+
+def _wait(thread: Thread, events: SimpleQueue[Event | None]) -> None:
+    """Until the thread has ended, or nothing comes of it any more."""
+    waiting = -1
+    while thread.is_alive() and waiting != (waiting := events.qsize()):
+        thread.join(_PATIENCE_S)

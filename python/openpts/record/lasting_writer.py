@@ -1,0 +1,179 @@
+"""A writer of a run folder that outlasts a full disk: what it can't write waits in memory, in order.
+
+Room for what runs when the disk gets full is reserved from the start. A run can therefore end its record on a
+full disk, and has its reserve back before it goes on.
+"""
+
+import errno
+import os
+import secrets
+import tempfile
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
+from openpts.record.health import HealthRecord, TelemetryPoint
+from openpts.record.writer import RunWriter
+from openpts.units import format_capacity
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Sample
+
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+
+
+class Reserve:
+    """Space of a folder's file system, in a file without a name: it is free when this process ends."""
+
+    def __init__(self, folder: Path, size_bytes: int) -> None:
+        self._folder = folder
+        self.size_bytes = size_bytes
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Take the space, unless it is held. Raises OSError where there is none."""
+        if self._descriptor is not None:
+            return
+        status = os.statvfs(self._folder)
+        free_bytes = status.f_bavail * status.f_frsize
+        if free_bytes < self.size_bytes:
+            # without a try, which would take the last free blocks from others for a moment
+            needed = f"{format_capacity(free_bytes)} are free, {format_capacity(self.size_bytes)} are needed"
+            raise OSError(0, f"the disk is full: {needed}")
+        try:
+            with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
+                os.posix_fallocate(file.fileno(), 0, self.size_bytes)
+                self._descriptor = os.dup(file.fileno())
+        except OSError as error:
+            if error.errno in _UNWRITABLE:
+                raise
+            # such as 9p has no files without a name: that so much is free must do
+
+    def release(self) -> bool:
+        """Give the space back; whether any was held."""
+        if self._descriptor is None:
+            return False
+        os.close(self._descriptor)
+        self._descriptor = None
+        return True
+
+
+class LastingWriter:
+    """Has the methods of a RunWriter, and keeps what its disk does not take; only ``close`` raises for that.
+
+    ``trouble`` says why the disk takes no more; it is empty if it does.
+    """
+
+    def __init__(self, writer: RunWriter, reserve_bytes: int) -> None:
+        """Raises UnwritableRecordError if there is no space for the reserve."""
+        self.folder = writer.folder
+        self._writer = writer
+        self._reserve = Reserve(writer.folder, reserve_bytes)
+        self._waiting: deque[Callable[[RunWriter], None]] = deque()
+        self.trouble = self._without_reserve()
+        if self.trouble:
+            writer.close()
+            raise UnwritableRecordError(f"can't write the record in {self.folder}: {self.trouble}")
+
+    def update_manifest(self, **sections: object) -> None:
+        """As RunWriter does."""
+        self._write(lambda writer: writer.update_manifest(**sections))
+
+    def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
+        """As RunWriter does."""
+        self._write(lambda writer: writer.add_deviations(deviations))
+
+    def add_health(self, health: HealthRecord) -> None:
+        """As RunWriter does."""
+        self._write(lambda writer: writer.add_health(health))
+
+    def add_telemetry(self, points: Sequence[TelemetryPoint]) -> None:
+        """As RunWriter does."""
+        self._write(lambda writer: writer.add_telemetry(points))
+
+    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
+        """As RunWriter does."""
+        self._write(lambda writer: writer.add_step(place, sample, deviations))
+
+    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
+        """As RunWriter does."""
+        self._write(lambda writer: writer.set_aside(cycle, phase, number))
+
+    def try_again(self) -> str:
+        """Write what waits and take the reserve again; why that can't be, empty if all is well again.
+
+        Raises LostRecordError where the record is gone by now.
+        """
+        self._writer.check_files()
+        self._write_waiting()
+        if not self._waiting:
+            self.trouble = self._without_reserve()
+        return self.trouble
+
+    def close(self) -> None:
+        """As RunWriter does. What the disk does not take, or has lost, is saved among the temporary files.
+
+        Raises UnwritableRecordError or LostRecordError then, with the place.
+        """
+        flaw = self._flaw()
+        saved = self._saved() if flaw else ""
+        self._reserve.release()
+        with suppress(*([LostRecordError] if flaw else [])):
+            self._writer.close()
+        if flaw:
+            raise type(flaw)(f"{flaw}; {saved}")
+
+    def _flaw(self) -> RecordError | None:
+        """Why not all is where it should be, after a last try."""
+        try:
+            self._write_waiting()
+            self._writer.check_files()
+        except LostRecordError as error:
+            return error
+        if self._waiting:
+            return UnwritableRecordError(f"can't write the record in {self.folder}: {self.trouble}")
+        return None
+
+    def _saved(self) -> str:
+        """Save all that was recorded, and what waits, where there is room; the words on it."""
+        folder = Path(tempfile.gettempdir()) / f"openpts-{self.folder.name}-{secrets.token_hex(4)}"
+        try:
+            copy = self._writer.copied_to(folder)
+            for write in self._waiting:
+                write(copy)
+            copy.close()
+        except RecordError as error:
+            return f"not all of it is stored: {error}"
+        return f"all of it is saved in {folder}"
+
+    def _write(self, write: Callable[[RunWriter], None]) -> None:
+        self._waiting.append(write)
+        self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        """In order, as much as the disk takes; the reserve is given back for it."""
+        while self._waiting:
+            try:
+                self._waiting[0](self._writer)
+            except UnwritableRecordError as error:
+                if not self._reserve.release():
+                    self.trouble = self._without_reserve() or str(error.__cause__)
+                    self._reserve.release()
+                    return
+                self.trouble = str(error.__cause__)
+            except RecordError:
+                self._waiting.popleft()  # files without a name have it; what makes no sense is in none
+                raise
+            else:
+                self._waiting.popleft()
+
+    def _without_reserve(self) -> str:
+        """Why the reserve can't be taken; empty if it is held."""
+        try:
+            self._reserve.take()
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""

@@ -1,0 +1,141 @@
+"""What the operator ordered: a run of one test on one target, new or resumed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+from openpts.device.guard.consent import Consent
+from openpts.engine.options import CompletionWait, IoPath, NativeOptions
+from openpts.errors import RecordError
+from openpts.fields.conditions import Conditions
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import procedure_of
+from openpts.record.manifest import Ordered, People, RunState
+from openpts.runner.resumed_run import Resumption
+from openpts.runner.telemetry import TelemetryChoice
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
+from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.tuning import Scenario
+
+Adjust = Callable[[Conditions], Conditions]
+Admit = Callable[[Conditions, TargetFacts], None]
+
+
+def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
+    """Nothing was asked for that a target could not do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
+
+    ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
+    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
+    the files that the operator wrote for the run, by the names of their copies. ``resumes``: the run in
+    ``folder`` goes on, under the conditions of its record.
+    """
+
+    target: str
+    drive_class: DriveClass
+    adjust: Adjust
+    consent: Consent
+    purge_choice: PurgeChoice
+    people: People
+    command_line: tuple[str, ...]
+    admit: Admit = _anything
+    folder: Path | None = None
+    seed: int | None = None
+    options: NativeOptions = field(default_factory=NativeOptions)
+    pin_to_node: bool = True
+    scenario: Scenario = Scenario.SYNTHETIC
+    tune: bool = False
+    description: DescribedDrive = field(default_factory=DescribedDrive)
+    inputs: Mapping[str, bytes] = field(default_factory=dict)
+    telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
+    resumes: Resumption | None = None
+
+    @property
+    def ordered(self) -> Ordered:
+        """What of it a resumed run needs again, and is not in another place of the record."""
+        options = self.options
+        return Ordered(
+            target=self.target,
+            purge=str(self.purge_choice),
+            io_path=options.io_path,
+            completion_wait=options.completion_wait,
+            cpus=options.cpus,
+            pin_to_node=self.pin_to_node,
+            most_errors=options.most_errors,
+            tune=self.tune,
+            telemetry_period_s=self.telemetry.period_s,
+            power_command=self.telemetry.power_command,
+        )
+
+    @classmethod
+    def to_resume(cls, wanted: Resumption, consent: Consent, target: str | None = None) -> Self:
+        """The order of a run that was cut off, once more; ``target`` is where its drive is now.
+
+        Raises RecordError if nothing of it is left to do, or its record is too old to know what was ordered.
+        """
+        run, manifest = wanted.run, wanted.run.manifest
+        ordered = manifest.ordered
+        if procedure_of(manifest.conditions.test).cuts_power:
+            raise RecordError(
+                f"can't resume {run.folder}: only the process that was cut off knew what its drive had "
+                f"acknowledged; {len(manifest.cuts):,} cuts are in its report, run the test again"
+            )
+        if manifest.state is RunState.COMPLETE:
+            raise RecordError(f"{run.folder} is complete: nothing is left to resume")
+        if ordered is None:
+            raise RecordError(
+                f"can't resume {run.folder}: an earlier openpts made its record, without what resuming "
+                "needs; run the test again"
+            )
+        ordered = replace(
+            ordered, target=target or ordered.target, io_path=ordered.io_path or _path_of(manifest.engine)
+        )
+        again = cls.again(ordered, manifest.conditions, consent, manifest.people, manifest.command_line)
+        scenario = manifest.scenario or Scenario.SYNTHETIC
+        return replace(again, folder=run.folder, scenario=scenario, resumes=wanted)
+
+    @classmethod
+    def again(
+        cls,
+        ordered: Ordered,
+        conditions: Conditions,
+        consent: Consent,
+        people: People,
+        command_line: tuple[str, ...],
+    ) -> Self:
+        """What was ordered, from a record, under these conditions."""
+        path = ordered.io_path
+        return cls(
+            target=ordered.target,
+            drive_class=conditions.drive_class,
+            adjust=lambda _: conditions,
+            consent=consent,
+            purge_choice=PurgeChoice.parse(ordered.purge),
+            people=people,
+            command_line=command_line,
+            seed=conditions.seed,
+            options=NativeOptions(
+                io_path=None if path is None else IoPath(path),
+                completion_wait=CompletionWait(ordered.completion_wait),
+                cpus=ordered.cpus,
+                most_errors=ordered.most_errors,
+            ),
+            pin_to_node=ordered.pin_to_node,
+            tune=ordered.tune,
+            telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
+        )
+
+    def wanted_conditions(self, test: Procedure) -> Conditions:
+        """The standard conditions as the operator adjusts them, before the device is known."""
+        return self.adjust(test.standard_conditions(self.drive_class, self.seed or 0))
+
+
+def _path_of(engine: Facts) -> str | None:
+    """The path that the probe found: another one may have another number of threads."""
+    return fact.value if (fact := engine.get("io_path")) else None

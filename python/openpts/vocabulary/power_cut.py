@@ -1,0 +1,88 @@
+"""Cutting the power of a drive: what is written meanwhile, and what is found afterwards."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+LOSSES: Final[Mapping[str, str]] = {
+    "lost-write": "acknowledged write lost",
+    "lost-flush": "flush lost",
+    "reordered": "reordered across a flush",
+    "torn-sector": "torn sector",
+    "torn-unit": "torn atomic unit",
+    "stale": "stale data",
+    "changed": "changed without a write",
+    "corrupt": "neither old nor new data",
+    "unreadable": "unreadable",
+}
+"""What a drive may be accused of, by the names in a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutLoad:
+    """Stamped writes to the first ``range_bytes`` of a drive: ``writers`` I/Os are outstanding.
+
+    ``writes_per_flush`` is a mean. ``fua_pct`` of the writes have Force Unit Access.
+    """
+
+    range_bytes: int
+    write_sizes_bytes: tuple[int, ...]
+    writers: int
+    writes_per_flush: int
+    fua_pct: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accusation:
+    """Neighbouring sectors with the same fault; ``loss`` is a name of ``LOSSES``.
+
+    ``expected`` and ``found`` are writes by their numbers in the run, or words; ``context`` is what the
+    journal has on the one that is missing. Its times count submissions and acknowledgments.
+    """
+
+    loss: str
+    lba: int
+    sectors: int
+    expected: str
+    found: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A power cut and what was found after it.
+
+    ``write_cache`` is the state in which it hit the drive; ``volatile`` says whether only flushed writes and
+    those with Force Unit Access had to survive. ``atomic_bytes`` is the largest write that had to be whole or
+    not there, by ``atomic_source``. ``away_ns`` is the time from the cut until the drive was back.
+    ``losses`` count accusations by name; ``accusations`` are the first of them. ``promised`` are writes that
+    had to survive, ``outstanding`` those that the cut interrupted. ``lost_unpromised_sectors`` were
+    acknowledged and are lost, as a volatile cache may; ``indeterminate_sectors`` belong to interrupted writes
+    for which nothing is promised.
+    """
+
+    number: int
+    write_cache: str
+    volatile: bool
+    atomic_bytes: int
+    atomic_source: str
+    away_ns: int = 0
+    writes: int = 0
+    flushes: int = 0
+    promised: int = 0
+    outstanding: int = 0
+    lost_unpromised_sectors: int = 0
+    indeterminate_sectors: int = 0
+    losses: Mapping[str, int] = field(default_factory=dict)
+    accusations: tuple[Accusation, ...] = ()
+
+    @property
+    def accused(self) -> bool:
+        """Whether anything is missing that had to survive."""
+        return any(self.losses.values())
+
+
+def losses_text(losses: Mapping[str, int]) -> str:
+    """``2 x flush lost, 1 x torn sector``; empty if there are none."""
+    return ", ".join(f"{count:,} x {LOSSES.get(loss, loss)}" for loss, count in losses.items() if count)

@@ -1,0 +1,144 @@
+"""Power cuts of a target that exists: a file whose writers fail while a command has taken its room.
+
+A process that may not write beyond an offset gets errors there, as from a drive that is gone; what the
+command does to the file meanwhile is what the power cut did to the drive.
+"""
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import DataLossError, RunFailedError, TargetError, UsageError
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_run
+from tests.support.openpts_command import COMMAND
+
+pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit of util-linux is missing")
+
+_OFF = "prlimit --pid $PPID --fsize=8192:; sleep 0.2"
+_ON = "prlimit --pid $PPID --fsize=unlimited:"
+
+
+def cut_by(folder: Path, damage: str = "true") -> str:
+    """A command that cuts, does damage with a program of Python on the file ``f``, and gives power back."""
+    script = folder / "cut"
+    script.write_text(f"#!/bin/sh\n{_OFF}\n{damage}\n{_ON}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+def damage_by(folder: Path, statement: str) -> str:
+    """A command that changes the file."""
+    code = f"f = open({str(folder / 'drive')!r}, 'r+b')\n{statement}\n"
+    return shlex.join([sys.executable, "-c", code])
+
+
+def run_powercut(folder: Path, command: str | None, *options: str) -> subprocess.CompletedProcess[str]:
+    """A run on a file of 8 MiB, and how it ended."""
+    cut = [] if command is None else ["--cut-command", command]
+    words = [*COMMAND, "run", "powercut", f"file:{folder / 'drive'}?size=8MiB", "--out", str(folder / "run")]
+    words += ["--range", "4MiB", "--load-seconds", "0.2", "--cycles", "2", "--tc", "2", "--qd", "2"]
+    words += [*cut, "--no-report", *options]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_sound_target_loses_nothing(tmp_path: Path) -> None:
+    ended = run_powercut(tmp_path, cut_by(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    manifest = read_run(tmp_path / "run").manifest
+    assert manifest.state is RunState.COMPLETE
+    # of a file it is unknown whether a cache is before it
+    assert [cut.volatile for cut in manifest.cuts] == [True, True, True]
+    assert all(cut.writes > 10 and cut.promised > 0 and cut.outstanding == 4 for cut in manifest.cuts)
+    assert all(cut.away_ns > 0.2e9 for cut in manifest.cuts)
+
+
+@pytest.mark.parametrize(
+    ("statement", "losses"),
+    [
+        # all of it as it was when the run began, which has no stamps of this run
+        ("f.write(bytes(1 << 20))", {"changed", "corrupt"}),
+        ("f.seek(512); f.write(b'x' * 100)", {"changed", "corrupt"}),
+        # a sector in the place of another one
+        ("s = f.read(512); f.seek(2 << 20); f.write(s)", {"changed", "corrupt"}),
+    ],
+)
+def test_what_the_cut_changed_is_found(statement: str, losses: set[str], tmp_path: Path) -> None:
+    ended = run_powercut(tmp_path, cut_by(tmp_path, damage_by(tmp_path, statement)))
+    assert ended.returncode == DataLossError.exit_code, ended.stderr
+    cuts = read_run(tmp_path / "run").manifest.cuts
+    assert all(cut.losses and set(cut.losses) <= losses for cut in cuts)
+
+
+def test_a_command_that_cuts_nothing_ends_the_run(tmp_path: Path) -> None:
+    ended = run_powercut(tmp_path, "true")
+    assert ended.returncode == RunFailedError.exit_code
+    assert "its power was not cut" in ended.stderr
+    assert read_run(tmp_path / "run").manifest.state is RunState.FAILED
+
+
+def test_a_command_that_fails_ends_the_run(tmp_path: Path) -> None:
+    ended = run_powercut(tmp_path, "sh -c 'echo no relay >&2; exit 3'")
+    assert ended.returncode == RunFailedError.exit_code
+    assert "status 3: no relay" in ended.stderr
+
+
+def test_an_error_before_the_cut_is_the_drives(tmp_path: Path) -> None:
+    run = [
+        *COMMAND,
+        "run",
+        "powercut",
+        f"file:{tmp_path / 'drive'}?size=8MiB",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    run += ["--range", "4MiB", "--load-seconds", "20", "--cut-command", "true", "--no-report"]
+    run += ["--tc", "2", "--qd", "2"]
+    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        deadline_s = time.monotonic() + 30
+        while not (tmp_path / "run" / "run.db").exists() and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        time.sleep(1.0)
+        subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=1048576:"], check=True)
+        time.sleep(1.0)
+        subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=unlimited:"], check=True)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == RunFailedError.exit_code
+    assert "an I/O failed before the power was cut" in stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (None, "--cut-command is missing"),
+        ("no-such-relay --off", "program no-such-relay not found"),
+        ("sh 'unended", "invalid --cut-command"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused(command: str | None, words: str, tmp_path: Path) -> None:
+    ended = run_powercut(tmp_path, command)
+    assert ended.returncode == UsageError.exit_code
+    assert words in ended.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_target_that_does_not_come_back_is_named(tmp_path: Path) -> None:
+    command = cut_by(tmp_path, f"mv {tmp_path / 'drive'} {tmp_path / 'gone'}")
+    ended = run_powercut(tmp_path, command, "--back-seconds", "1")
+    assert ended.returncode == TargetError.exit_code
+    assert "did not come back within 1.00 s of its power cut" in ended.stderr
+
+
+def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    drive = tmp_path / "drive"
+    command = cut_by(
+        tmp_path, f"cp --sparse=never {drive} {tmp_path / 'other'}; mv {tmp_path / 'other'} {drive}"
+    )
+    ended = run_powercut(tmp_path, command, "--back-seconds", "1")
+    assert ended.returncode != 0
+    assert read_run(tmp_path / "run").manifest.cuts == ()

@@ -1,0 +1,123 @@
+"""Drives whose every figure is known, for the reports of tests beyond the specification."""
+
+from collections.abc import Callable, Mapping
+from itertools import count
+
+from msgspec.structs import replace as with_changes
+
+from openpts.procedures.extended.thermal.script import COLD
+from openpts.procedures.shared.benchmark.profiles import SHORT
+from openpts.record.reader import Run
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import Stimulus
+from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
+
+BLOCK_BYTES = 131_072
+ROWS = len(SHORT.rows)
+Values = Callable[[Phase, int, int], Mapping[str, float]]
+"""What a log says by phase, number, and how often it was read there before."""
+
+
+class Cached:
+    """2000 MB/s for 20 % of the capacity, then 500; after 70 % 250. Idle time gives 1 % of it back."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.burst = (0, 0)
+
+    def __call__(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if stimulus.random_pct:
+            return 100_000 / number
+        if phase is Phase.FILL:
+            self.steps += 1
+            rate = 2000 if self.steps <= 20 else 500 if self.steps <= 70 else 250
+            return rate * 1e6 / BLOCK_BYTES
+        position = self.burst[1] + 1 if self.burst[0] == number else 1
+        self.burst = (number, position)
+        return (2000 if number > 1 and position <= 5 else 250) * 1e6 / BLOCK_BYTES
+
+
+class ByState:
+    """Writes as the deck of LSI has them, x 1000: random 230, 200, 50; sequential 300, 250, 25. Reads 100.
+
+    Courses begin at 6,000 IOPS, or 2,000 in the random state, and settle at 2,000 with the second step.
+    """
+
+    def __init__(self) -> None:
+        self.begun: set[int] = set()
+
+    def __call__(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is Phase.LOAD:
+            first = number not in self.begun
+            self.begun.add(number)
+            return 6000 if first and number != 3 else 2000
+        if phase is Phase.CONDITIONING or stimulus.read_pct:
+            return 100_000
+        state = (number - 1) // ROWS
+        return ((230e3, 200e3, 50e3) if stimulus.random_pct else (300e3, 250e3, 25e3))[state]
+
+
+class Rates:
+    """Each step of a row 1 % faster than the one before it: 1,000 IOPS for the first."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, int] = {}
+
+    def __call__(self, _stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is not Phase.PROFILE:
+            return 1000
+        self.seen[number] = self.seen.get(number, -1) + 1
+        return 1000 + 10 * self.seen[number]
+
+
+def wearing_run(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
+    """``log`` None: one that grows by 0.7 % of the life a cycle, told in whole per cent, at a WAF of 1.5."""
+    reads = count()
+
+    def health(_phase: Phase, _number: int) -> HealthReading:
+        done = next(reads)
+        if log is not None:
+            return HealthReading("a log", log[min(done, len(log) - 1)])
+        return HealthReading(
+            "a log",
+            {
+                "percentage_used_pct": float(int(10 + 0.7 * done)),
+                "available_spare_pct": 100.0,
+                "media_errors": 0.0,
+                "host_write_bytes": float(done * CAPACITY_BYTES),
+                "nand_write_bytes": 1.5 * done * CAPACITY_BYTES,
+            },
+        )
+
+    def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
+        return 8000 if stimulus.operations.write else 16_000
+
+    return made_up_run(
+        "lifetime", rate=rate, health=health, adjust=lambda c: with_changes(c, drive_cycles=cycles)
+    )
+
+
+def thermal_run(values: Values) -> Run:
+    read: dict[tuple[Phase, int], int] = {}
+
+    def health(phase: Phase, number: int) -> HealthReading:
+        before = read.get((phase, number), 0)
+        read[phase, number] = before + 1
+        return HealthReading("NVMe log page 02h", values(phase, number, before))
+
+    def rate(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
+        return 10_000
+
+    return made_up_run("thermal", rate=rate, health=health)
+
+
+def counting(phase: Phase, number: int, before: int) -> Mapping[str, float]:
+    """The cold run warms the drive by 2 K a minute; it throttles for 30 s of each from the fourth on."""
+    if (phase, number) == (Phase.LOAD, COLD):
+        return {
+            "temperature_c": 40.0 + 2 * before,
+            "throttled_s": float(max(0, before - 3) * 30),
+            "warning_limit_c": 60.0,
+        }
+    return {"temperature_c": 40.0, "throttled_s": 0.0}

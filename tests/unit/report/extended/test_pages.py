@@ -1,0 +1,222 @@
+"""All that is on the pages of tests beyond the specification, of drives whose every figure is known.
+
+A file for each case, to be read. After a change that is meant: ``--snapshot-update``, and read what differs.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as with_changes
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.fields.conditions import Conditions
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.precon.conditions import PreconConditions
+from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run, StepRecord
+from openpts.report.build import build_report
+from openpts.vocabulary.data import DataCheck, ReducibleData
+from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.stimulus import Stimulus
+from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
+from tests.support.page_transcript import transcript_of
+from tests.unit.procedures.pts.trace.player import Rate
+from tests.unit.report.extended.known_drives import ByState, Cached, Rates, counting, thermal_run, wearing_run
+
+DATE = "2026-02-03T04:05:06Z"
+
+
+def compressing(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
+    """Random bytes take the flash's 10,000 I/Os a second; what is half as long goes twice as fast, to 4 x.
+
+    A share w of writes makes a mix of 100,000 reads a second slower: w = 5 % leaves a third.
+    """
+    if isinstance(stimulus.data, ReducibleData):
+        return 10_000 / max(0.25, stimulus.data.entropy_pct / 100)
+    return 100_000 / (1 + 40 * (100 - stimulus.read_pct) / 100)
+
+
+def with_sample(run: Run) -> Run:
+    check = DataCheck(ReducibleData(46), 47.8, 100, 4_194_304, "an engine into memory; a compressor")
+    return replace(run, manifest=replace(run.manifest, data_checks=(check,)))
+
+
+def drifting_entropy() -> Run:
+    visits: dict[int, int] = {}
+
+    def drifting(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
+        """Slower by 10 % on each level's second visit, and by 4 % with writes: the cost is not proven."""
+        visits[stimulus.read_pct] = visits.get(stimulus.read_pct, 0) + 1
+        rate = 100_000 if stimulus.read_pct == 100 else 96_000
+        return rate * (0.9 if visits[stimulus.read_pct] > 1 else 1)
+
+    return made_up_run("entropy", rate=drifting)
+
+
+def cut(run: Run, keep: Callable[[StepRecord], bool] | int) -> Run:
+    """The run as if it had ended after so many steps, or without those that are not kept."""
+    steps = run.steps[:keep] if isinstance(keep, int) else tuple(step for step in run.steps if keep(step))
+    return replace(run, steps=steps, manifest=replace(run.manifest, cycles=()))
+
+
+def without_io(run: Run) -> Run:
+    steps = []
+    for step in run.steps:
+        nothing = with_changes(step.sample.write, ios=0, bytes=0, latency_sum_ns=0)
+        steps.append(replace(step, sample=with_changes(step.sample, write=nothing)))
+    return replace(run, steps=tuple(steps))
+
+
+def precon(rate: Rate | None = None, **conditions: object) -> Run:
+    def adjust(of: Conditions) -> Conditions:
+        assert isinstance(of, PreconConditions)
+        return with_changes(of, **{"steady_after_drive_fills": 1} | conditions)
+
+    return made_up_run("precon", rate=rate or ByState(), adjust=adjust)
+
+
+def precon_cut(elapsed_s: float | None) -> Run:
+    """A run that ended with the first step of random writes, after so many seconds of it if not whole."""
+    whole = precon()
+    first = next(at for at, step in enumerate(whole.steps) if step.place.phase is Phase.LOAD)
+    last = whole.steps[first]
+    if elapsed_s is not None:
+        part = with_changes(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
+        last = replace(last, sample=part)
+    return replace(whole, steps=(*whole.steps[:first], last))
+
+
+def precon_fresh_alone() -> Run:
+    whole = precon()
+    manifest = replace(whole.manifest, cycles=whole.manifest.cycles[:1], purges=whole.manifest.purges[:1])
+    return replace(whole, manifest=manifest, steps=tuple(s for s in whole.steps if s.place.cycle == 1))
+
+
+def restless_precon() -> Run:
+    calls = iter(range(10**6))
+
+    def restless(_stimulus: Stimulus, phase: Phase, _number: int) -> float:
+        return 50_000.0 * (1 + next(calls) // 2 % 2) if phase is Phase.LOAD else 100_000.0
+
+    return made_up_run("precon", rate=restless)
+
+
+def profiles(*names: str, passes: float = 0) -> Run:
+    def chosen(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        wanted = tuple(BENCHMARKS[name] for name in names)
+        return with_changes(conditions, benchmarks=wanted, precondition_passes=passes)
+
+    return made_up_run("benchmarks", rate=Rates(), adjust=chosen)
+
+
+def lonely_rows() -> Run:
+    def chosen(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        mixed = BENCHMARKS["solidigm-mixed"]
+        rows = tuple(with_changes(row, name=f"row {n}") for n, row in enumerate(mixed.rows))
+        return with_changes(conditions, benchmarks=(with_changes(mixed, rows=rows),))
+
+    return made_up_run("benchmarks", adjust=chosen)
+
+
+def unmeasured_row() -> Run:
+    run = profiles("crystaldiskmark-demo")
+    steps = []
+    for step in run.steps:
+        of_row = (step.place.phase, step.place.number) == (Phase.PROFILE, 2)
+        sample = with_changes(step.sample, state=StepState.INTERRUPTED) if of_row else step.sample
+        steps.append(replace(step, sample=sample))
+    return replace(run, steps=tuple(steps))
+
+
+def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
+    """A load leaves 37 % of random writes and 90 % of everything else."""
+    fresh = {(0, 0): 20_000, (0, 100): 25_000, (100, 0): 200_000, (100, 100): 500_000}[
+        stimulus.random_pct, int(stimulus.read_pct)
+    ]
+    if phase is Phase.LOAD:
+        return 80_000
+    share = 1.0 if number == 1 else 0.37 if (stimulus.random_pct, stimulus.read_pct) == (100, 0) else 0.9
+    return fresh * share
+
+
+def sustained(*claims: Claim, **rated: str) -> Run:
+    def adjust(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, SustainedConditions)
+        return with_changes(conditions, claims=claims, drive_fills=0.5)
+
+    run = made_up_run("sustained", rate=tired, adjust=adjust)
+    facts = {f"rated_{name}": Fact(value, "made up") for name, value in rated.items()}
+    return replace(run, manifest=replace(run.manifest, dut=run.manifest.dut | facts))
+
+
+def before(run: Run, phase: Phase) -> Run:
+    return cut(run, next(n for n, step in enumerate(run.steps) if step.place.phase is phase))
+
+
+def interrupted_lifetime() -> Run:
+    worn = wearing_run(None)
+    manifest = replace(worn.manifest, cycles=(), state=RunState.INTERRUPTED, state_reason="Ctrl-C")
+    return replace(worn, steps=worn.steps[:9], manifest=manifest)
+
+
+CASES: dict[str, Callable[[], Run]] = {
+    "entropy": lambda: with_sample(made_up_run("entropy", rate=compressing)),
+    "entropy, cost within the drift": drifting_entropy,
+    "entropy, ended early": lambda: cut(
+        made_up_run("entropy", rate=compressing), lambda step: step.place.phase is Phase.CONDITIONING
+    ),
+    "fill": lambda: made_up_run("fill", rate=Cached()),
+    "fill, level": lambda: made_up_run("fill"),
+    "fill, no step": lambda: cut(made_up_run("fill", rate=Cached()), 0),
+    "fill, one step": lambda: cut(made_up_run("fill", rate=Cached()), 1),
+    "fill, 110 steps": lambda: cut(made_up_run("fill", rate=Cached()), 110),
+    "fill, nothing written": lambda: without_io(made_up_run("fill", rate=Cached())),
+    "hdd": lambda: made_up_run("hdd", rate=telling_rate),
+    "lifetime": lambda: wearing_run(None),
+    "lifetime, coarse log": lambda: wearing_run(
+        [{"percentage_used_pct": float(used)} for used in (3, 3, 3, 4, 4, 3)], 5
+    ),
+    "lifetime, log stands still": lambda: wearing_run([{"percentage_used_pct": 3.0}], 5),
+    "lifetime, no log": lambda: wearing_run([{}], 5),
+    "lifetime, interrupted": interrupted_lifetime,
+    "lifetime, nothing": lambda: replace(cut(wearing_run(None), 0), health=()),
+    "precon": precon,
+    "precon, never steady": restless_precon,
+    "precon, fresh alone": precon_fresh_alone,
+    "precon, one minute": lambda: precon_cut(None),
+    "precon, seven seconds": lambda: precon_cut(7),
+    "precon, rows of both directions": lambda: precon(flat_rate, benchmark=BENCHMARKS["crystaldiskmark"]),
+    "precon, two rows": lambda: precon(benchmark=with_changes(SHORT, rows=SHORT.rows[:2])),
+    "profiles, best of three": lambda: profiles("crystaldiskmark"),
+    "profiles, mean of five": lambda: profiles("kdiskmark"),
+    "profiles, several units": lambda: profiles("crystaldiskmark-peak"),
+    "profiles, not confirmed": lambda: profiles("as-ssd"),
+    "profiles, conditioned": lambda: profiles("as-ssd", passes=1),
+    "profiles, mixes": lambda: profiles("iometer", "solidigm-mixed", "iometer-file-server"),
+    "profiles, one column": lonely_rows,
+    "profiles, a row not measured": unmeasured_row,
+    "sustained": sustained,
+    "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),
+    "sustained, rated": lambda: sustained(random_write_iops="70000"),
+    "sustained, claim before rating": lambda: sustained(
+        Claim("random_read", 1000), random_write_iops="70000"
+    ),
+    "sustained, ended in the load": lambda: cut(
+        made_up_run("sustained", rate=tired), lambda step: step.place.number == 1
+    ),
+    "thermal": lambda: thermal_run(counting),
+    "thermal, before the load": lambda: before(thermal_run(counting), Phase.LOAD),
+    "thermal, before the rest": lambda: before(thermal_run(counting), Phase.REST),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_on_the_pages(case: str, transcript: SnapshotAssertion) -> None:
+    assert transcript_of(build_report(CASES[case](), DATE)) == transcript

@@ -1,0 +1,207 @@
+"""Every byte of a folder of results is in a list of checksums: `openpts verify` names what was changed."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from openpts.cli.main import cli
+from openpts.errors import RecordError
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
+from openpts.report.checksums import file_faults
+from openpts.report.record_files import record_files
+from openpts.report.rederive import read_report
+from openpts.report.sources import ReportSource
+from openpts.report.suite_index import write_suite_index
+from tests.support.synthetic_run import Synthetic, write_synthetic_run
+
+RUNS = ("1-iops", "2-iops")
+OF_A_RUN = ("run.db", "input/plan.toml", "input/description.toml", "capture/capture-0001.parquet")
+KINDS = (*OF_A_RUN, "report.json", "report.html", "report.pdf", "data/", "SHA256SUMS", "report-short.html")
+
+
+def openpts(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def write_run(folder: Path) -> None:
+    """A run folder with everything that may be in one, and reports of both styles."""
+    write_synthetic_run(folder, Synthetic(rounds=5, steady_round=5))
+    for name in OF_A_RUN[1:]:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(f"{name} of {folder.name}: any bytes".encode())
+    assert openpts("report", folder).exit_code == 0
+    assert openpts("report", folder, "--style", "short", "--no-pdf").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("integrity") / "suite"
+    entries = [SuiteEntry("iops", "IOPS", 7, name, SuiteState.COMPLETE) for name in RUNS]
+    for name in RUNS:
+        write_run(folder / name)
+    written = Suite("t", "PTS-E 2.0.1", (), "2025-01-14T08:11:00+00:00", tuple(entries))
+    write_suite(folder, written)
+    write_suite_index(folder, written)
+    assert openpts("report", folder, "--no-pdf").exit_code == 0
+    return folder
+
+
+def faults(folder: Path) -> list[str]:
+    """What `verify` says of the files of the folder's report."""
+    path = folder / "report.json"
+    return file_faults(path, read_report(path), record_files(ReportSource.of((folder,)).run_folders))
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def changes_of(path: Path) -> Iterator[bytes]:
+    """A bit flipped at both ends and in between, a byte less, a byte more, nothing at all."""
+    content = path.read_bytes()
+    for place in {0, len(content) // 3, len(content) // 2, len(content) - 1}:
+        yield content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+    yield content[:-1]
+    yield content + b"\n"
+    yield b""
+
+
+def found(folder: Path, name: str) -> bool:
+    """Whether the file is named: by the list, or because it can't be read at all."""
+    try:
+        said = faults(folder)
+    except RecordError as error:
+        said = [str(error)]
+    return any(name in line for line in said)
+
+
+def missed(folder: Path, names: list[str]) -> list[tuple[str, int | str]]:
+    """Changes of these files that are not found."""
+    missed: list[tuple[str, int | str]] = []
+    for name in names:
+        path = folder / name
+        before = path.read_bytes()
+        for n, content in enumerate(changes_of(path)):
+            path.write_bytes(content)
+            if not found(folder, name):
+                missed.append((name, n))
+        path.unlink()
+        # without a list its files are named
+        if not (faults(folder) if name.endswith("SHA256SUMS") else found(folder, name)):
+            missed.append((name, "missing"))
+        path.write_bytes(before)
+    assert faults(folder) == []
+    return missed
+
+
+def one_of_each_kind(folder: Path) -> list[str]:
+    lists = [name for name in files_of(folder) if name.endswith("SHA256SUMS")]
+    kinds = {(Path(name).parent, Path(name).suffix): name for name in files_of(folder)}
+    return sorted({*kinds.values(), *lists})
+
+
+def test_a_changed_byte_is_found(suite: Path) -> None:
+    assert missed(suite / RUNS[0], one_of_each_kind(suite / RUNS[0])) == []
+
+
+@pytest.mark.slow
+def test_a_changed_byte_of_any_file_is_found(suite: Path) -> None:
+    assert missed(suite / RUNS[0], files_of(suite / RUNS[0])) == []
+
+
+@pytest.mark.slow
+def test_a_changed_byte_below_a_suite_is_found(suite: Path) -> None:
+    assert missed(suite, one_of_each_kind(suite)) == []
+
+
+def test_files_that_change_places_are_found(suite: Path) -> None:
+    names = [name for name in files_of(suite / RUNS[0]) if "SHA256SUMS" not in name]
+    for first, second in pairwise(names):
+        one, other = suite / RUNS[0] / first, suite / RUNS[0] / second
+        contents = one.read_bytes(), other.read_bytes()
+        one.write_bytes(contents[1])
+        other.write_bytes(contents[0])
+        # without its report.json there is no report to say more of
+        expected = ["report.json"] if "report.json" in {first, second} else [first, second]
+        assert contents[0] == contents[1] or all(found(suite / RUNS[0], name) for name in expected)
+        one.write_bytes(contents[0])
+        other.write_bytes(contents[1])
+
+
+def test_runs_that_change_places_are_found(suite: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "suite"
+    shutil.copytree(suite, copy)
+    (copy / RUNS[0]).rename(copy / "other")
+    (copy / RUNS[1]).rename(copy / RUNS[0])
+    (copy / "other").rename(copy / RUNS[1])
+    assert {"1-iops/input/plan.toml", "2-iops/input/plan.toml"} <= {line.split()[0] for line in faults(copy)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "notes.txt",
+        "capture/capture-0002.parquet",
+        "input/b",
+        "data/b.csv",
+        "run.db-journal",
+        "run.db-wal",
+        "x/y",
+    ],
+)
+def test_an_additional_file_is_named(suite: Path, tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "suite"
+    shutil.copytree(suite, copy)
+    added = copy / RUNS[0] / name
+    added.parent.mkdir(exist_ok=True)
+    added.write_bytes(b"PAR1")
+    assert any(name in line for line in faults(copy / RUNS[0]))
+    assert any(f"{RUNS[0]}/{name}" in line for line in faults(copy))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_command_names_the_file_and_ends_with_its_code(suite: Path, tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(suite / RUNS[0], copy)
+    file = copy / next(file for file in files_of(copy) if name in file)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+    done = openpts("verify", copy, "--json")
+    assert isinstance(done.exception, RecordError), done.output
+    assert done.exception.exit_code == 8
+    assert str(file.relative_to(copy)) in str(done.exception) + done.output
+
+
+def test_the_list_is_one_for_sha256sum(suite: Path) -> None:
+    listed = {line.split("  ")[1] for line in (suite / RUNS[0] / "SHA256SUMS").read_text().splitlines()}
+    assert set(OF_A_RUN) <= listed
+    of_suite = {line.split("  ")[1] for line in (suite / "SHA256SUMS").read_text().splitlines()}
+    assert {"suite.json", "index.html", *(f"{run}/{name}" for run in RUNS for name in OF_A_RUN)} <= of_suite
+
+
+def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:
+    plan, description = tmp_path / "Plan.YML", tmp_path / "drive.toml"
+    plan.write_bytes(b"# mine\r\ndescribe: drive.toml\r\nquick: true\r\n")
+    description.write_bytes(b'# it\nform_factor = "U.2"\n')
+    run = tmp_path / "run"
+    words = ("run", "lat", "sim:oracle?capacity=64MiB", "--plan", plan, "--out", run, "--no-report")
+    done = openpts(*words)
+    assert done.exit_code == 0, done.output
+    assert (run / "input/plan.yml").read_bytes() == plan.read_bytes()
+    assert (run / "input/description.toml").read_bytes() == description.read_bytes()
+    assert openpts("report", run, "--no-html", "--no-pdf").exit_code == 0
+    assert openpts("verify", run).exit_code == 0
+    names = [row["head"]["text"] for row in _table(run, "files-record")["rows"]]
+    assert names == ["run.db", "input/description.toml", "input/plan.yml"]
+
+
+def _table(run: Path, table_id: str) -> dict[str, list[dict[str, dict[str, str]]]]:
+    report = json.loads((run / "report.json").read_bytes())
+    return next(block for page in report["back"] for block in page["blocks"] if block.get("id") == table_id)

@@ -1,0 +1,78 @@
+"""kill -9 as the power cut of a served drive: what its cache may lose, and what only bad ones lose."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.nvme_tcp_host import Host
+from tests.support.openpts_command import COMMAND
+from tests.support.served_drive import pattern
+
+SUCCESS, FLUSH, SET_FEATURES, WRITE_CACHE = 0, 0x00, 0x09, 0x06
+WRITE, FUA = 0x01, 1 << 30
+SECTOR = 512
+
+
+@contextmanager
+def powered(folder: Path, faults: str) -> Iterator[tuple[Host, Host]]:
+    """Both queues of a drive that is killed at the end; the next one has what it left."""
+    command = [*COMMAND, "sim", "serve", f"client-qlc?capacity=200MB{faults}", "--nvme-tcp", "127.0.0.1:0"]
+    command += ["--json", "--volatile-cache", "--data", str(folder / "media"), "--overwrite-file"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            told = json.loads(process.stdout.readline())
+            with (
+                Host(told["address"], told["nqn"]) as admin,
+                Host(told["address"], told["nqn"], queue=1, controller=admin.enable().controller) as io,
+            ):
+                yield admin, io
+        finally:
+            process.kill()
+
+
+def contents(folder: Path) -> list[bytes]:
+    """The first sectors, after the power is back."""
+    with powered(folder, "") as (_, io):
+        return [io.read(lba, SECTOR).data for lba in range(4)]
+
+
+def test_a_kill_takes_what_was_not_flushed(tmp_path: Path) -> None:
+    data = [pattern(SECTOR, seed) for seed in range(1, 5)]
+    with powered(tmp_path, "") as (_, io):
+        assert io.write(0, data[0]).status == SUCCESS
+        assert io.command(FLUSH, namespace=1).status == SUCCESS
+        assert io.command(WRITE, 1, 0, FUA, namespace=1, data=data[1]).status == SUCCESS
+        assert io.write(2, data[2]).status == SUCCESS
+        assert io.read(2, SECTOR).data == data[2]
+    assert contents(tmp_path) == [data[0], data[1], bytes(SECTOR), bytes(SECTOR)]
+
+
+def test_without_the_cache_a_kill_takes_nothing(tmp_path: Path) -> None:
+    data = [pattern(SECTOR, seed) for seed in range(1, 5)]
+    with powered(tmp_path, "") as (admin, io):
+        io.write(0, data[0])
+        assert admin.command(SET_FEATURES, WRITE_CACHE, 0).status == SUCCESS
+        for lba in (1, 2, 3):
+            io.write(lba, data[lba])
+    assert contents(tmp_path) == data
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("lost-write", bytes(SECTOR)),
+        ("torn-sector", pattern(SECTOR)[: SECTOR // 2] + bytes(SECTOR // 2)),
+    ],
+)
+def test_a_fault_shows_only_after_the_kill(fault: str, expected: bytes, tmp_path: Path) -> None:
+    data = pattern(SECTOR)
+    with powered(tmp_path, f"&faults={fault}:1") as (_, io):
+        io.command(WRITE, 0, 0, FUA, namespace=1, data=data)
+        assert io.command(FLUSH, namespace=1).status == SUCCESS
+        assert io.read(0, SECTOR).data == data
+    assert contents(tmp_path)[0] == expected

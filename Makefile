@@ -8,7 +8,7 @@ SAMPLES := build/samples
 JOBS   ?= 2
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python lint lint-rust lint-python format bench soak nines docs wheel clean help
+  fuzz-python crash crash-sample lint lint-rust lint-python format bench soak nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -78,7 +78,7 @@ test-build:  # what test-rust runs, while the processors have nothing else to do
 	cargo test --quiet --locked --no-run
 
 # Neighbours stay together, and with them what they share; who has finished takes some of what the others have left.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab --ignore tests/crash
 
 test-python: setup
 	$(PYTEST) --sample
@@ -114,6 +114,15 @@ fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz
 MUTATIONS ?= 1000000
 fuzz-python: setup  ## as many damaged inputs for each reader of files (many hours)
 	OPENPTS_MUTATIONS=$(MUTATIONS) $(BIN)/python -m pytest -n $(JOBS) tests/mutations
+
+CRASH_ROUNDS ?= 8
+CRASH := OPENPTS_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/python -m pytest -n $(JOBS) tests/crash
+crash: setup  ## kills at 400 random points of all tests, and power cuts if OPENPTS_LAB names the lab (hours)
+	$(CRASH)
+	[ -z "$$OPENPTS_LAB" ] || $(BIN)/python -m pytest tests/lab/test_power_cuts_of_the_host.py
+
+crash-sample: setup  ## 20 of these kills (a minute)
+	$(CRASH) --sample
 
 lint: lint-rust lint-python  ## formatters, linters, types, imports
 

@@ -46,7 +46,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         for name, parent in places.items():
             with suppress(FileNotFoundError):
                 _check(name, stat.S_IFREG, parent)
-        drafts = stack.enter_context(_drafts(opened.get(PurePosixPath(), next(iter(opened.values())))))
+        drafts = stack.enter_context(_drafts(stack.enter_context(_opened(folder, PurePosixPath()))))
         numbered = {name: str(number) for number, name in enumerate(contents)}
         for name, draft in numbered.items():
             _write_synchronized(draft, drafts, contents[name])

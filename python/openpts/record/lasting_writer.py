@@ -94,9 +94,9 @@ class LastingWriter:
         """As RunWriter does."""
         self._write(lambda writer: writer.add_telemetry(points))
 
-    def add_step(self, place: StepPlace, sample: Sample) -> None:
+    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
         """As RunWriter does."""
-        self._write(lambda writer: writer.add_step(place, sample))
+        self._write(lambda writer: writer.add_step(place, sample, deviations))
 
     def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
         """As RunWriter does."""

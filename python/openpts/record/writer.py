@@ -134,10 +134,7 @@ class RunWriter:
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
         """Append to the ledger, in the order given."""
         with self._transaction() as connection:
-            connection.executemany(
-                "INSERT INTO deviation (rule_id, clause, required, used, effect) VALUES (?, ?, ?, ?, ?)",
-                [astuple(deviation) for deviation in deviations],
-            )
+            _insert_deviations(connection, deviations)
 
     def add_health(self, health: HealthRecord) -> None:
         """Store one reading of the device's log."""
@@ -169,8 +166,8 @@ class RunWriter:
                 [(point.name, point.t_ns, point.value) for point in points],
             )
 
-    def add_step(self, place: StepPlace, sample: Sample) -> None:
-        """Store one step with its intervals, histograms and errors.
+    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
+        """Store one step with its intervals, histograms and errors, and what of it is to be in the ledger.
 
         A caller that was interrupted in it calls it again: the step is stored once.
         """
@@ -188,6 +185,7 @@ class RunWriter:
             _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
             _insert(connection, "io_error", step_id, _error_rows(sample))
             _insert(connection, "standstill", step_id, _standstill_rows(sample))
+            _insert_deviations(connection, deviations)
 
     def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
         """Let the complete steps of this number of a phase count for nothing: they are repeated."""
@@ -299,6 +297,13 @@ def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, row
             f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
             ((step_id, *row) for row in rows),
         )
+
+
+def _insert_deviations(connection: sqlite3.Connection, deviations: Sequence[Deviation]) -> None:
+    connection.executemany(
+        "INSERT INTO deviation (rule_id, clause, required, used, effect) VALUES (?, ?, ?, ?, ?)",
+        [astuple(deviation) for deviation in deviations],
+    )
 
 
 def _marks(count: int) -> str:

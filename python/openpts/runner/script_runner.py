@@ -100,8 +100,7 @@ class LiveDriver:
     cutter: PowerCutter | None = None
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
-    _waiting: list[Event] = field(default_factory=list)
-    _not_entered: list[Deviation] = field(default_factory=list)
+    _waiting: list[tuple[Event, tuple[Deviation, ...]]] = field(default_factory=list)
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
@@ -148,14 +147,14 @@ class LiveDriver:
                 purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)
                 self._health_between_steps()
-                self.writer.update_manifest(purges=self._purges)
                 self.add_deviations(deviations)
+                self.writer.update_manifest(purges=self._purges)
                 self.emit(PurgeFinished(purge_report))
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
                 self._write_caches.append(cache_report)
-                self.writer.update_manifest(write_caches=self._write_caches)
                 self.add_deviations(deviations)
+                self.writer.update_manifest(write_caches=self._write_caches)
             case Apply():
                 return tuple(self._run(request))
             case CutPower():
@@ -220,9 +219,15 @@ class LiveDriver:
 
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
         """Enter into the ledger and tell the listeners; what another cycle has entered is there once."""
-        new = tuple(deviation for deviation in dict.fromkeys(deviations) if deviation not in self._entered)
-        self._entered.update(new)
+        new = self._new(deviations)
         self.writer.add_deviations(new)
+        self._enter(new)
+
+    def _new(self, deviations: tuple[Deviation, ...]) -> tuple[Deviation, ...]:
+        return tuple(one for one in dict.fromkeys(deviations) if one not in self._entered)
+
+    def _enter(self, new: tuple[Deviation, ...]) -> None:
+        self._entered.update(new)
         for deviation in new:
             self.emit(DeviationFound(deviation))
 
@@ -270,12 +275,15 @@ class LiveDriver:
 
     def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
         self._note_end(sample)
-        self._waiting.append(StepFinished(place, sample))
+        entries = (
+            *error_deviations(place, sample),
+            *disturbance_deviations(place, sample, repeated=may_repeat),
+            *self.pause.deviations(place, sample),
+        )
+        self._waiting.append((StepFinished(place, sample), entries))
         self._place = replace(place, position=place.position + 1)
         if sample.standstills:
             self._tell(StoodStill(place, sample, may_repeat))
-        self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
-        self._not_entered += self.pause.deviations(place, sample)
 
     def _failure_text(self, place: StepPlace, sample: Sample) -> str:
         fault = self.preparation.fault()
@@ -289,7 +297,7 @@ class LiveDriver:
         if (fault := self.preparation.fault()) is None:
             return
         self._stop()
-        for event in self._waiting:
+        for event, _ in self._waiting:
             if isinstance(event, StepFinished) and event.sample.state is not StepState.COMPLETE:
                 raise RunFailedError(self._failure_text(event.place, event.sample))
         raise RunFailedError(f"{self._place}: {fault}")
@@ -347,29 +355,26 @@ class LiveDriver:
                 if sample is not None:
                     sample = self._on_clock(sample)
                     self._note_end(sample)
-                    self._waiting.append(StepFinished(place, sample))
+                    self._waiting.append((StepFinished(place, sample), error_deviations(place, sample)))
                     place = replace(place, position=place.position + 1)
 
     def _tell(self, event: Event) -> None:
         """At once, or when the steps that it follows from are in the record."""
         if self._waiting:
-            self._waiting.append(event)
+            self._waiting.append((event, ()))
         else:
             self.emit(event)
 
     def _write_down(self) -> None:
         while self._waiting:
-            event = self._waiting[0]
+            event, entries = self._waiting[0]
+            new = self._new(entries)
             if isinstance(event, StepFinished):
-                self.writer.add_step(event.place, event.sample)
+                self.writer.add_step(event.place, event.sample, new)
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
                 self.emit(event)
-            if isinstance(event, StepFinished) and (entries := error_deviations(event.place, event.sample)):
-                self.add_deviations(entries)
-        if entries := tuple(self._not_entered):
-            self.add_deviations(entries)
-            self._not_entered.clear()
+            self._enter(new)
         self.keep_telemetry()
         self.pause.announce()
 

@@ -21,6 +21,8 @@ from openpts.runner.events import (
     StepsStarted,
 )
 from openpts.runner.telemetry import Sampler
+from openpts.units import NS_PER_S
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
     Apply,
@@ -32,7 +34,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import Interval, Sample
+from openpts.vocabulary.sample import Interval, Sample, Standstill
 from openpts.vocabulary.stimulus import Step
 from tests.unit.runner.live_bench import (
     CACHE,
@@ -121,6 +123,23 @@ def test_a_step_is_in_the_record_when_it_is_told(bench: Callable[..., Bench]) ->
     assert not any(behind)
 
 
+def test_a_step_is_stored_together_with_its_entries(bench: Callable[..., Bench]) -> None:
+    """A kill between the two would leave a step that stands without them."""
+    stopped = (Standstill(started_ns=5, lasted_ns=20 * NS_PER_S),)
+    subject = bench(lambda running: with_changes(complete(running), standstills=stopped))
+    found: list[tuple[int, int]] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StepFinished):
+            run = read_run(subject.folder)
+            found.append((len(run.steps), len(run.ledger)))
+
+    subject.driver.emit = look
+    subject.driver.drive(two_cycles())
+    entries_of_the_purges = found[0][1] - found[0][0]
+    assert found == [(steps, steps + entries_of_the_purges) for steps in (1, 2)]
+
+
 def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callable[..., Bench]) -> None:
     subject = bench()
 
@@ -167,9 +186,9 @@ def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
     subject = bench()
     add_step = subject.writer.add_step
 
-    def noted(place: StepPlace, sample: Sample) -> None:
+    def noted(place: StepPlace, sample: Sample, entries: tuple[Deviation, ...]) -> None:
         subject.engine.happened.append(f"write {place}")
-        add_step(place, sample)
+        add_step(place, sample, entries)
 
     monkeypatch.setattr(subject.writer, "add_step", noted)
     subject.driver.drive(short_test())

@@ -13,7 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding-a-test.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`(python/openpts/\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
-CHANGES = re.findall(r"^```diff\n-(.*?)\n\+(.*?)\n```$", PAGE, re.DOTALL | re.MULTILINE)
+CHANGES = [
+    (before, re.sub(r"^\+", "", after, flags=re.MULTILINE))
+    for before, after in re.findall(r"^```diff\n-(.*)\n((?:\+.*\n)+)```$", PAGE, re.MULTILINE)
+]
 MOST_LINES = 150
 
 
@@ -34,7 +37,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = registry.read_text(encoding="utf-8")
     for before, after in CHANGES:
         assert text.count(f"{before}\n") == 1, before
-        text = text.replace(f"{before}\n", f"{after}\n")
+        text = text.replace(f"{before}\n", after)
     registry.write_text(text, encoding="utf-8")
     return tree
 

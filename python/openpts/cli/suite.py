@@ -41,7 +41,7 @@ from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.suite import DONE, SuitePart, SuiteRunner, entries_of
+from openpts.runner.suite import DONE, SuitePart, SuiteRunner
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
@@ -112,7 +112,6 @@ def run_all(
     ]
     suite = Suite(
         target=target,
-        entries=entries_of(parts),
         ordered=parts[0].order.ordered,
         people=parts[0].order.people,
         revision=all_choices[0].drive_class.revision,

@@ -54,6 +54,8 @@ class SuiteRunner:
 
         Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
         """
+        if not self.suite.entries:
+            self._set(replace(self.suite, entries=_entries_of(parts)))
         try:
             with self._kept:
                 for index, part in enumerate(parts):
@@ -115,7 +117,7 @@ class SuiteRunner:
         self.publish(suite)
 
 
-def entries_of(parts: Sequence[SuitePart]) -> tuple[SuiteEntry, ...]:
+def _entries_of(parts: Sequence[SuitePart]) -> tuple[SuiteEntry, ...]:
     """The parts of a suite that begins, with the conditions that each is to have."""
     return tuple(
         SuiteEntry(

@@ -20,7 +20,13 @@ from openpts.report.suite_index import write_suite_index
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 RUNS = ("1-iops", "2-iops")
-OF_A_RUN = ("run.db", "input/plan.toml", "input/description.toml", "capture/capture-0001.parquet")
+OF_A_RUN = (
+    "run.db",
+    "claim.jsonl",
+    "input/plan.toml",
+    "input/description.toml",
+    "capture/capture-0001.parquet",
+)
 KINDS = (*OF_A_RUN, "report.json", "report.html", "report.pdf", "data/", "SHA256SUMS", "report-short.html")
 
 
@@ -199,7 +205,7 @@ def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:
     assert openpts("report", run, "--no-html", "--no-pdf").exit_code == 0
     assert openpts("verify", run).exit_code == 0
     names = [row["head"]["text"] for row in _table(run, "files-record")["rows"]]
-    assert names == ["run.db", "input/description.toml", "input/plan.yml"]
+    assert names == ["run.db", "claim.jsonl", "input/description.toml", "input/plan.yml"]
 
 
 def _table(run: Path, table_id: str) -> dict[str, list[dict[str, dict[str, str]]]]:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -30,8 +31,10 @@ def _trials() -> list[Any]:
 
 
 @pytest.mark.parametrize(("case", "seed"), _trials())
-def test_a_run_that_is_killed_again_and_again_loses_nothing(case: Case, seed: int) -> None:
+def test_a_run_that_is_killed_again_and_again_loses_nothing(
+    case: Case, seed: int, record_property: Callable[[str, object], None]
+) -> None:
     random = Random(crc32(repr((case, seed)).encode()))
     trial = Trial(case, random)
-    trial.go(_MOST_KILLS, reports=random.random() < 0.2)
+    record_property("kills", trial.go(_MOST_KILLS, reports=random.random() < 0.2))
     shutil.rmtree(trial.place)

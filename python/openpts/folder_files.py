@@ -15,6 +15,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -31,11 +32,12 @@ _KINDS: Final = {
 _DRAFTS: Final = re.compile(r"\.openpts-[0-9a-f]{16}\.new")
 
 
-def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+def write_files(folder: Path, contents: Mapping[str, bytes], *, lasting: bool = True) -> None:
     """Write files by their names relative to an existing folder; those below it are made where missing.
 
     Nothing is written if one of the names, or a folder on its way, is a link or anything else but what it has
-    to be. Files are renamed in the order given, when all of them are written. Raises OSError.
+    to be. Files are renamed in the order given, when all of them are written, and with ``lasting`` on the
+    disk. Raises OSError.
     """
     if not contents:
         return
@@ -49,11 +51,15 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         drafts = stack.enter_context(_drafts(stack.enter_context(_opened(folder, PurePosixPath()))))
         numbered = {name: str(number) for number, name in enumerate(contents)}
         for name, draft in numbered.items():
-            _write_synchronized(draft, drafts, contents[name])
+            with open(_new(draft, drafts), "wb") as file:
+                file.write(contents[name])
+        if lasting:
+            with ThreadPoolExecutor() as threads:  # the disk takes many at once
+                list(threads.map(lambda draft: _synchronize(draft, drafts), numbered.values()))
         for name, parent in places.items():
             os.rename(numbered[name], _within(name).name, src_dir_fd=drafts, dst_dir_fd=parent)
-        for parent in opened.values():
-            _synchronize(parent)
+        for parent in opened.values() if lasting else ():
+            _synchronize(".", parent)
 
 
 def make_empty_file(folder: Path, name: str) -> None:
@@ -187,13 +193,6 @@ def _remove(name: str, parent: int, descriptor: int) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def _write_synchronized(name: str, parent: int, content: bytes) -> None:
-    with open(_new(name, parent), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _readable(name: str, parent: int) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
 
@@ -206,9 +205,9 @@ def _listed(folder: int) -> list[str]:
         os.close(descriptor)
 
 
-def _synchronize(folder: int) -> None:
-    """The names in it are on the disk."""
-    descriptor = _readable(".", folder)
+def _synchronize(name: str, parent: int) -> None:
+    """A file's content, or the names in a folder, are on the disk."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         os.fsync(descriptor)
     finally:

@@ -13,7 +13,7 @@ from tests.crash.trial import CASES, FILE_CASES, Case, Trial
 
 _ROUNDS = int(os.environ.get("OPENPTS_CRASH_ROUNDS", "1"))
 _MOST_KILLS = 5
-_QUICK = {"tp", "lat", "thermal", "benchmarks", "hdd"}
+_QUICK = {"tp", "lat", "thermal", "benchmarks", "hdd", "fill"}
 
 
 def _trials() -> list[Any]:

@@ -43,7 +43,7 @@ def _keep(name: str, content: bytes) -> None:
         return
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_files(folder, {name: content})
+        write_files(folder, {name: content}, lasting=False)
 
 
 def _kept(name: str) -> bytes:

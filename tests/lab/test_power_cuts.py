@@ -14,7 +14,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 SOUND, FAULTY = "SIMCUT0001", "SIMCUT0002"
 CYCLES = 1

@@ -205,6 +205,15 @@ def _listed(folder: int) -> list[str]:
         os.close(descriptor)
 
 
+def synchronize_folder(folder: Path) -> None:
+    """Return when the names in a folder are on the disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _synchronize(name: str, parent: int) -> None:
     """A file's content, or the names in a folder, are on the disk."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)

@@ -21,8 +21,9 @@ from typing import Final
 import msgspec
 
 from openpts.errors import OpenptsError
+from openpts.folder_files import synchronize_folder
 from openpts.schema_words import in_words
-from openpts.system_files import SystemRoots, read_text
+from openpts.system_files import SystemRoots, boot_id
 
 _SUFFIX: Final = ".json"
 _UNFINISHED: Final = ".part"
@@ -58,7 +59,7 @@ class Owner:
     @classmethod
     def this_process(cls, roots: SystemRoots) -> "Owner":
         """We ourselves."""
-        return cls(os.getpid(), _boot_id(roots))
+        return cls(os.getpid(), boot_id(roots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Journal:
         """Take an entry out, because what it tells of is put back. Raises JournalError."""
         try:
             self.path_of(entry).unlink(missing_ok=True)
-            _synchronize(self.folder)
+            synchronize_folder(self.folder)
         except OSError as error:
             raise JournalError(f"{self.path_of(entry)} can't be removed: {error.strerror}") from error
         if (lock := _LOCKS.pop(entry.entry_id, None)) is not None:
@@ -171,7 +172,7 @@ def _write_locked(path: Path, content: bytes) -> int:
             file.write(content)
         os.fsync(fd)
         partial.replace(path)
-        _synchronize(path.parent)
+        synchronize_folder(path.parent)
     except BaseException:
         os.close(fd)
         for unfinished in (partial, path):
@@ -187,15 +188,3 @@ def _content(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def _synchronize(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _boot_id(roots: SystemRoots) -> str:
-    return read_text(roots.proc / "sys/kernel/random/boot_id") or ""

@@ -25,8 +25,8 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.folder_files import check_files
-from openpts.system_files import SystemRoots, printable, read_text
+from openpts.folder_files import check_files, synchronize_folder
+from openpts.system_files import SystemRoots, boot_id, printable, read_text
 
 CLAIM_NAME: Final = "claim.jsonl"
 """The file of a run folder with an owner on each line: of the run's beginning, and of each resumption."""
@@ -77,7 +77,7 @@ class RunOwner:
             run_id=run_id,
             pid=os.getpid(),
             process_started_ticks=int(words[_STARTED_AT]) if len(words) > _STARTED_AT else 0,
-            boot_id=read_text(roots.proc / "sys/kernel/random/boot_id") or "",
+            boot_id=boot_id(roots),
             host=os.uname().nodename,
             target=printable(target),
             names=tuple(names),
@@ -263,8 +263,4 @@ def _append(fd: int, folder: Path, owner: RunOwner) -> None:
     os.pwrite(fd, b"\n" * bool(begun) + msgspec.json.encode(owner) + b"\n", end)
     os.fsync(fd)
     for place in (folder, folder.resolve().parent):
-        directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        synchronize_folder(place)

@@ -48,6 +48,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in stripped)
 
 
+def boot_id(roots: "SystemRoots") -> str:
+    """What tells this boot of the machine from all others; empty where the kernel does not say."""
+    return read_text(roots.proc / "sys/kernel/random/boot_id") or ""
+
+
 def read_text(path: Path) -> str | None:
     """A one-line attribute, printable; None if it is missing, unreadable or empty."""
     try:

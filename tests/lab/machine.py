@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,16 @@ def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> sub
     """Run a shell script on a machine with these drives; what it puts into ``folder`` stays."""
     command = lab_command(folder, *drives, script=script, timeout_s=timeout_s)
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)
+
+
+def passes_in_lab(folder: Path, *drives: str, modules: str, before: str = ":", timeout_s: int = 300) -> str:
+    """What pytest says of modules of tests/lab/guest on such a machine, all of which have to pass there."""
+    tests = f"{sys.executable} -m pytest -q -rs -p no:cacheprovider {modules}"
+    script = f"{before}; cd {Path(__file__).parents[2]} && {tests}"
+    ended = in_lab(folder, *drives, script=script, timeout_s=timeout_s)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert " passed" in ended.stdout
+    return ended.stdout
 
 
 def lab_command(folder: Path, *drives: str, script: str, timeout_s: int) -> list[str]:

@@ -2,28 +2,20 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.lab.machine import in_lab, needs_lab
+from tests.lab.machine import in_lab, needs_lab, passes_in_lab
 
 pytestmark = needs_lab
 
 
 @pytest.mark.slow
 def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    tests = "-m pytest -q -p no:cacheprovider tests/lab/guest/test_paths.py"
-    ended = in_lab(
-        tmp_path,
-        *("--nvme", "64M", "--append", "nvme.poll_queues=1"),
-        script=f"cd {root} && {sys.executable} {tests}",
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert " passed" in ended.stdout
-    assert "skipped" not in ended.stdout
+    drive = ("--nvme", "64M", "--append", "nvme.poll_queues=1")
+    told = passes_in_lab(tmp_path, *drive, modules="tests/lab/guest/test_paths.py")
+    assert "skipped" not in told
 
 
 @pytest.mark.slow

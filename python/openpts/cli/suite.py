@@ -29,7 +29,6 @@ from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.errors import OpenptsError, RecordError
 from openpts.fields.conditions import Conditions
-from openpts.folder_files import read_file
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
@@ -37,7 +36,7 @@ from openpts.procedures.registry import PTS, procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
-from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -149,7 +148,10 @@ def resume_suite(
     )
     if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
-    parts = [_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries]
+    # the files that the operator wrote for the suite: each of its runs has a copy
+    inputs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
+    again = (_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries)
+    parts = [replace(part, order=replace(part.order, inputs=inputs)) for part in again]
     runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
     _run_parts(runner, parts, stream, as_json=as_json)
 
@@ -171,17 +173,10 @@ def _part_again(
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
     if begins and entry.conditions is not None and ordered is not None:
         order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
-        order = replace(order, inputs=_inputs_of(folder, suite))
     else:
         wanted = Resumption(stored_run(run_folder), **accepted)
         order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
     return SuitePart(test, order)
-
-
-def _inputs_of(folder: Path, suite: Suite) -> dict[str, bytes]:
-    """The files that the operator wrote for the suite: each of its runs has a copy."""
-    kept = [path for entry in suite.entries for path in (folder / entry.folder / INPUT_FOLDER).glob("*")]
-    return {path.name: read_file(path.parent, path.name) for path in kept}
 
 
 def _with_seed(order: Order) -> Order:

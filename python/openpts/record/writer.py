@@ -98,11 +98,9 @@ class RunWriter:
                 )
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
-            paths = sorted((folder / INPUT_FOLDER).glob("*"))
-            inputs = {path.name: read_file(folder, f"{INPUT_FOLDER}/{path.name}") for path in paths}
         except OSError as error:
             raise RecordError(f"can't write {folder / DATABASE_NAME}: {error.strerror}") from error
-        return cls(folder, connection, inputs)
+        return cls(folder, connection, inputs_of(folder))
 
     def copied_to(self, folder: Path) -> Self:
         """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
@@ -276,6 +274,17 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", None)
         kind = UnwritableRecordError if code and code & _PRIMARY_CODE in _FOR_NOW else RecordError
         raise kind(f"can't write the record in {folder}: {error}") from error
+
+
+def inputs_of(folder: Path) -> dict[str, bytes]:
+    """A run's copies of the files that the operator wrote for it, by their names. Raises RecordError."""
+    kept = folder / INPUT_FOLDER
+    try:
+        return {
+            path.name: read_file(folder, f"{INPUT_FOLDER}/{path.name}") for path in sorted(kept.glob("*"))
+        }
+    except OSError as error:
+        raise RecordError(f"can't read {kept}: {error.strerror}") from error
 
 
 def checksum_of(sections: Mapping[str, str]) -> str:

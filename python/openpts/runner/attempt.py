@@ -10,23 +10,22 @@ from typing import Final
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import LastStep
-from openpts.system_files import SystemRoots, read_text
+from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.facts import Facts, PurgeReport
 from openpts.vocabulary.health import HealthReading
 
 _POWER_CYCLES: Final = "power_cycles"
 
 
-def attempt_here(software: Facts, *, steps: int = 0) -> Attempt:
-    """The attempt that this process begins, behind so many steps."""
+def attempt_here(software: Facts) -> Attempt:
+    """The attempt that this process begins."""
     return Attempt(
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         pid=os.getpid(),
         host=platform.node(),
-        boot_id=read_text(SystemRoots().proc / "sys/kernel/random/boot_id"),
+        boot_id=boot_id(SystemRoots()) or None,
         kernel=software["kernel"].value,
         openpts=software["test_software"].value,
-        steps=steps,
     )
 
 

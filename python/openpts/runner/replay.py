@@ -53,7 +53,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutOff:
     """Where a run was cut off, and what of it stands: ``kept`` are the requests before ``next``.
 
     ``next`` is None where only the record was not closed. ``cycle`` is that of ``next``, and ``text`` says in
@@ -112,7 +112,7 @@ class Cut:
         return asked
 
 
-def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut:
+def cut_of(script: Script, run: Run, goes_on: GoesOn) -> CutOff:
     """Where a run goes on with its script.
 
     Raises RecordError if the record holds other steps than the script asks for: another version made it.
@@ -125,11 +125,11 @@ def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut:
             kept.append(answered)
             request = script.send(answered.answer)
     except StopIteration:
-        return Cut(tuple(kept), None, record.cycle)
-    return _from_where(Cut(tuple(kept), request, record.cycle), goes_on)
+        return CutOff(tuple(kept), None, record.cycle)
+    return _from_where(CutOff(tuple(kept), request, record.cycle), goes_on)
 
 
-def resumed(script: Script, cut: Cut) -> Script:
+def resumed(script: Script, cut: CutOff) -> Script:
     """The script from where it goes on, to be driven as one that begins."""
     try:
         request = next(script)
@@ -141,7 +141,7 @@ def resumed(script: Script, cut: Cut) -> Script:
         return
 
 
-def _from_where(cut: Cut, goes_on: GoesOn) -> Cut:
+def _from_where(cut: CutOff, goes_on: GoesOn) -> CutOff:
     """The cut moved back to where the run may go on."""
     if goes_on is GoesOn.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
         return cut  # nothing is left to measure in the cycle, or in any
@@ -164,7 +164,7 @@ def _from_where(cut: Cut, goes_on: GoesOn) -> Cut:
         )
     if first == len(cut.kept):
         return cut
-    return Cut(cut.kept[:first], cut.kept[first].request, cut.kept[first].cycle)
+    return CutOff(cut.kept[:first], cut.kept[first].request, cut.kept[first].cycle)
 
 
 class _Record:

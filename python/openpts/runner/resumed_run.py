@@ -23,7 +23,7 @@ from openpts.record.writer import RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.preparation import Preparation
-from openpts.runner.replay import Answered, Cut, GoesOn, cut_of, resumed
+from openpts.runner.replay import Answered, CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
@@ -60,7 +60,7 @@ class ResumedRun:
     """
 
     run: Run
-    cut: Cut
+    cut: CutOff
     last: LastStep
     begun: Attempt
     entries: tuple[Deviation, ...]
@@ -201,18 +201,20 @@ def _refuse_other_platform(wanted: Resumption, then: Attempt, now: Attempt) -> N
             "resume it there, or accept another host with --accept-other-host, which the report discloses"
         )
     if not wanted.accept_other_version and (others := _other_software(then, now)):
+        text = ", ".join(f"{old}, and this is {new}" for old, new in others)
         raise UsageError(
-            f"can't resume {wanted.run.folder}: it ran with {others}; resume it with the same, or accept "
+            f"can't resume {wanted.run.folder}: it ran with {text}; resume it with the same, or accept "
             "other versions with --accept-other-version, which the report discloses"
         )
 
 
-def _other_software(then: Attempt, now: Attempt) -> str:
+def _other_software(then: Attempt, now: Attempt) -> list[tuple[str | None, str | None]]:
+    """openpts and kernel, if they are others, each as it was and as it is."""
     pairs = ((then.openpts, now.openpts), (then.kernel, now.kernel))
-    return ", ".join(f"{old}, and this is {new}" for old, new in pairs if old != new)
+    return [(old, new) for old, new in pairs if old != new]
 
 
-def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> list[Deviation]:
+def _entries(test: Procedure, wanted: Resumption, cut: CutOff, begun: Attempt) -> list[Deviation]:
     """The entries of a run that goes on on a drive that exists."""
     then = wanted.run.manifest.attempts[-1]
     entries = []
@@ -233,7 +235,8 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
             )
         )
     others = [] if begun.host == then.host else [f"host {begun.host} after {then.host}"]
-    others += [text.replace(", and this is ", ", then ") for text in [_other_software(then, begun)] if text]
+    if software := _other_software(then, begun):
+        others.append(", ".join(f"{old}, then {new}" for old, new in software))
     if others:
         entries.append(
             Deviation(

@@ -193,8 +193,9 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
         with _record_of(checked, manifest, order.inputs) as (writer, past):
-            prepared = checked.preparation
-            driver = LiveDriver(engine, prepared, writer, emit, device.health, sampler, past, cutter)
+            driver = LiveDriver(
+                engine, checked.preparation, writer, emit, device.health, sampler, past, cutter
+            )
             resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
             driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
             for healing in device.healed:

@@ -5,18 +5,19 @@
 
 #![no_main]
 
+#[path = "../../rust/nvme-target/tests/support/mod.rs"]
+mod support;
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use openpts_nvme_target::{Faults, Identity, Order, Secret, Secrets, Target};
-use openpts_sim::{Preset, Scale};
+use openpts_nvme_target::{Secret, Secrets, Target};
+use support::{NQN, target};
 
-const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-000000000000";
 const HOST: &str = "nqn.host";
-const PRESET: &str = include_str!("../../python/openpts/simulation/presets/client-qlc.toml");
 const INITIALIZE_BYTES: usize = 128;
 const ENTRY_BYTES: usize = 64;
 /// More than this, and the host would have to read while it writes.
@@ -27,30 +28,6 @@ static LOCKED: LazyLock<Target> = LazyLock::new(|| {
     let secret = Secret { host_key: vec![1; 32], controller_key: Some(vec![2; 32]) };
     target(Secrets::from([(HOST.into(), secret)]))
 });
-
-fn target(secrets: Secrets) -> Target {
-    let order = Order {
-        preset: Preset::parse(PRESET).unwrap(),
-        capacity_bytes: 256_000_000,
-        scale: Scale::ONE,
-        seed: 1,
-        is_worn_in: false,
-        ambient_c: None,
-        initial_wear_pct: 0.0,
-        identity: Identity {
-            nqn: NQN.into(),
-            serial: "SIM1".into(),
-            model: "fuzzed".into(),
-            firmware: "1".into(),
-            guid: [7; 16],
-        },
-        data: None,
-        sanitize_takes: Duration::ZERO,
-        faults: Faults::default(),
-        secrets,
-    };
-    Target::start(order, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
-}
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((how, rest)) = bytes.split_first() else { return };

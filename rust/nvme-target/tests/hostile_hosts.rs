@@ -1,47 +1,22 @@
 //! Whatever a host sends, the target goes on serving, and nothing in it panics.
 
+mod support;
+
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
-use openpts_nvme_target::{Faults, Identity, Order, Secrets, Target};
-use openpts_sim::{Preset, Scale};
+use openpts_nvme_target::{Secrets, Target};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-
-const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-000000000000";
-const PRESET: &str = include_str!("../../../python/openpts/simulation/presets/client-qlc.toml");
+use support::{NQN, target};
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 static WATCH: Once = Once::new();
-static TARGET: LazyLock<Target> = LazyLock::new(target);
-
-fn target() -> Target {
-    let order = Order {
-        preset: Preset::parse(PRESET).unwrap(),
-        capacity_bytes: 256_000_000,
-        scale: Scale::ONE,
-        seed: 1,
-        is_worn_in: false,
-        ambient_c: None,
-        initial_wear_pct: 0.0,
-        identity: Identity {
-            nqn: NQN.into(),
-            serial: "SIM1".into(),
-            model: "fuzzed".into(),
-            firmware: "1".into(),
-            guid: [7; 16],
-        },
-        data: None,
-        sanitize_takes: Duration::ZERO,
-        faults: Faults::default(),
-        secrets: Secrets::new(),
-    };
-    Target::start(order, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
-}
+static TARGET: LazyLock<Target> = LazyLock::new(|| target(Secrets::new()));
 
 /// Count panics of every thread: those of the target's would else end in a closed connection only.
 fn watch() {

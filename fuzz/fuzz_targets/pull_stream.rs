@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openpts_core::workload::{Arrivals, Carried, Limits, Step, Stimulus, Stream, parse_program};
+use openpts_core::workload::{Arrivals, Carried, IoStream, Limits, Step, Stream, parse_program};
 
 const IOS: usize = 1000;
 const LIMITS: Limits =
@@ -16,18 +16,18 @@ fuzz_target!(|bytes: &[u8]| {
     for thread in [0, 1, LIMITS.tc - 1] {
         let mut carried = Carried::new(1, thread);
         for step in &program {
-            match &step.stimulus {
-                Some(stimulus) if thread < stimulus.tc => pull(step, stimulus, thread, &mut carried),
-                _ => (),
+            if let Some((number, thread)) = step.part_of(thread) {
+                pull(step, &step.streams[number], thread, &mut carried);
             }
         }
     }
 });
 
-fn pull(step: &Step, stimulus: &Stimulus, thread: u32, carried: &mut Carried) {
+fn pull(step: &Step, stream: &Stream, thread: u32, carried: &mut Carried) {
+    let stimulus = &stream.stimulus;
     let sector = u64::from(LIMITS.sector_bytes);
-    let mut stream = Stream::new(step, stimulus, LIMITS.sector_bytes, thread, carried);
-    for io in stream.by_ref().take(IOS) {
+    let mut ios = IoStream::new(step, stream, LIMITS.sector_bytes, thread, carried);
+    for io in ios.by_ref().take(IOS) {
         let length = u64::from(io.length_bytes);
         if io.operation.is_addressed() {
             assert!(length > 0 && length.is_multiple_of(sector), "{io:?} of {stimulus:?}");
@@ -39,7 +39,7 @@ fn pull(step: &Step, stimulus: &Stimulus, thread: u32, carried: &mut Carried) {
         }
     }
     if let Some(mut arrivals) = Arrivals::new(stimulus.pacing, stimulus.tc, thread) {
-        let moments: Vec<_> = (0..IOS).map(|_| arrivals.next_ns(stream.random())).collect();
+        let moments: Vec<_> = (0..IOS).map(|_| arrivals.next_ns(ios.random())).collect();
         assert!(moments.is_sorted(), "{:?}", stimulus.pacing);
     }
 }

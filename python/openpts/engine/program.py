@@ -59,8 +59,8 @@ def _step(step: Step, target: TargetFacts) -> Json:
         stop |= _stop_rule(rule, target.user_capacity_bytes)
     if isinstance(step.stop, FirstOf):
         stop["at_least_ns"] = step.stop.at_least_ns
-    stimulus = None if step.stimulus is None else _stimulus(step.stimulus, target)
-    return {"stimulus": stimulus, "stop": stop, "ramp_ns": step.ramp_ns, "capture": step.capture}
+    streams = [] if step.stimulus is None else [{"stimulus": _stimulus(step.stimulus, target)}]
+    return {"streams": streams, "stop": stop, "ramp_ns": step.ramp_ns, "capture": step.capture}
 
 
 def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:

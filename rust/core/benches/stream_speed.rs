@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use openpts_core::workload::{
-    BlockSize, Carried, OperationWeights, Placement, Step, Stimulus, Stop, Stream, Zone,
+    BlockSize, Carried, IoStream, OperationWeights, Placement, Step, Stimulus, Stop, Zone,
 };
 
 const IOS: u32 = 1_000_000;
@@ -49,21 +49,21 @@ struct Costs {
 fn costs_of(stimulus: Stimulus) -> Costs {
     let stop = Stop { duration_ns: Some(u64::MAX), ..Stop::default() };
     let step = Step::new(Some(stimulus), stop);
-    let stimulus = step.stimulus.as_ref().expect("given above");
+    let stream = &step.streams[0];
     let mut costs = Costs { io_ns: f64::INFINITY, first_us: f64::INFINITY, later_us: f64::INFINITY };
     for _ in 0..REPEATS {
         let mut carried = Carried::new(1, 0);
         let started = Instant::now();
-        black_box(Stream::new(&step, stimulus, SECTOR_BYTES, 0, &mut carried));
+        black_box(IoStream::new(&step, stream, SECTOR_BYTES, 0, &mut carried));
         costs.first_us = costs.first_us.min(started.elapsed().as_nanos() as f64 / 1e3);
 
         let started = Instant::now();
-        let mut stream = Stream::new(&step, stimulus, SECTOR_BYTES, 0, &mut carried);
+        let mut ios = IoStream::new(&step, stream, SECTOR_BYTES, 0, &mut carried);
         costs.later_us = costs.later_us.min(started.elapsed().as_nanos() as f64 / 1e3);
 
         let started = Instant::now();
         for _ in 0..IOS {
-            black_box(stream.next());
+            black_box(ios.next());
         }
         costs.io_ns = costs.io_ns.min(started.elapsed().as_nanos() as f64 / f64::from(IOS));
     }

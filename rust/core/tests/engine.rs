@@ -159,7 +159,7 @@ fn trims_punch_holes_and_flushes_are_counted() {
     let file = scratch();
     let session = open(&file, 1, 4);
     let mut step = random(4096, 0, 1, 4, Stop { ios: Some(300), ..Stop::default() });
-    let operations = &mut step.stimulus.as_mut().unwrap().operations;
+    let operations = &mut step.streams[0].stimulus.operations;
     (operations.read, operations.write, operations.trim, operations.flush) = (0, 70, 20, 10);
     session.submit(vec![step]).unwrap();
     let (result, _) = next(&session);
@@ -317,7 +317,7 @@ fn an_io_that_hangs_is_seen_while_it_hangs_and_can_be_left() {
     wanted.limits.capacity_bytes = 512;
     let session = Session::open(Target::duplicate(reader.as_raw_fd()).unwrap(), wanted).unwrap();
     let mut step = random(512, 100, 1, 1, milliseconds(60_000));
-    step.stimulus.as_mut().unwrap().range_end_bytes = 512;
+    step.streams[0].stimulus.range_end_bytes = 512;
     session.submit(vec![step]).unwrap();
     std::thread::sleep(Duration::from_millis(60));
     let (age_ns, oldest) = session.oldest().expect("a read that waits");

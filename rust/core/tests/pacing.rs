@@ -11,7 +11,7 @@ use support::{milliseconds, next, on_path, open, random, scratch};
 
 fn paced(pacing: Pacing, tc: u32, qd: u32, stop: Stop) -> Step {
     let mut step = random(4096, 100, tc, qd, stop);
-    step.stimulus.as_mut().unwrap().pacing = pacing;
+    step.streams[0].stimulus.pacing = pacing;
     step
 }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use openpts_core::engine::{Configuration, EngineError, Resumed, Session, StepResult, streams_json};
+use openpts_core::engine::{Configuration, EngineError, Resumed, Session, StepResult, carried_json};
 use openpts_core::machine::{IoPath, Target};
 use openpts_core::workload::Step;
 use support::{CAPACITY, amount, configuration, next, on_path, random, scratch, sequential_write};
@@ -43,10 +43,10 @@ fn offsets_go_on_as_if_nothing_had_happened() {
         let file = scratch();
         let undisturbed = results(&on_path(&file, path, TC, 4), steps());
         for cut in 1..steps().len() {
-            let stopped_at = streams_json(&undisturbed[cut - 1].streams);
+            let stopped_at = carried_json(&undisturbed[cut - 1].carried);
             let session = resumed(&file, path, TC, 1, &stopped_at).unwrap();
             for (late, early) in results(&session, steps().split_off(cut)).iter().zip(&undisturbed[cut..]) {
-                assert_eq!(late.streams, early.streams, "{path:?} cut before step {cut}");
+                assert_eq!(late.carried, early.carried, "{path:?} cut before step {cut}");
             }
         }
     }
@@ -57,7 +57,7 @@ fn a_sequential_pass_over_the_interruption_writes_every_sector() {
     let file = scratch();
     let quarter = sequential_write(4096, 4, CAPACITY / 4);
     let before = results(&on_path(&file, IoPath::Uring, 4, 4), vec![quarter]);
-    let session = resumed(&file, IoPath::Uring, 4, 1, &streams_json(&before[0].streams)).unwrap();
+    let session = resumed(&file, IoPath::Uring, 4, 1, &carried_json(&before[0].carried)).unwrap();
     results(&session, vec![sequential_write(4096, 4, CAPACITY - CAPACITY / 4)]);
     let blank = sectors(&file).filter(|sector| sector.iter().all(|byte| *byte == 0)).count();
     assert_eq!(blank, 0);
@@ -69,7 +69,7 @@ fn random_data_are_not_written_again() {
     let whole = || vec![sequential_write(4096, TC, CAPACITY)];
     let before = results(&on_path(&file, IoPath::Uring, TC, 4), whole());
     let mut seen: HashSet<_> = sectors(&file).collect();
-    let session = resumed(&file, IoPath::Uring, TC, 1, &streams_json(&before[0].streams)).unwrap();
+    let session = resumed(&file, IoPath::Uring, TC, 1, &carried_json(&before[0].carried)).unwrap();
     results(&session, whole());
     assert!(sectors(&file).all(|sector| seen.insert(sector)));
 }
@@ -77,7 +77,7 @@ fn random_data_are_not_written_again() {
 #[test]
 fn streams_of_another_run_are_refused() {
     let file = scratch();
-    let streams = streams_json(&results(&on_path(&file, IoPath::Uring, TC, 4), steps())[3].streams);
+    let streams = carried_json(&results(&on_path(&file, IoPath::Uring, TC, 4), steps())[3].carried);
     let place = streams.find("\"next\":").unwrap() + 7;
     let end = place + streams[place..].find('}').unwrap();
     let beyond = format!("{}{}{}", &streams[..place], CAPACITY * 2, &streams[end..]);

@@ -132,7 +132,7 @@ fn composite(stop: Stop) -> Step {
     ];
     const ZONES: [(u32, f64); 3] = [(50, 5.0), (30, 15.0), (20, 80.0)];
     let mut step = random(512, 40, 2, 8, stop);
-    let stimulus = step.stimulus.as_mut().unwrap();
+    let stimulus = &mut step.streams[0].stimulus;
     stimulus.block_sizes = SIZES.map(|(bytes, weight)| BlockSize { bytes, weight }).to_vec();
     stimulus.placement =
         Placement::Zones(ZONES.map(|(weight, range_pct)| Zone { weight, range_pct }).to_vec());
@@ -144,7 +144,7 @@ const ZONE_ENDS: [u64; 3] = [CAPACITY / 512 * 5 / 100 * 512, CAPACITY / 512 * 20
 
 fn assert_counted_as_captured(step: &Step, result: &StepResult, ios: &[CapturedIo]) {
     let transfers: Vec<_> = ios.iter().filter(|io| io.operation.is_addressed() && io.result == 0).collect();
-    let sizes = &step.stimulus.as_ref().unwrap().block_sizes;
+    let sizes = &step.streams[0].stimulus.block_sizes;
     let of_size = |bytes| transfers.iter().filter(|io| io.length_bytes == bytes).count() as u64;
     let by_size: Vec<_> = sizes.iter().map(|size| of_size(size.bytes)).collect();
     assert_eq!(result.choices.by_block_size, by_size);
@@ -160,12 +160,12 @@ fn sizes_and_zones_are_counted_as_the_capture_has_them() {
         let mut ramped = captured_step(composite(milliseconds(60)));
         ramped.ramp_ns = 20_000_000;
         let mut syncing = captured_step(composite(milliseconds(60)));
-        let operations = &mut syncing.stimulus.as_mut().unwrap().operations;
+        let operations = &mut syncing.streams[0].stimulus.operations;
         (operations.trim, operations.flush) = (20, 1);
         // A sequence knows its zone by its place.
         let mut half = captured_step(composite(milliseconds(60)));
-        half.stimulus.as_mut().unwrap().random_pct = 50;
-        half.stimulus.as_mut().unwrap().block_sizes.retain(|size| size.bytes == 4096 || size.bytes == 8192);
+        half.streams[0].stimulus.random_pct = 50;
+        half.streams[0].stimulus.block_sizes.retain(|size| size.bytes == 4096 || size.bytes == 8192);
         let program = vec![composite(milliseconds(10)), ramped, syncing, half];
         let (results, captured) = run(path, program.clone());
         assert!(!captured.iter().any(|(step, _, _)| *step == 0), "nobody asked for it");
@@ -202,7 +202,7 @@ fn with_errors_allowed_what_failed_is_in_no_count() {
     wanted.capture = Some(CaptureOrder { folder: folder.path().join("captures"), lba_bytes: 512 });
     let session = Session::open(Target::duplicate(scratch.as_raw_fd()).unwrap(), wanted).unwrap();
     let mut step = captured_step(composite(Stop { ios: Some(5000), ..Stop::default() }));
-    step.stimulus.as_mut().unwrap().operations = OperationWeights::reads_pct(100);
+    step.streams[0].stimulus.operations = OperationWeights::reads_pct(100);
     assert!(!folder.path().join("captures").exists());
     session.submit(vec![step.clone()]).unwrap();
     let result = next(&session).0;

@@ -2,7 +2,7 @@
 //! that another thread holds.
 
 use openpts_core::workload::{
-    BlockSize, Carried, OperationWeights, Placement, Step, Stimulus, Stop, Stream, Zone,
+    BlockSize, Carried, IoStream, OperationWeights, Placement, Step, Stimulus, Stop, Zone,
 };
 
 fn step(placement: Placement, random_pct: u8) -> Step {
@@ -31,16 +31,16 @@ fn no_io_takes_memory() {
         (Placement::UniqueLbas { bytes: 1 << 24 }, 100),
     ] {
         let step = step(placement, random_pct);
-        let stimulus = step.stimulus.as_ref().unwrap();
+        let stream = &step.streams[0];
         let mut carried = Carried::new(1, 0);
-        let made = allocation_counter::measure(|| drop(Stream::new(&step, stimulus, 512, 0, &mut carried)));
+        let made = allocation_counter::measure(|| drop(IoStream::new(&step, stream, 512, 0, &mut carried)));
         assert!(made.count_total > 0, "the counter counts");
-        let mut stream = Stream::new(&step, stimulus, 512, 0, &mut carried);
+        let mut ios = IoStream::new(&step, stream, 512, 0, &mut carried);
         let mut length_bytes = 0;
         let taken = allocation_counter::measure(|| {
-            length_bytes += stream.by_ref().take(10_000).map(|io| u64::from(io.length_bytes)).sum::<u64>();
+            length_bytes += ios.by_ref().take(10_000).map(|io| u64::from(io.length_bytes)).sum::<u64>();
         });
         assert!(length_bytes > 0);
-        assert_eq!(taken.count_total, 0, "{:?}", stimulus.placement);
+        assert_eq!(taken.count_total, 0, "{:?}", stream.stimulus.placement);
     }
 }

@@ -68,7 +68,9 @@ mod native {
     #[pymodule_export]
     use super::preset::{PyPreset, PyShape};
     #[pymodule_export]
-    use super::results::{PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult};
+    use super::results::{
+        PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult, PyStreamResult,
+    };
     #[cfg(feature = "nvme-target")]
     #[pymodule_export]
     use super::served::PyServedDrive;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use openpts_core::capture::CaptureSummary;
-use openpts_core::engine::{CpuShares, EndedBy, OperationResult, Progress, Report, Standstill, streams_json};
+use openpts_core::engine::{
+    CpuShares, EndedBy, OperationResult, Progress, Report, Standstill, StreamResult, carried_json,
+};
 use openpts_core::workload::{ByOperation, Io};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -33,11 +35,42 @@ pub(super) struct PyIntervalResult {
     index: u64,
     elapsed_ns: u64,
     operations: PyOperations,
+    streams: Vec<PyOperations>,
     in_flight: u64,
     errors: u64,
     cpu: Option<PyCpu>,
     temperature_c: Option<i32>,
     throttled: Option<bool>,
+}
+
+#[pyclass(name = "StreamResult", module = "openpts._native", get_all, frozen)]
+pub(super) struct PyStreamResult {
+    ended_by: Option<&'static str>,
+    started_ns: u64,
+    elapsed_ns: u64,
+    operations: PyOperations,
+    ios_by_block_size: Vec<u64>,
+    ios_by_zone: Vec<u64>,
+    unissued: u64,
+    slips: Py<PyBytes>,
+    errors: u64,
+}
+
+impl PyStreamResult {
+    fn new(py: Python<'_>, stream: StreamResult) -> PyResult<Py<Self>> {
+        let result = Self {
+            ended_by: stream.ended_by.map(EndedBy::name),
+            started_ns: stream.started_ns,
+            elapsed_ns: stream.elapsed_ns,
+            operations: operations(py, &stream.operations)?,
+            ios_by_block_size: stream.choices.by_block_size,
+            ios_by_zone: stream.choices.by_zone,
+            unissued: stream.unissued,
+            slips: PyBytes::new(py, &stream.slips).unbind(),
+            errors: stream.errors,
+        };
+        Py::new(py, result)
+    }
 }
 
 #[pyclass(name = "StepResult", module = "openpts._native", get_all, frozen)]
@@ -49,14 +82,16 @@ pub(super) struct PyStepResult {
     elapsed_ns: u64,
     gap_ns: Option<u64>,
     operations: PyOperations,
+    streams: Vec<Py<PyStreamResult>>,
     ios_by_block_size: Vec<u64>,
     ios_by_zone: Vec<u64>,
     cpu: Option<PyCpu>,
     unissued: u64,
+    slips: Py<PyBytes>,
     failure: Option<(PyIo, String)>,
     errors: Vec<(&'static str, String, u64, Vec<u64>)>,
     standstills: Vec<PyStandstill>,
-    streams: String,
+    carried: String,
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -83,6 +118,11 @@ impl PyReport {
                 index: interval.index,
                 elapsed_ns: interval.elapsed_ns,
                 operations: operations(py, &interval.operations)?,
+                streams: interval
+                    .streams
+                    .iter()
+                    .map(|results| operations(py, results))
+                    .collect::<PyResult<_>>()?,
                 in_flight: interval.in_flight,
                 errors: interval.errors,
                 cpu: interval.cpu.map(cpu),
@@ -97,10 +137,16 @@ impl PyReport {
                 elapsed_ns: step.elapsed_ns,
                 gap_ns: step.gap_ns,
                 operations: operations(py, &step.operations)?,
+                streams: step
+                    .streams
+                    .into_iter()
+                    .map(|stream| PyStreamResult::new(py, stream))
+                    .collect::<PyResult<_>>()?,
                 ios_by_block_size: step.choices.by_block_size,
                 ios_by_zone: step.choices.by_zone,
                 cpu: step.cpu.map(cpu),
                 unissued: step.unissued,
+                slips: PyBytes::new(py, &step.slips).unbind(),
                 failure: step.failure.map(|failure| (place(&failure.io), failure.reason)),
                 errors: step
                     .errors
@@ -108,7 +154,7 @@ impl PyReport {
                     .map(|error| (error.operation, error.reason, error.count, error.first_offsets_bytes))
                     .collect(),
                 standstills: step.standstills.iter().map(standstill).collect(),
-                streams: streams_json(&step.streams),
+                carried: carried_json(&step.carried),
             }),
         })
     }

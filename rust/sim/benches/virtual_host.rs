@@ -1,5 +1,5 @@
 //! Simulated I/Os per second of processor time: the virtual host alone, with a drive that answers all I/Os
-//! after the same time. Stream, events, histogram and everything else of the host are included. The best of
+//! after the same time. IoStream, events, histogram and everything else of the host are included. The best of
 //! several repeats counts: other programs on the machine only make it slower.
 //!
 //!     cargo bench --bench virtual_host

@@ -89,10 +89,12 @@ pub struct StepAccount {
     interval: u64,
     steady: Option<SteadyWatch>,
     whole: Box<Tally>,
+    /// Of several streams, what each has counted; of a single one, the whole has it.
+    streams: Vec<Tally>,
 }
 
 impl StepAccount {
-    /// The account of the step of this number; `whole` is empty.
+    /// The account of the step of this number, with so many streams; `whole` is empty.
     #[must_use]
     pub fn new(
         step: u64,
@@ -100,9 +102,11 @@ impl StepAccount {
         with_histograms: bool,
         rule: Option<SteadyRule>,
         whole: Box<Tally>,
+        streams: usize,
     ) -> Self {
         let steady = rule.map(|rule| SteadyWatch::new(rule, interval_ns));
-        Self { step, interval_ns, with_histograms, interval: 0, steady, whole }
+        let streams = if streams > 1 { (0..streams).map(|_| Tally::default()).collect() } else { Vec::new() };
+        Self { step, interval_ns, with_histograms, interval: 0, steady, whole, streams }
     }
 
     /// Number of the interval that ends next.
@@ -141,23 +145,36 @@ impl StepAccount {
         }
     }
 
-    /// The next interval has ended with these counts: what is to be said of it, and whether the tracked
-    /// figure is steady now.
+    /// The next interval has ended with these counts of each stream: what is to be said of it, and whether the
+    /// tracked figure is steady now.
     pub fn end_interval(
         &mut self,
-        counts: Option<&Tally>,
+        streams: &[Option<&Tally>],
         elapsed_ns: u64,
         in_flight: u64,
     ) -> (IntervalResult, bool) {
+        let mut merged = None;
+        let counts = match streams {
+            [only] => *only,
+            several => {
+                let all = merged.insert(Box::<Tally>::default());
+                several.iter().flatten().for_each(|tally| all.add(tally));
+                Some(&**all)
+            }
+        };
         let sums = counts.map_or_else(Sums::default, Sums::of);
         let is_steady = self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(sums));
+        let results = |counts: Option<&Tally>| {
+            counts.map_or_else(ByOperation::default, |counts| {
+                OperationResult::all(counts, self.with_histograms)
+            })
+        };
         let result = IntervalResult {
             step: self.step,
             index: self.interval,
             elapsed_ns,
-            operations: counts.map_or_else(ByOperation::default, |counts| {
-                OperationResult::all(counts, self.with_histograms)
-            }),
+            operations: results(counts),
+            streams: self.streams.iter().zip(streams).map(|(_, counts)| results(*counts)).collect(),
             in_flight,
             errors: counts.map_or(0, |counts| counts.errors),
             cpu: None,
@@ -167,14 +184,19 @@ impl StepAccount {
         if let Some(counts) = counts {
             self.whole.add(counts);
         }
+        for (whole, counts) in self.streams.iter_mut().zip(streams) {
+            if let Some(counts) = counts {
+                whole.add(counts);
+            }
+        }
         self.interval += 1;
         (result, is_steady)
     }
 
-    /// All that was counted.
+    /// All that was counted, and what each of several streams has counted.
     #[must_use]
-    pub fn end(self) -> Box<Tally> {
-        self.whole
+    pub fn end(self) -> (Box<Tally>, Vec<Tally>) {
+        (self.whole, self.streams)
     }
 }
 
@@ -215,15 +237,34 @@ mod tests {
 
     #[test]
     fn the_whole_is_the_sum_of_its_intervals_and_the_last_is_as_long_as_it_was_used() {
-        let mut account = StepAccount::new(3, 1_000, false, None, Box::default());
+        let mut account = StepAccount::new(3, 1_000, false, None, Box::default(), 1);
         let mut counts = Tally::default();
         counts.record(&io(), 7);
-        let (first, _) = account.end_interval(Some(&counts), account.interval_ns(), 2);
+        let (first, _) = account.end_interval(&[Some(&counts)], account.interval_ns(), 2);
         assert_eq!((first.step, first.index, first.elapsed_ns, first.in_flight), (3, 0, 1_000, 2));
-        account.end_interval(None, 1_000, 2);
+        account.end_interval(&[None], 1_000, 2);
         assert_eq!([2_300, 2_000, 9_000].map(|last_ns| account.last_length_ns(last_ns)), [300, 1_000, 1_000]);
-        let (last, _) = account.end_interval(Some(&counts), 300, 0);
+        let (last, _) = account.end_interval(&[Some(&counts)], 300, 0);
         assert_eq!((last.index, last.operations.of(Operation::Write).ios), (2, 1));
-        assert_eq!(account.end().of(Operation::Write).latencies.count(), 2);
+        assert_eq!(account.end().0.of(Operation::Write).latencies.count(), 2);
+    }
+
+    #[test]
+    fn streams_are_counted_for_themselves_and_together() {
+        let mut account = StepAccount::new(0, 1_000, false, None, Box::default(), 3);
+        let [mut fast, mut slow] = [Tally::default(), Tally::default()];
+        (1..=5).for_each(|latency_ns| fast.record(&io(), latency_ns));
+        slow.record(&io(), 900);
+        for _ in 0..2 {
+            let (interval, _) = account.end_interval(&[Some(&fast), None, Some(&slow)], 1_000, 0);
+            let ios = |results: &ByOperation<OperationResult>| results.of(Operation::Write).ios;
+            assert_eq!(ios(&interval.operations), 6);
+            assert_eq!(interval.streams.iter().map(ios).collect::<Vec<_>>(), [5, 0, 1]);
+        }
+        let (whole, streams) = account.end();
+        let mut together = Tally::default();
+        streams.iter().for_each(|stream| together.add(stream));
+        let encoded = |tally: &Tally| crate::histogram::encode(&tally.of(Operation::Write).latencies);
+        assert_eq!(encoded(&whole), encoded(&together), "to the bit");
     }
 }

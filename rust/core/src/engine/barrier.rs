@@ -28,7 +28,7 @@ pub(super) struct ActiveStep {
 
 /// Threads that have a part in a step, the first ones of all; somebody keeps the time of an idle gap.
 pub(super) fn threads_of(step: &Step) -> usize {
-    step.stimulus.as_ref().map_or(1, |stimulus| stimulus.tc as usize)
+    step.tc().max(1) as usize
 }
 
 /// Holds the steps to come. A step begins when all threads have arrived, that is when the step before

@@ -58,11 +58,11 @@ pub(super) struct Collector {
     pending: VecDeque<PendingStep>,
     spare_whole: Option<Box<Tally>>,
     /// Where each thread's streams stand at the end of the step that was reported last.
-    streams: Vec<Carried>,
+    carried: Vec<Carried>,
 }
 
 impl Collector {
-    pub(super) fn new(wishes: Wishes, shared: &Shared, links: Links, streams: Vec<Carried>) -> Self {
+    pub(super) fn new(wishes: Wishes, shared: &Shared, links: Links, carried: Vec<Carried>) -> Self {
         Self {
             wishes,
             links,
@@ -77,7 +77,7 @@ impl Collector {
             reported: 0,
             pending: VecDeque::new(),
             spare_whole: None,
-            streams,
+            carried,
         }
     }
 
@@ -137,7 +137,14 @@ impl Collector {
             let whole = self.spare_whole.take().unwrap_or_default();
             let Wishes { interval_ns, interval_histograms } = self.wishes;
             let rule = step.step.stop.steady;
-            let account = StepAccount::new(step.index, interval_ns, interval_histograms, rule, whole);
+            let account = StepAccount::new(
+                step.index,
+                interval_ns,
+                interval_histograms,
+                rule,
+                whole,
+                step.step.streams.len(),
+            );
             self.pending.insert(position, PendingStep::new(step, self.links.spare.len(), account));
             position
         })
@@ -151,12 +158,12 @@ impl Collector {
     /// Report the intervals that all threads have left behind.
     fn report_intervals(&mut self, position: usize) {
         let index = self.pending[position].index;
-        while let Some(EndedInterval { result, is_steady, tally }) = self.end_interval(position) {
+        while let Some(EndedInterval { result, is_steady, tallies }) = self.end_interval(position) {
             if is_steady {
                 self.signals.end_steady_step(index);
             }
             let result = IntervalResult { cpu: self.interval_cpu(result.index), ..result };
-            if let Some((thread, tally)) = tally {
+            for (thread, tally) in tallies {
                 self.give_back(thread, tally);
             }
             let _ = self.links.reports.send(Report::Interval(result));
@@ -184,21 +191,22 @@ impl Collector {
         let now = CpuSnapshot::now();
         let began = std::mem::replace(&mut *self.lock_step_began(), now);
         self.interval_began = now;
-        let PendingStep { index, start_ns, step, account, mut outcome, .. } = step;
-        for (thread, carried) in outcome.streams.drain(..) {
-            self.streams[thread as usize] = carried;
+        let (index, start_ns, order) = (step.index, step.start_ns, Arc::clone(&step.step));
+        let (mut whole, mut outcome, streams) = step.end();
+        for (thread, carried) in outcome.carried.drain(..) {
+            self.carried[thread as usize] = carried;
         }
-        let mut whole = account.end();
         let before_ns = self.last_completion_ns;
         self.last_completion_ns =
-            if step.stimulus.is_none() { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
+            if order.is_idle() { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
         let mut result =
-            StepResult::new(index, &step, start_ns, &whole, outcome, before_ns, now.since(&began));
+            StepResult::new(index, &order, start_ns, &whole, outcome, before_ns, now.since(&began));
         // What happened in the gap before it left the device idle where nothing else would have.
         let ended_ns = result.started_ns + result.elapsed_ns;
         result.standstills = self.standstills.between(before_ns.unwrap_or(start_ns), ended_ns);
         self.standstills.forget_before(ended_ns);
-        result.streams.clone_from(&self.streams);
+        result.streams = streams;
+        result.carried.clone_from(&self.carried);
         self.reported = index + 1;
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();
@@ -223,8 +231,7 @@ impl Collector {
                 left.leave(now_ns, &outstanding);
             }
             left.state = self.signals.halted().unwrap_or(left.state);
-            step.outcome.add(left);
-            step.end_all();
+            step.end_all(left);
             self.report_intervals(0);
             self.report_step(0);
         }

@@ -37,21 +37,21 @@ pub struct Configuration {
 pub struct Resumed {
     /// Sessions so far: data that they wrote are not written again.
     pub interruptions: u32,
-    /// Each thread's streams, as a [step](super::StepResult::streams) left them; `None` before the first.
-    pub streams: Option<Vec<Carried>>,
+    /// Each thread's streams, as a [step](super::StepResult::carried) left them; `None` before the first.
+    pub carried: Option<Vec<Carried>>,
 }
 
 impl Resumed {
-    /// With the streams as [`streams_json`] has written them; empty before the first step.
+    /// With the streams as [`carried_json`] has written them; empty before the first step.
     ///
     /// # Errors
     /// If the text is none of these.
-    pub fn parse(interruptions: u32, streams: &str) -> Result<Self, EngineError> {
-        let streams = match streams {
+    pub fn parse(interruptions: u32, carried: &str) -> Result<Self, EngineError> {
+        let carried = match carried {
             "" => None,
             text => Some(serde_json::from_str(text).map_err(|_| EngineError::OtherStreams)?),
         };
-        Ok(Self { interruptions, streams })
+        Ok(Self { interruptions, carried })
     }
 }
 
@@ -60,8 +60,8 @@ impl Resumed {
 /// # Panics
 /// Never: they are integers in arrays and objects.
 #[must_use]
-pub fn streams_json(streams: &[Carried]) -> String {
-    serde_json::to_string(streams).expect("integers can be written")
+pub fn carried_json(carried: &[Carried]) -> String {
+    serde_json::to_string(carried).expect("integers can be written")
 }
 
 /// Where every single I/O goes.

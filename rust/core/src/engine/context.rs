@@ -1,5 +1,6 @@
 //! What a thread works with.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::slots::Slots;
 use crate::capture::Tap;
 use crate::clock::Clock;
 use crate::data::DataSource;
-use crate::machine::Queue;
+use crate::machine::{Queue, set_io_priority};
 
 /// What a thread works with, from the first step to the last.
 pub(super) struct Context<Q> {
@@ -27,11 +28,22 @@ pub(super) struct Context<Q> {
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Arc<ThreadProgress>,
     pub(super) tap: Option<Tap>,
+    /// That of the thread's I/Os.
+    pub(super) priority: u16,
     /// The processors' counters when the step, or its measured part, began.
     pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
 }
 
 impl<Q: Queue> Context<Q> {
+    /// Give the thread's I/Os the priority of its stream.
+    pub(super) fn prioritize(&mut self, priority: u16) -> io::Result<()> {
+        if self.priority != priority {
+            set_io_priority(priority)?;
+            self.priority = priority;
+        }
+        Ok(())
+    }
+
     /// The ramp-up is over: what the processors did until now counts for nothing. One thread says so for all.
     pub(super) fn restart_cpu_shares(&self) {
         if self.thread == 0 {

@@ -36,13 +36,13 @@ mod threads;
 mod worker;
 
 pub use completion_wait::CompletionWait;
-pub use configuration::{CaptureOrder, Configuration, Resumed, streams_json};
+pub use configuration::{CaptureOrder, Configuration, Resumed, carried_json};
 pub use cpu::CpuShares;
 pub use error::{EngineError, NO_CAPTURE};
 pub use outcome::{EndedBy, ErrorTally, Failure, StepState};
 pub use overhead::Overhead;
 pub use progress::Progress;
-pub use result::{IntervalResult, OperationResult, Report, StepResult};
+pub use result::{IntervalResult, OperationResult, Report, StepResult, StreamResult};
 pub use session::Session;
 pub use slots::Outstanding;
 pub use standstill::{Standstill, WatchedTime};

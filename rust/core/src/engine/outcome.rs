@@ -101,7 +101,7 @@ pub struct Outcome {
     /// All that failed.
     pub errors: Vec<ErrorTally>,
     /// Where the streams of the threads that took part stand at the end.
-    pub(super) streams: Vec<(u32, Carried)>,
+    pub(super) carried: Vec<(u32, Carried)>,
 }
 
 impl Outcome {
@@ -116,6 +116,15 @@ impl Outcome {
             last_answer_ns: Some(ended_ns),
             ..Self::default()
         }
+    }
+
+    /// When measuring began, of a step that began at `start_ns`, and how long it took from there. The time that
+    /// was given counts, also where its last part was a planned pause.
+    #[must_use]
+    pub fn started_and_elapsed_ns(&self, start_ns: u64) -> (u64, u64) {
+        let started_ns = self.started_ns.unwrap_or(start_ns);
+        let ended_ns = self.last_completion_ns.max(self.nominal_end_ns);
+        (started_ns, ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)))
     }
 
     /// Note an I/O that failed.
@@ -151,7 +160,7 @@ impl Outcome {
         self.unissued += other.unissued;
         self.failure =
             [self.failure.take(), other.failure].into_iter().flatten().min_by_key(|failure| failure.at_ns);
-        self.streams.extend(other.streams);
+        self.carried.extend(other.carried);
         for error in other.errors {
             match self.errors.iter_mut().find(|mine| mine.is(error.operation, &error.reason)) {
                 Some(mine) => mine.add(error.count, &error.first_offsets_bytes),

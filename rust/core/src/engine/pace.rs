@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::workload::{Arrivals, DutyCycle, Pacing, Stimulus, Uniform};
+use crate::workload::{Arrivals, CapUnit, DutyCycle, Io, Pacing, Stimulus, Uniform};
+
+const NS_PER_S: f64 = 1e9;
 
 /// What a thread may do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +20,29 @@ pub(super) enum Turn {
 /// The pacing of one thread in one step. Times are ns since the step's start.
 pub(super) enum Pace {
     ClosedLoop,
-    Planned { arrivals: Arrivals, next_ns: u64 },
+    Planned {
+        arrivals: Arrivals,
+        next_ns: u64,
+    },
     DutyCycle(DutyCycle),
-    ThinkTime { think_ns: u64, resting: VecDeque<(u64, usize)> },
+    ThinkTime {
+        think_ns: u64,
+        resting: VecDeque<(u64, usize)>,
+    },
+    /// The next batch begins at `next_ns`; that is known when this one is answered.
+    Batches {
+        ios: u32,
+        rest_ns: u64,
+        issued: u32,
+        in_flight: u32,
+        next_ns: u64,
+    },
+    /// This thread's share of the cap: so long each unit takes, of which so many were issued.
+    Capped {
+        unit_ns: f64,
+        unit: CapUnit,
+        issued: u64,
+    },
 }
 
 impl Pace {
@@ -34,6 +56,12 @@ impl Pace {
         }
         match stimulus.pacing {
             Pacing::ThinkTime { think_ns } => Self::ThinkTime { think_ns, resting: VecDeque::new() },
+            Pacing::Batches { ios, rest_ns } => {
+                Self::Batches { ios, rest_ns, issued: 0, in_flight: 0, next_ns: 0 }
+            }
+            Pacing::Capped { per_s, unit } => {
+                Self::Capped { unit_ns: NS_PER_S / per_s * f64::from(stimulus.tc), unit, issued: 0 }
+            }
             _ => Self::ClosedLoop,
         }
     }
@@ -55,14 +83,29 @@ impl Pace {
                 Some((ready_ns, _)) => Turn::Wait(*ready_ns),
                 None => Turn::Now,
             },
+            // With the answer to the last of the batch, its rest is known.
+            Self::Batches { ios, issued, .. } if issued == ios => Turn::Wait(u64::MAX),
+            Self::Batches { next_ns, .. } => Self::from(*next_ns, since_start_ns),
+            Self::Capped { unit_ns, issued, .. } => {
+                // From the sum, not from the moment before: nothing adds up over a long step.
+                Self::from((*issued as f64 * unit_ns) as u64, since_start_ns)
+            }
         }
     }
 
-    /// The planned I/O was issued.
+    fn from(next_ns: u64, since_start_ns: u64) -> Turn {
+        if next_ns <= since_start_ns { Turn::Now } else { Turn::Wait(next_ns) }
+    }
+
+    /// This I/O was issued.
     #[inline]
-    pub(super) fn advance(&mut self, random: &mut Uniform) {
-        if let Self::Planned { arrivals, next_ns } = self {
-            *next_ns = arrivals.next_ns(random);
+    pub(super) fn advance(&mut self, io: &Io, random: &mut Uniform) {
+        match self {
+            Self::ClosedLoop | Self::DutyCycle(_) | Self::ThinkTime { .. } => (),
+            Self::Planned { arrivals, next_ns } => *next_ns = arrivals.next_ns(random),
+            Self::Batches { issued, in_flight, .. } => (*issued, *in_flight) = (*issued + 1, *in_flight + 1),
+            Self::Capped { unit: CapUnit::Ios, issued, .. } => *issued += 1,
+            Self::Capped { unit: CapUnit::Bytes, issued, .. } => *issued += u64::from(io.length_bytes),
         }
     }
 
@@ -73,6 +116,13 @@ impl Pace {
             Self::ThinkTime { think_ns, resting } => {
                 resting.push_back((since_start_ns.saturating_add(*think_ns), slot));
                 false
+            }
+            Self::Batches { ios, rest_ns, issued, in_flight, next_ns } => {
+                *in_flight -= 1;
+                if *in_flight == 0 && issued == ios {
+                    (*issued, *next_ns) = (0, since_start_ns.saturating_add(*rest_ns));
+                }
+                true
             }
             _ => true,
         }

@@ -7,7 +7,7 @@ use super::account::StepAccount;
 use super::barrier::{ActiveStep, threads_of};
 use super::outcome::Outcome;
 use super::output::Part;
-use super::result::IntervalResult;
+use super::result::{IntervalResult, StreamResult};
 use super::tally::Tally;
 use crate::workload::Step;
 
@@ -18,8 +18,8 @@ const DONE: u64 = u64::MAX;
 #[derive(Debug, Default)]
 struct PendingInterval {
     in_flight: usize,
-    /// The first thread's tally, to which the others' were added; it goes back to that thread.
-    tally: Option<(usize, Box<Tally>)>,
+    /// Of each stream the first thread's tally, to which the others' were added; it goes back to that thread.
+    tallies: Vec<Option<(usize, Box<Tally>)>>,
 }
 
 /// One interval that all threads have left behind.
@@ -27,16 +27,20 @@ pub(super) struct EndedInterval {
     pub(super) result: IntervalResult,
     /// The tracked figure is steady now.
     pub(super) is_steady: bool,
-    /// Empty again, for the thread that it came from.
-    pub(super) tally: Option<(usize, Box<Tally>)>,
+    /// Empty again, for the threads that they came from.
+    pub(super) tallies: Vec<(usize, Box<Tally>)>,
 }
 
 impl PendingInterval {
-    /// Take a thread's tally in; gives it back if it is not needed any more.
-    fn take(&mut self, thread: usize, mut tally: Box<Tally>) -> Option<Box<Tally>> {
-        match &mut self.tally {
-            None => {
-                self.tally = Some((thread, tally));
+    fn new(streams: usize) -> Self {
+        Self { in_flight: 0, tallies: (0..streams).map(|_| None).collect() }
+    }
+
+    /// Take the tally of a stream's thread in; gives it back if it is not needed any more.
+    fn take(&mut self, stream: usize, thread: usize, mut tally: Box<Tally>) -> Option<Box<Tally>> {
+        match &mut self.tallies[stream] {
+            first @ None => {
+                *first = Some((thread, tally));
                 None
             }
             Some((_, whole)) => {
@@ -53,7 +57,8 @@ pub(super) struct PendingStep {
     pub(super) start_ns: u64,
     pub(super) step: Arc<Step>,
     pub(super) account: StepAccount,
-    pub(super) outcome: Outcome,
+    /// How each stream went; a gap without I/O counts as one.
+    outcomes: Vec<Outcome>,
     /// When intervals begin to count.
     origin_ns: u64,
     intervals: VecDeque<PendingInterval>,
@@ -71,7 +76,7 @@ impl PendingStep {
             start_ns: step.start_ns,
             step: Arc::clone(&step.step),
             account,
-            outcome: Outcome::default(),
+            outcomes: vec![Outcome::default(); step.step.streams.len().max(1)],
             origin_ns: step.start_ns + step.step.ramp_ns,
             intervals: VecDeque::new(),
             in_flight: vec![0; threads],
@@ -89,20 +94,27 @@ impl PendingStep {
         }
         let position = self.position_of(part.interval);
         while self.intervals.len() <= position {
-            self.intervals.push_back(PendingInterval::default());
+            self.intervals.push_back(PendingInterval::new(self.outcomes.len()));
         }
         self.keep_outstanding(thread, position);
         self.in_flight[thread] = part.in_flight;
+        let stream = self.step.part_of(part.thread).map_or(0, |(number, _)| number);
         let interval = &mut self.intervals[position];
         interval.in_flight += part.in_flight;
         self.reached[thread] = match part.end {
             Some(outcome) => {
-                self.outcome.add(outcome);
+                self.outcomes[stream].add(outcome);
                 DONE
             }
             None => part.interval + 1,
         };
-        interval.take(thread, part.tally)
+        interval.take(stream, thread, part.tally)
+    }
+
+    /// Threads that will say no more have left these I/Os behind.
+    pub(super) fn end_all(&mut self, left: Outcome) {
+        self.outcomes[0].add(left);
+        self.reached.fill(DONE);
     }
 
     /// In the intervals that a thread slept through, it had outstanding what it had before.
@@ -111,11 +123,6 @@ impl PendingStep {
         for interval in self.intervals.range_mut(slept.min(position)..position) {
             interval.in_flight += self.in_flight[thread];
         }
-    }
-
-    /// No thread will say any more.
-    pub(super) fn end_all(&mut self) {
-        self.reached.fill(DONE);
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -132,29 +139,40 @@ impl PendingStep {
         if self.account.interval() >= *self.reached.iter().min()? {
             return None;
         }
-        let PendingInterval { in_flight, mut tally } = self.intervals.pop_front()?;
+        let PendingInterval { in_flight, tallies } = self.intervals.pop_front()?;
         let begin_ns = self.origin_ns + self.account.begin_ns(self.account.interval());
         let end_ns = begin_ns + self.account.interval_ns();
         let is_last = self.is_whole() && self.intervals.is_empty();
-        if is_last && tally.as_ref().is_none_or(|(_, tally)| tally.is_empty()) {
+        if is_last && tallies.iter().flatten().all(|(_, tally)| tally.is_empty()) {
             return None;
         }
         let elapsed_ns = if is_last { self.last_length_ns() } else { self.account.interval_ns() };
-        let counts = tally.as_ref().map(|(_, tally)| tally.as_ref());
-        let (result, is_steady) = self.account.end_interval(counts, elapsed_ns, in_flight as u64);
+        let counts: Vec<_> =
+            tallies.iter().map(|tally| tally.as_ref().map(|(_, tally)| tally.as_ref())).collect();
+        let (result, is_steady) = self.account.end_interval(&counts, elapsed_ns, in_flight as u64);
         let stood_still = stood_still(begin_ns, end_ns);
         if stood_still {
             self.account.restart_steady();
         }
-        if let Some((_, tally)) = &mut tally {
-            tally.clear();
-        }
-        Some(EndedInterval { result, is_steady: is_steady && !stood_still, tally })
+        let mut tallies: Vec<_> = tallies.into_iter().flatten().collect();
+        tallies.iter_mut().for_each(|(_, tally)| tally.clear());
+        Some(EndedInterval { result, is_steady: is_steady && !stood_still, tallies })
+    }
+
+    /// What was counted, how it went, and the same of each stream where there are several.
+    pub(super) fn end(self) -> (Box<Tally>, Outcome, Vec<StreamResult>) {
+        let Self { outcomes, step, start_ns, account, .. } = self;
+        let (whole, counts) = account.end();
+        let streams = StreamResult::all(&step, start_ns, &counts, &outcomes);
+        let mut outcome = Outcome::default();
+        outcomes.into_iter().for_each(|one| outcome.add(one));
+        (whole, outcome, streams)
     }
 
     /// From the last interval's beginning to the last completion.
     fn last_length_ns(&self) -> u64 {
-        let last_ns = self.outcome.last_completion_ns.unwrap_or(0);
+        let last_ns =
+            self.outcomes.iter().filter_map(|outcome| outcome.last_completion_ns).max().unwrap_or(0);
         self.account.last_length_ns(last_ns.saturating_sub(self.origin_ns))
     }
 }
@@ -179,7 +197,7 @@ mod tests {
             tally: Box::default(),
             end,
         };
-        let account = StepAccount::new(0, 1_000, false, None, Box::default());
+        let account = StepAccount::new(0, 1_000, false, None, Box::default(), 1);
         let mut pending = PendingStep::new(&step, 2, account);
         let ended =
             |pending: &mut PendingStep| pending.end_interval(|_, _| false).map(|ended| ended.result.index);

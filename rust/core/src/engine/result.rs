@@ -5,7 +5,7 @@ use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
 use super::standstill::Standstill;
 use super::tally::{ChoiceCounts, OperationTally, Tally};
 use crate::histogram;
-use crate::workload::{ByOperation, Carried, Operation, Step};
+use crate::workload::{ByOperation, Carried, Operation, Step, Stimulus};
 
 /// One operation of a step or interval.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,57 @@ impl OperationResult {
     }
 }
 
+/// How late planned I/Os were submitted, in HdrHistogram V2 compressed encoding; empty without any.
+fn slips_of(tally: &Tally) -> Vec<u8> {
+    if tally.slips.count() == 0 { Vec::new() } else { histogram::encode(&tally.slips) }
+}
+
+/// One of several streams of a step.
+#[derive(Clone, Debug)]
+pub struct StreamResult {
+    /// The rule that ended it; `None` if none did.
+    pub ended_by: Option<EndedBy>,
+    /// First submission, or when its planned I/Os were planned from; the step's start if it did nothing.
+    pub started_ns: u64,
+    /// From there to its last completion, or to the end of its time.
+    pub elapsed_ns: u64,
+    /// What was done.
+    pub operations: ByOperation<OperationResult>,
+    /// Its reads, writes and trims by block size and by access range.
+    pub choices: ChoiceCounts,
+    /// I/Os whose planned moment passed and that found no room until the end.
+    pub unissued: u64,
+    /// How long after their planned moments I/Os were submitted, as histograms of latencies are encoded.
+    pub slips: Vec<u8>,
+    /// I/Os that failed.
+    pub errors: u64,
+}
+
+impl StreamResult {
+    /// The results of the streams of a step that began at `start_ns`, with what each has counted; none where
+    /// there is but one, which the step's own result is of.
+    pub fn all(step: &Step, start_ns: u64, counts: &[Tally], outcomes: &[Outcome]) -> Vec<Self> {
+        let streams = step.streams.iter().zip(counts).zip(outcomes);
+        streams
+            .map(|((stream, counts), outcome)| Self::new(&stream.stimulus, start_ns, counts, outcome))
+            .collect()
+    }
+
+    fn new(stimulus: &Stimulus, start_ns: u64, whole: &Tally, outcome: &Outcome) -> Self {
+        let (started_ns, elapsed_ns) = outcome.started_and_elapsed_ns(start_ns);
+        Self {
+            ended_by: outcome.ended_by.filter(|_| outcome.state == StepState::Complete),
+            started_ns,
+            elapsed_ns,
+            operations: OperationResult::all(whole, true),
+            choices: whole.choices_of(Some(stimulus)),
+            unissued: outcome.unissued,
+            slips: slips_of(whole),
+            errors: whole.errors,
+        }
+    }
+}
+
 /// One interval of a step.
 #[derive(Clone, Debug)]
 pub struct IntervalResult {
@@ -61,6 +112,8 @@ pub struct IntervalResult {
     pub elapsed_ns: u64,
     /// What was done in it.
     pub operations: ByOperation<OperationResult>,
+    /// The same of each stream, where there are several.
+    pub streams: Vec<ByOperation<OperationResult>>,
     /// I/Os outstanding at its end.
     pub in_flight: u64,
     /// I/Os that failed.
@@ -91,12 +144,17 @@ pub struct StepResult {
     pub gap_ns: Option<u64>,
     /// What was done.
     pub operations: ByOperation<OperationResult>,
-    /// Its reads, writes and trims by block size and by access range.
+    /// The same of each stream, where there are several: all of it together is what they did.
+    pub streams: Vec<StreamResult>,
+    /// Reads, writes and trims of the only stream by block size and by access range; else each has its own.
     pub choices: ChoiceCounts,
     /// The host's processors during the step.
     pub cpu: Option<CpuShares>,
     /// I/Os whose planned moment passed and that found no room until the end.
     pub unissued: u64,
+    /// How long after their planned moments I/Os were submitted, as histograms of latencies are encoded; empty
+    /// where none is planned, and in virtual time, where none is late for the host's sake.
+    pub slips: Vec<u8>,
     /// The first I/O that failed.
     pub failure: Option<Failure>,
     /// All that failed.
@@ -105,7 +163,7 @@ pub struct StepResult {
     pub standstills: Vec<Standstill>,
     /// Where each thread's streams stand at its end, from which a later session can go on; empty in virtual
     /// time, where the steps can be repeated.
-    pub streams: Vec<Carried>,
+    pub carried: Vec<Carried>,
 }
 
 impl StepResult {
@@ -120,10 +178,8 @@ impl StepResult {
         before_ns: Option<u64>,
         cpu: Option<CpuShares>,
     ) -> Self {
+        let (started_ns, elapsed_ns) = outcome.started_and_elapsed_ns(start_ns);
         let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
-        let started_ns = outcome.started_ns.unwrap_or(start_ns);
-        // The time that a step was given counts, also where its last part was a planned pause.
-        let ended_ns = outcome.last_completion_ns.max(outcome.nominal_end_ns);
         let gap_ns = match (before_ns, outcome.first_submission_ns) {
             (Some(before), Some(first)) => Some(first.saturating_sub(before)),
             _ => None,
@@ -133,16 +189,18 @@ impl StepResult {
             state,
             ended_by: ended_by.filter(|_| state == StepState::Complete),
             started_ns,
-            elapsed_ns: ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)),
+            elapsed_ns,
             gap_ns,
             operations: OperationResult::all(whole, true),
-            choices: whole.choices_of(step.stimulus.as_ref()),
+            streams: Vec::new(),
+            choices: whole.choices_of(step.only_stimulus()),
             cpu,
             unissued,
+            slips: slips_of(whole),
             failure,
             errors,
             standstills: Vec::new(),
-            streams: Vec::new(),
+            carried: Vec::new(),
         }
     }
 }

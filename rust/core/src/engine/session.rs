@@ -161,18 +161,29 @@ impl Session {
                 rule.window_ns, self.interval_ns
             ));
         }
-        let Some(stimulus) = &mut step.stimulus else { return Ok(()) };
-        for operation in Operation::ALL {
-            if stimulus.operations.of(operation) > 0 && !self.equipment.supported.contains(&operation) {
-                return Err(format!("the I/O path {} has no {} here", self.path.name(), operation.name()));
+        for stream in &mut step.streams {
+            let stimulus = &mut stream.stimulus;
+            for operation in Operation::ALL {
+                if stimulus.operations.of(operation) > 0 && !self.equipment.supported.contains(&operation) {
+                    return Err(format!(
+                        "the I/O path {} has no {} here",
+                        self.path.name(),
+                        operation.name()
+                    ));
+                }
+            }
+            if self.path == IoPath::Synchronous {
+                // One I/O at a time in each thread: TC x QD are outstanding all the same.
+                (stimulus.tc, stimulus.qd) = (stimulus.tc * stimulus.qd, 1);
             }
         }
-        if self.path == IoPath::Synchronous {
-            // One I/O at a time in each thread: TC x QD are outstanding all the same.
-            (stimulus.tc, stimulus.qd) = (stimulus.tc * stimulus.qd, 1);
-            let limits = Limits { tc: stimulus.tc, qd: 1, ..self.limits };
+        if self.path == IoPath::Synchronous && !step.is_idle() {
+            let limits = Limits { tc: step.tc(), qd: 1, ..self.limits };
             check_program(std::slice::from_ref(step), &limits)
                 .map_err(|error| format!("with a thread for each outstanding I/O, {error}"))?;
+            if step.tc() as usize > self.shared.progress.len() {
+                return Err(format!("{} outstanding I/Os need as many threads", step.tc()));
+            }
         }
         Ok(())
     }
@@ -236,7 +247,7 @@ impl Session {
 /// Where each thread's streams begin.
 fn streams_of(configuration: &Configuration, threads: usize) -> Result<Vec<Carried>, EngineError> {
     let seed = configuration.seed;
-    match configuration.resumed.as_ref().and_then(|resumed| resumed.streams.as_ref()) {
+    match configuration.resumed.as_ref().and_then(|resumed| resumed.carried.as_ref()) {
         None => Ok((0..).map(|thread| Carried::new(seed, thread)).take(threads).collect()),
         Some(streams) if streams.len() == threads && streams.iter().all(|stream| stream.is_of(seed)) => {
             Ok(streams.clone())

@@ -123,11 +123,17 @@ impl Slots {
         self.prepared.push(slot);
     }
 
-    /// What was taken is submitted now.
+    /// What was taken is submitted now. How long after its planned moment, where it has one, is given to
+    /// `slipped`.
     #[inline]
-    pub(super) fn submitted(&mut self, now_ns: u64) {
+    pub(super) fn submitted(&mut self, now_ns: u64, mut slipped: impl FnMut(u64)) {
         for slot in self.prepared.drain(..) {
-            self.flights.0[slot].issued_ns.store(now_ns, Ordering::Relaxed);
+            let flight = &self.flights.0[slot];
+            flight.issued_ns.store(now_ns, Ordering::Relaxed);
+            let planned_ns = flight.planned_ns.load(Ordering::Relaxed);
+            if planned_ns > 0 {
+                slipped(now_ns.saturating_sub(planned_ns));
+            }
         }
     }
 
@@ -169,7 +175,7 @@ mod tests {
         assert_eq!(flights.oldest(), None);
         for (offset_bytes, now_ns) in [(8192, 50), (4096, 70)] {
             slots.take(&read_at(offset_bytes), None);
-            slots.submitted(now_ns);
+            slots.submitted(now_ns, |_| ());
         }
         assert!(!slots.has_free());
         assert_eq!(flights.oldest(), Some(Outstanding { submitted_ns: 50, io: read_at(8192) }));
@@ -185,7 +191,9 @@ mod tests {
     fn a_planned_io_counts_from_its_planned_moment() {
         let mut slots = Slots::new(Arc::new(Flights::new(1)));
         slots.take(&read_at(0), Some(1_000));
-        slots.submitted(5_000);
+        let mut slips = Vec::new();
+        slots.submitted(5_000, |slip_ns| slips.push(slip_ns));
+        assert_eq!(slips, [4_000]);
         let seen = slots.outstanding().next().unwrap();
         assert_eq!(seen.submitted_ns, 5_000, "the device has it only since then");
         assert_eq!(slots.answered(0).submitted_ns, 1_000);

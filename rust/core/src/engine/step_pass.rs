@@ -12,7 +12,7 @@ use super::outcome::{EndedBy, Outcome, StepState};
 use super::output::Output;
 use super::pace::{Pace, Turn};
 use crate::machine::Queue;
-use crate::workload::{Data, Io, Operation, Stimulus, Stop, Stream};
+use crate::workload::{Data, Io, IoStream, Operation, Stop, Stream};
 
 /// Submit when this much is prepared, so that filling many large buffers does not keep the device idle.
 const BATCH_BYTES: u32 = 128 * 1024;
@@ -45,11 +45,12 @@ enum Wait {
 pub(super) struct StepPass<'a, Q> {
     context: &'a mut Context<Q>,
     output: &'a mut Output,
-    stream: Stream<'a>,
+    ios: IoStream<'a>,
     pace: Pace,
     answers: Answers,
     step: &'a Arc<ActiveStep>,
-    /// The step's start; planned moments and intervals count from it.
+    stream: &'a Stream,
+    /// The stream's start; planned moments count from it.
     origin_ns: u64,
     /// When measuring begins.
     ramp_end_ns: u64,
@@ -70,25 +71,29 @@ pub(super) struct StepPass<'a, Q> {
 impl<'a, Q: Queue> StepPass<'a, Q> {
     pub(super) fn new(
         step: &'a Arc<ActiveStep>,
-        stimulus: &Stimulus,
+        stream: &'a Stream,
+        thread: u32,
         context: &'a mut Context<Q>,
         output: &'a mut Output,
-        mut stream: Stream<'a>,
+        mut ios: IoStream<'a>,
     ) -> Self {
+        let stimulus = &stream.stimulus;
         context.slots.use_only(stimulus.qd as usize);
         context.data.begin(&stimulus.data, context.sector_bytes);
-        let pace = Pace::new(stimulus, context.thread, stream.random());
+        let pace = Pace::new(stimulus, thread, ios.random());
         let ramp_ns = step.step.ramp_ns;
         output.begin(step.start_ns + ramp_ns);
-        // What is planned is planned from the step's start on, for all threads; a closed loop begins for
+        // What is planned is planned from the stream's start on, for all threads; a closed loop begins for
         // each thread with its own first submission.
-        let started_ns = (ramp_ns == 0 && pace.is_planned()).then_some(step.start_ns);
+        let origin_ns = step.start_ns + stream.delay_ns;
+        let started_ns = (ramp_ns == 0 && pace.is_planned()).then_some(origin_ns);
         Self {
             pace,
-            stream,
+            ios,
             answers: Answers::new(ramp_ns == 0, started_ns),
             step,
-            origin_ns: step.start_ns,
+            stream,
+            origin_ns,
             ramp_end_ns: step.start_ns + ramp_ns,
             used_up: false,
             stopped_ns: None,
@@ -105,7 +110,12 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     /// Issue until the stop rule says so, then drain.
-    pub(super) fn run(mut self, stop: &Stop) -> Outcome {
+    pub(super) fn run(mut self) -> Outcome {
+        let step = Arc::clone(self.step);
+        let stop = &step.step.stop;
+        if let Err(error) = self.context.prioritize(self.stream.priority) {
+            self.fail(step.start_ns, format!("can't set the I/O priority: {error}"));
+        }
         let mut issuing = true;
         let mut halted_ns = None;
         loop {
@@ -147,8 +157,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     fn begin_measuring(&mut self, now_ns: u64) {
         if !self.answers.measuring && now_ns >= self.ramp_end_ns {
             self.answers.measuring = true;
-            self.answers.outcome.started_ns = Some(self.ramp_end_ns);
-            self.stream.count_from_here();
+            self.answers.outcome.started_ns = Some(self.ramp_end_ns.max(self.origin_ns));
+            self.ios.count_from_here();
             self.context.restart_cpu_shares();
         }
     }
@@ -161,7 +171,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         let elapsed_ns =
             self.answers.outcome.started_ns.map_or(0, |started_ns| now_ns.saturating_sub(started_ns));
         let long_enough = elapsed_ns >= stop.at_least_ns;
-        let ended_by = if stop.duration_ns.is_some_and(|duration_ns| elapsed_ns >= duration_ns) {
+        let ended_by = if self.has_begun() && now_ns >= self.end_ns(stop) {
             EndedBy::Duration
         } else if long_enough && self.context.signals.is_steady(self.step.index) {
             EndedBy::SteadyState
@@ -170,12 +180,12 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         } else {
             self.prepare(now_ns);
             // Seen with the last I/O, not when another one would be due.
-            self.used_up |= self.stream.is_spent();
+            self.used_up |= self.ios.is_spent();
             if !self.used_up {
                 return true;
             }
             if !long_enough {
-                self.stream.go_on();
+                self.ios.go_on();
                 self.prepare(now_ns);
                 return true;
             }
@@ -198,12 +208,15 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     fn count_unissued(&mut self) {
         if let Some(stopped_ns) = self.stopped_ns {
             let since_start_ns = stopped_ns.saturating_sub(self.origin_ns);
-            self.answers.outcome.unissued = self.pace.backlog(since_start_ns, self.stream.random());
+            self.answers.outcome.unissued = self.pace.backlog(since_start_ns, self.ios.random());
         }
     }
 
     /// Fill free slots with the I/Os that are due, up to a batch.
     fn prepare(&mut self, now_ns: u64) {
+        if now_ns < self.origin_ns {
+            return;
+        }
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         while let Some(slot) = self.pace.rested(since_start_ns) {
             self.context.slots.release(slot);
@@ -216,8 +229,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 Turn::Wait(_) if !self.rests() => return,
                 Turn::Now | Turn::Wait(_) => None,
             };
-            let Some(io) = self.stream.next() else { return };
-            self.pace.advance(self.stream.random());
+            let Some(io) = self.ios.next() else { return };
+            self.pace.advance(&io, self.ios.random());
             match io.operation {
                 Operation::Write => {
                     let buffer = self.context.queue.buffer_mut(slot, io.length_bytes as usize);
@@ -300,28 +313,35 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     fn wait(&self, stop: &Stop, now_ns: u64) -> Wait {
-        let since_start_ns = now_ns.saturating_sub(self.origin_ns);
-        let until_ns = match self.pace.turn(since_start_ns) {
-            Turn::Wait(until_ns) => until_ns,
+        let until_ns = match self.pace.turn(now_ns.saturating_sub(self.origin_ns)) {
+            _ if now_ns < self.origin_ns => self.origin_ns,
+            Turn::Wait(_) if self.rests() && self.context.slots.has_free() => return Wait::Not,
+            Turn::Wait(until_ns) => self.origin_ns.saturating_add(until_ns),
             Turn::Now | Turn::Planned(_) if self.context.slots.has_free() => return Wait::Not,
             Turn::Now | Turn::Planned(_) => return Wait::Completions,
         };
-        if self.rests() && self.context.slots.has_free() {
-            return Wait::Not;
-        }
-        // Not beyond the step's end, and not beyond the interval's, which would be told late.
-        let end_ns = self.end_ns(stop).min(self.output.interval_end_ns()).saturating_sub(self.origin_ns);
-        match until_ns.min(end_ns).saturating_sub(since_start_ns) {
+        // Not beyond the stream's end, and not beyond the interval's, which would be reported late.
+        let end_ns = self.end_ns(stop).min(self.output.interval_end_ns());
+        match until_ns.min(end_ns).saturating_sub(now_ns) {
             short_ns if short_ns < SPIN_NS => Wait::Not,
             // The rest of the wait is spent spinning.
             long_ns => Wait::AtMost(Duration::from_nanos(long_ns - SPIN_NS / 2)),
         }
     }
 
-    /// When the step's time is over; never for one without a duration.
+    /// Whether its time runs: a closed loop that begins with the step has none before its first submission.
+    fn has_begun(&self) -> bool {
+        self.answers.outcome.started_ns.is_some() || self.stream.delay_ns > 0
+    }
+
+    /// When the stream's time is over, or the step's; never without a duration.
     fn end_ns(&self, stop: &Stop) -> u64 {
-        let started_ns = self.answers.outcome.started_ns.unwrap_or(self.ramp_end_ns);
-        stop.duration_ns.map_or(u64::MAX, |duration_ns| started_ns.saturating_add(duration_ns))
+        let started_ns = self.answers.outcome.started_ns.unwrap_or(self.ramp_end_ns.max(self.origin_ns));
+        let step_began_ns = if self.stream.delay_ns > 0 { self.ramp_end_ns } else { started_ns };
+        let after = |began_ns: u64, duration_ns: Option<u64>| {
+            duration_ns.map_or(u64::MAX, |duration_ns| began_ns.saturating_add(duration_ns))
+        };
+        after(step_began_ns, stop.duration_ns).min(after(started_ns, self.stream.bounds.duration_ns))
     }
 
     /// Hand the prepared I/Os to the kernel. Their latency begins here, for all of them with one reading
@@ -333,7 +353,12 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 self.answers.outcome.started_ns.get_or_insert(now_ns);
             }
             self.answers.outcome.first_submission_ns.get_or_insert(now_ns);
-            self.context.slots.submitted(now_ns);
+            let Self { context, output, answers, .. } = self;
+            context.slots.submitted(now_ns, |slip_ns| {
+                if answers.measuring {
+                    output.tally.slips.record(slip_ns);
+                }
+            });
         }
         self.waited = !matches!(wait, Wait::Not);
         self.submitted = std::mem::take(&mut self.batched);
@@ -347,13 +372,17 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
         };
         if let Err(error) = entered {
-            self.context.signals.fail();
-            // No I/O in particular: the way to all of them is broken.
-            let io = Io::new(Operation::Read, 0, 0);
-            self.answers.outcome.fail(now_ns, &io, error.to_string());
+            self.fail(now_ns, error.to_string());
         }
         // The device works again: now there is time to hand over what the step before has left.
         self.output.deliver_held_back();
+    }
+
+    /// The way to all I/Os is broken: it is none of them in particular.
+    #[cold]
+    fn fail(&mut self, now_ns: u64, reason: String) {
+        self.context.signals.fail();
+        self.answers.outcome.fail(now_ns, &Io::new(Operation::Read, 0, 0), reason);
     }
 
     fn leave_behind(&mut self, now_ns: u64) {

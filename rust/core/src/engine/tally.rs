@@ -17,6 +17,8 @@ pub struct OperationTally {
 pub struct Tally {
     operations: ByOperation<OperationTally>,
     choices: Choices,
+    /// How long after their planned moments planned I/Os were submitted.
+    pub slips: LatencyHistogram,
     /// I/Os that failed.
     pub errors: u64,
 }
@@ -86,6 +88,7 @@ impl Tally {
     pub fn add(&mut self, other: &Self) {
         self.errors += other.errors;
         self.choices.add(&other.choices);
+        self.slips.add(&other.slips);
         self.operations.merge(&other.operations, |mine, theirs| {
             mine.bytes += theirs.bytes;
             mine.latencies.add(&theirs.latencies);
@@ -101,6 +104,7 @@ impl Tally {
     pub fn clear(&mut self) {
         self.errors = 0;
         self.choices = Choices::default();
+        self.slips.clear();
         for operation in Operation::ALL {
             let tally = self.operations.of_mut(operation);
             tally.bytes = 0;

@@ -184,6 +184,7 @@ impl Plan {
             signals: Arc::clone(&shared.signals),
             progress: Arc::clone(&shared.progress[thread]),
             tap: self.tap,
+            priority: 0,
             step_began: Arc::clone(&shared.step_began),
         };
         let _alarm = Alarm(Arc::clone(&shared.barrier), Arc::clone(&shared.signals));

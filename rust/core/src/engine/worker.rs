@@ -8,7 +8,7 @@ use super::outcome::{Outcome, StepState};
 use super::output::Output;
 use super::step_pass::StepPass;
 use crate::machine::Queue;
-use crate::workload::{Carried, Stream};
+use crate::workload::{Carried, IoStream};
 
 pub(super) struct Worker<Q> {
     pub(super) context: Context<Q>,
@@ -26,8 +26,8 @@ impl<Q: Queue> Worker<Q> {
             }
             let Some(step) = barrier.arrive(self.context.thread as usize, index) else { break };
             let mut outcome = self.take_part(&step);
-            if step.step.stimulus.is_some() {
-                outcome.streams.push((self.context.thread, self.carried.clone()));
+            if !step.step.is_idle() {
+                outcome.carried.push((self.context.thread, self.carried.clone()));
             }
             if outcome.state != StepState::Complete {
                 // What follows a failure or a stop counts for nothing: let no other step begin.
@@ -44,12 +44,13 @@ impl<Q: Queue> Worker<Q> {
 
     fn take_part(&mut self, step: &Arc<ActiveStep>) -> Outcome {
         let Self { context, output, carried } = self;
-        match &step.step.stimulus {
-            Some(stimulus) if context.thread < stimulus.tc => {
-                let stream = Stream::new(&step.step, stimulus, context.sector_bytes, context.thread, carried);
-                StepPass::new(step, stimulus, context, output, stream).run(&step.step.stop)
+        match step.step.part_of(context.thread) {
+            Some((number, thread)) => {
+                let stream = &step.step.streams[number];
+                let ios = IoStream::new(&step.step, stream, context.sector_bytes, thread, carried);
+                StepPass::new(step, stream, thread, context, output, ios).run()
             }
-            None if context.thread == 0 => {
+            None if step.step.is_idle() && context.thread == 0 => {
                 output.begin(step.start_ns);
                 output.deliver_held_back();
                 context.idle(step)

@@ -1,4 +1,4 @@
-//! Where the calling thread runs, and how exactly its waits end.
+//! Where the calling thread runs, how exactly its waits end, and how urgent its I/Os are.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -27,6 +27,22 @@ pub fn tighten_timers() -> io::Result<()> {
     Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
+/// `IOPRIO_WHO_PROCESS`: of one thread.
+const THREAD: libc::c_int = 1;
+/// 0: the one that calls.
+const CALLING: libc::c_int = 0;
+
+/// Give all I/Os that the calling thread issues from now on this priority: the class, shifted by 13, and the
+/// level (`ioprio_set(2)`); 0 for none.
+///
+/// # Errors
+/// If the process may not use the class.
+pub fn set_io_priority(priority: u16) -> io::Result<()> {
+    // SAFETY: the call takes three integers and no memory of ours.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, THREAD, CALLING, libc::c_int::from(priority)) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 // System calls that Miri does not know.
 #[cfg(all(test, not(miri)))]
 mod tests {
@@ -50,6 +66,21 @@ mod tests {
     fn a_processor_that_is_not_there_is_refused() {
         assert!(pin_to_cpu(CpuSet::MAX_CPU - 1).is_err());
         assert!(pin_to_cpu(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn the_kernel_has_the_priority_that_was_set() {
+        std::thread::spawn(|| {
+            // Best effort, level 6; the class above all others is none.
+            for (priority, is_known) in [((2 << 13) | 6, true), (0, true), (7 << 13, false)] {
+                assert_eq!(set_io_priority(priority).is_ok(), is_known, "{priority}");
+                // SAFETY: two integers.
+                let kept = unsafe { libc::syscall(libc::SYS_ioprio_get, THREAD, CALLING) };
+                assert!(!is_known || priority == 0 || kept == libc::c_long::from(priority), "{kept}");
+            }
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

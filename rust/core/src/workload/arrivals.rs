@@ -37,7 +37,11 @@ impl Arrivals {
                 let ios = thread_share(ios.into(), thread, tc);
                 Process::Burst { ios, period_ns, burst: 0, issued: 0 }
             }
-            Pacing::ClosedLoop | Pacing::DutyCycle { .. } | Pacing::ThinkTime { .. } => return None,
+            Pacing::ClosedLoop
+            | Pacing::DutyCycle { .. }
+            | Pacing::ThinkTime { .. }
+            | Pacing::Batches { .. }
+            | Pacing::Capped { .. } => return None,
         };
         Some(Self(process))
     }

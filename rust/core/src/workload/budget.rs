@@ -2,7 +2,7 @@
 
 use super::sequential::SequentialPart;
 use super::share::{proportion, share_before, thread_share};
-use super::stimulus::{Pacing, Step, Stimulus};
+use super::stimulus::{Bounds, Pacing, Step, Stimulus, Stream};
 
 /// What a thread may still issue. A step that ends by time gives it more than it can ever use.
 #[derive(Clone, Copy, Debug)]
@@ -12,10 +12,14 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(step: &Step, stimulus: &Stimulus, thread: u32) -> Self {
+    /// That of one of the stream's threads. The step's own amounts are those of its only stream.
+    pub(super) fn new(step: &Step, stream: &Stream, thread: u32) -> Self {
+        let (stimulus, Bounds { amount_bytes, ios, .. }) = (&stream.stimulus, stream.bounds);
+        let least = |step: Option<u64>, own: Option<u64>| step.into_iter().chain(own).min();
+        let amount_bytes = least(step.stop.amount_bytes, amount_bytes);
         Self {
-            bytes: step.stop.amount_bytes.map_or(u64::MAX, |amount| bytes_of(amount, stimulus, thread)),
-            ios: step.stop.ios.map_or(u64::MAX, |ios| ios_of(ios, stimulus, thread)),
+            bytes: amount_bytes.map_or(u64::MAX, |amount| bytes_of(amount, stimulus, thread)),
+            ios: least(step.stop.ios, ios).map_or(u64::MAX, |ios| ios_of(ios, stimulus, thread)),
         }
     }
 

@@ -12,7 +12,10 @@ pub use stop::MOST_WINDOWS;
 
 use serde::Deserialize;
 
-use super::stimulus::{Program, Step, Stimulus};
+use super::stimulus::{Program, Step, Stimulus, Stream};
+
+/// Most streams of one step.
+pub const MOST_STREAMS: usize = 64;
 
 /// What the target and the engine allow.
 #[derive(Clone, Copy, Debug)]
@@ -77,28 +80,60 @@ pub fn check_program(program: &[Step], limits: &Limits) -> Result<(), StimulusEr
 
 impl Step {
     fn check(&self, limits: &Limits) -> Result<(), String> {
-        self.stop.check()?;
-        match &self.stimulus {
-            Some(stimulus) => {
-                stimulus.check(limits)?;
-                self.check_end(stimulus)
-            }
-            None if self.stop.duration_ns.is_none() => {
-                Err("a step without a stimulus ends by stop.duration_ns only, which is missing".into())
-            }
-            None => Ok(()),
+        let all_end = !self.is_idle() && self.streams.iter().all(|stream| stream.bounds.any());
+        self.stop.check(all_end)?;
+        if self.is_idle() && self.stop.duration_ns.is_none() {
+            return Err("a step without a stimulus ends by stop.duration_ns only, which is missing".into());
         }
+        for (stream, number) in self.streams.iter().zip(1..) {
+            let checked = stream.check(limits).and_then(|()| self.check_end(stream));
+            checked.map_err(|reason| match self.streams.len() {
+                1 => reason,
+                _ => format!("stream {number}: {reason}"),
+            })?;
+        }
+        self.check_together(limits)
     }
 
     /// Flushes move no bytes: an amount alone would never end a step of them.
-    fn check_end(&self, stimulus: &Stimulus) -> Result<(), String> {
-        let stop = &self.stop;
-        let ends_otherwise = stop.duration_ns.is_some() || stop.ios.is_some() || stop.steady.is_some();
-        let operations = &stimulus.operations;
+    fn check_end(&self, stream: &Stream) -> Result<(), String> {
+        let (stop, bounds) = (&self.stop, &stream.bounds);
+        let ends_otherwise = stop.duration_ns.is_some()
+            || stop.ios.is_some()
+            || stop.steady.is_some()
+            || bounds.duration_ns.is_some()
+            || bounds.ios.is_some();
+        let operations = &stream.stimulus.operations;
         if !ends_otherwise && operations.read == 0 && operations.write == 0 && operations.trim == 0 {
             return Err("stop.amount_bytes never ends a step of flushes, which have no bytes".into());
         }
         Ok(())
+    }
+
+    /// What each stream may do, several may not.
+    fn check_together(&self, limits: &Limits) -> Result<(), String> {
+        if self.streams.len() > MOST_STREAMS {
+            return Err(format!("{} streams are more than {MOST_STREAMS}", self.streams.len()));
+        }
+        let tc = self.streams.iter().map(|stream| u64::from(stream.stimulus.tc)).sum::<u64>();
+        if tc > u64::from(limits.tc) {
+            return Err(format!("TC {tc} of all streams is not within 1 to {}", limits.tc));
+        }
+        let is_counted = self.stop.amount_bytes.is_some() || self.stop.ios.is_some();
+        if self.streams.len() > 1 && is_counted {
+            return Err("an amount or a number of I/Os ends one stream: give each its own bounds".into());
+        }
+        if self.stop.at_least_ns > 0 && self.streams.iter().any(|stream| stream.bounds.any()) {
+            return Err("stop.at_least_ns goes with no stream that has bounds of its own".into());
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn check(&self, limits: &Limits) -> Result<(), String> {
+        self.bounds.check("bounds")?;
+        self.stimulus.check(limits)
     }
 }
 

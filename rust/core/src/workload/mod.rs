@@ -6,6 +6,7 @@ mod check;
 mod deck;
 mod grid;
 mod hot_spot;
+mod io_stream;
 mod operation;
 mod permutation;
 mod placement;
@@ -14,7 +15,6 @@ mod segments;
 mod sequential;
 mod share;
 mod stimulus;
-mod stream;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unique_lbas;
@@ -22,14 +22,14 @@ mod zones;
 
 pub use arrivals::{Arrivals, DutyCycle};
 pub use check::{
-    Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_WINDOWS, MOST_ZONES, StimulusError, check_program,
-    parse_program,
+    Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_STREAMS, MOST_WINDOWS, MOST_ZONES, StimulusError,
+    check_program, parse_program,
 };
+pub use io_stream::{Carried, IoStream};
 pub use operation::{ByOperation, Choice, Io, Operation};
 pub use permutation::Permutation;
 pub use random::Uniform;
 pub use stimulus::{
-    BlockSize, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule, Step, Stimulus,
-    Stop, Zone,
+    BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
+    Step, Stimulus, Stop, Stream, Zone,
 };
-pub use stream::{Carried, Stream};

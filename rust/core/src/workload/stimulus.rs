@@ -9,13 +9,13 @@ use super::operation::Operation;
 /// Steps to be run one after the other without idle time between them.
 pub type Program = Vec<Step>;
 
-/// A stimulus and the rule that ends it.
+/// What is issued side by side, and the rule that ends it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What to issue; nothing, as `null`, is a gap without I/O, which only a duration can end.
-    pub stimulus: Option<Stimulus>,
-    /// When to stop.
+    /// What to issue, each by threads of its own; none is a gap without I/O, which only a duration can end.
+    pub streams: Vec<Stream>,
+    /// When to stop all of them.
     pub stop: Stop,
     /// Time at the beginning that counts for nothing but the ramp-up; the stop rule begins after it.
     #[serde(default)]
@@ -28,8 +28,88 @@ pub struct Step {
 impl Step {
     /// A step whose figures count from its first I/O on, and which no capture wants.
     #[must_use]
-    pub const fn new(stimulus: Option<Stimulus>, stop: Stop) -> Self {
-        Self { stimulus, stop, ramp_ns: 0, capture: false }
+    pub fn new(stimulus: Option<Stimulus>, stop: Stop) -> Self {
+        Self { streams: stimulus.map(Stream::new).into_iter().collect(), stop, ramp_ns: 0, capture: false }
+    }
+
+    /// Whether it is a gap without I/O.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// What to issue, where there is but one stream.
+    #[must_use]
+    pub fn only_stimulus(&self) -> Option<&Stimulus> {
+        if let [stream] = &*self.streams { Some(&stream.stimulus) } else { None }
+    }
+
+    /// Threads of all streams together.
+    #[must_use]
+    pub fn tc(&self) -> u32 {
+        self.streams.iter().map(|stream| stream.stimulus.tc).sum()
+    }
+
+    /// The number of the stream that the thread of this number has a part in, and the thread's number among
+    /// those of the stream. The first threads are those of the first stream.
+    #[must_use]
+    pub fn part_of(&self, thread: u32) -> Option<(usize, u32)> {
+        let mut thread = thread;
+        for (number, stream) in self.streams.iter().enumerate() {
+            if thread < stream.stimulus.tc {
+                return Some((number, thread));
+            }
+            thread -= stream.stimulus.tc;
+        }
+        None
+    }
+}
+
+/// One of the loads that a step applies at the same time.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// What to issue.
+    pub stimulus: Stimulus,
+    /// Time from the step's start in which it issues nothing; what its pacing plans is planned from then on.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// What ends it before the step's own rule does.
+    #[serde(default)]
+    pub bounds: Bounds,
+    /// I/O priority as `ioprio_set` has it: the class, shifted by 13, and the level. 0 for none.
+    #[serde(default)]
+    pub priority: u16,
+}
+
+impl Stream {
+    /// From the step's start to its end.
+    #[must_use]
+    pub const fn new(stimulus: Stimulus) -> Self {
+        Self { stimulus, delay_ns: 0, bounds: Bounds::NONE, priority: 0 }
+    }
+}
+
+/// What ends one stream of a step: whichever comes first. A step ends when all its streams have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bounds {
+    /// Stop issuing after this time, counted from the stream's own start.
+    pub duration_ns: Option<u64>,
+    /// Stop after this many bytes, all threads of the stream together.
+    pub amount_bytes: Option<u64>,
+    /// Stop after this many I/Os, all threads of the stream together.
+    pub ios: Option<u64>,
+}
+
+impl Bounds {
+    /// It goes on until the step ends.
+    pub const NONE: Self = Self { duration_ns: None, amount_bytes: None, ios: None };
+
+    /// Whether there is one.
+    #[must_use]
+    pub const fn any(&self) -> bool {
+        self.duration_ns.is_some() || self.amount_bytes.is_some() || self.ios.is_some()
     }
 }
 
@@ -253,6 +333,31 @@ pub enum Pacing {
         /// The wait.
         think_ns: u64,
     },
+    /// Each thread issues so many, waits until all of them are answered, and rests.
+    Batches {
+        /// I/Os of each batch.
+        ios: u32,
+        /// The rest.
+        rest_ns: u64,
+    },
+    /// A closed loop that is no faster than this, all threads together. What could not be issued in time is
+    /// caught up; latency counts from the submission.
+    Capped {
+        /// The most that is issued in a second.
+        per_s: f64,
+        /// What is counted.
+        unit: CapUnit,
+    },
+}
+
+/// What a capped rate counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapUnit {
+    /// I/Os.
+    Ios,
+    /// Bytes moved.
+    Bytes,
 }
 
 /// What is written.

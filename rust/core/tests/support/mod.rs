@@ -47,7 +47,7 @@ pub fn random(block_size_bytes: u32, read_pct: u32, tc: u32, qd: u32, stop: Stop
 
 pub fn sequential_write(block_size_bytes: u32, tc: u32, amount_bytes: u64) -> Step {
     let mut step = random(block_size_bytes, 0, tc, 4, amount(amount_bytes));
-    step.stimulus.as_mut().unwrap().random_pct = 0;
+    step.streams[0].stimulus.random_pct = 0;
     step
 }
 

@@ -62,27 +62,41 @@ impl Ending {
         }
     }
 
-    /// Whether time ends a thread, and not its amount.
+    /// Whether the step's time ends a thread, and not its amount.
     pub(super) fn ends_by_time(&self, flow: &Flow<'_>) -> bool {
         !flow.is_never() && flow.ends_ps >= self.end_ps && self.end_ps != NEVER
     }
 
-    /// Say how the step ended. Times of the outcome are nominal; its origin is there already.
-    pub(super) fn note(&self, outcome: &mut Outcome, flows: &mut [Flow<'_>], start_ps: Ps) {
+    /// When time ends a thread, the step's or that of its stream; `None` if its amount does.
+    pub(super) fn time_ends_ps(&self, flow: &Flow<'_>) -> Option<Ps> {
+        let own_end_ps = flow.own_end_ps(self.origin_ps);
+        if self.ends_by_time(flow) {
+            Some(self.end_ps)
+        } else {
+            (!flow.is_never() && own_end_ps != NEVER && flow.ends_ps >= own_end_ps).then_some(own_end_ps)
+        }
+    }
+
+    /// Say how each stream ended. Times of the outcomes are nominal; their origins are there already.
+    pub(super) fn note(&self, outcomes: &mut [Outcome], flows: &mut [Flow<'_>]) {
         for flow in flows {
-            let ended_by = if self.ends_by_time(flow) {
+            let outcome = &mut outcomes[flow.stream];
+            let (ended_by, duration_ns) = match self.time_ends_ps(flow) {
                 // What was planned for the time until the stop and found no room; after an amount, nothing
                 // was wanted.
-                outcome.unissued += flow.backlog(self.end_ps.saturating_sub(start_ps));
-                self.reason
-            } else {
-                (!flow.is_never()).then_some(EndedBy::Amount)
+                Some(end_ps) => {
+                    outcome.unissued += flow.backlog(end_ps);
+                    match self.ends_by_time(flow) {
+                        true => (self.reason, self.duration_ns),
+                        false => (Some(EndedBy::Duration), flow.duration_ns()),
+                    }
+                }
+                None => ((!flow.is_never()).then_some(EndedBy::Amount), None),
             };
             outcome.ended_by = outcome.ended_by.max(ended_by);
-        }
-        if outcome.ended_by == Some(EndedBy::Duration) && outcome.state == StepState::Complete {
-            outcome.nominal_end_ns =
-                outcome.started_ns.zip(self.duration_ns).map(|(started, duration)| started + duration);
+            if ended_by == Some(EndedBy::Duration) && outcome.state == StepState::Complete {
+                outcome.nominal_end_ns = outcome.started_ns.zip(duration_ns).map(|(at, lasts)| at + lasts);
+            }
         }
     }
 }

@@ -1,9 +1,27 @@
 //! How much of what is written is random.
 
-use openpts_core::workload::Data;
+use openpts_core::workload::{Data, Stream};
 
 /// What drives reduce at a time.
 const PAGE_BYTES: usize = 4096;
+
+/// That of several streams together: the drive is given one figure for a step, the mean over those that write, each
+/// with the weight of its outstanding writes.
+#[expect(clippy::cast_precision_loss, reason = "outstanding I/Os")]
+pub(super) fn entropy_of_streams(streams: &[Stream]) -> f64 {
+    if let [only] = streams {
+        return entropy_of(&only.stimulus.data);
+    }
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for stimulus in streams.iter().map(|stream| &stream.stimulus).filter(|one| one.operations.write > 0) {
+        let operations = &stimulus.operations;
+        let all = operations.read + operations.write + operations.trim;
+        let weight = f64::from(stimulus.tc * stimulus.qd) * f64::from(operations.write) / f64::from(all);
+        sum += weight * entropy_of(&stimulus.data);
+        weights += weight;
+    }
+    if weights > 0.0 { sum / weights } else { 1.0 }
+}
 
 /// The share of random bytes in written data, 0 to 1; none if what was written would have to be kept.
 pub(super) fn entropy_of(data: &Data) -> f64 {

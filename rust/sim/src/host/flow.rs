@@ -1,9 +1,11 @@
 //! What one of the workload's threads issues in a step, and when it may.
 
-use openpts_core::workload::{Arrivals, Carried, Io, Operation, Step, Stimulus, Stream};
+use openpts_core::workload::{Arrivals, CapUnit, Carried, Io, IoStream, Operation, Pacing, Step, Stream};
 
+use super::pacing::SlotPacing;
+use super::scaled_program::{ScaledStep, StreamTimes};
 use crate::drive::Drive;
-use crate::time::{NEVER, PS_PER_NS, Ps};
+use crate::time::{NEVER, PS_PER_NS, PS_PER_S, Ps};
 
 /// I/Os that are drawn ahead for all threads together: enough to bridge a fetch from memory.
 const AHEAD_IOS: usize = 64;
@@ -12,18 +14,69 @@ const MOST_AHEAD_IOS: usize = 32;
 
 /// One thread of the workload in one step.
 pub(super) struct Flow<'a> {
-    stream: Stream<'a>,
+    ios: IoStream<'a>,
     ahead: Ahead,
-    arrivals: Option<Planned>,
-    /// Slots without an I/O, where arrivals decide on the next one.
+    turns: Turns,
+    /// The number of its stream.
+    pub(super) stream: usize,
+    pub(super) pacing: SlotPacing,
+    times: StreamTimes,
+    /// The stream's start.
+    pub(super) origin_ps: Ps,
+    /// Slots without an I/O, where the thread decides on the next one.
     pub(super) free: Vec<u32>,
-    /// Nothing is issued from here on: all is, and it was long enough.
+    /// Nothing is issued from here on: all is, and it was long enough, or the stream's time is over.
     pub(super) ends_ps: Ps,
 }
 
-struct Planned {
-    arrivals: Arrivals,
-    next_ns: u64,
+/// Whose turn it is, where it is the thread that decides.
+enum Turns {
+    /// It does not.
+    Free,
+    Planned {
+        arrivals: Arrivals,
+        next_ns: u64,
+    },
+    /// The next batch begins at `next_ps`; that is known when this one is answered.
+    Batches {
+        ios: u32,
+        rest_ps: Ps,
+        issued: u32,
+        in_flight: u32,
+        next_ps: Ps,
+    },
+    /// So long each unit takes, of which so many were issued.
+    Capped {
+        unit_ps: f64,
+        unit: CapUnit,
+        issued: u64,
+    },
+}
+
+impl Turns {
+    fn new(stream: &Stream, thread: u32, ios: &mut IoStream<'_>) -> Self {
+        let stimulus = &stream.stimulus;
+        match stimulus.pacing {
+            Pacing::Batches { ios, rest_ns } => Self::Batches {
+                ios,
+                rest_ps: rest_ns.saturating_mul(PS_PER_NS),
+                issued: 0,
+                in_flight: 0,
+                next_ps: 0,
+            },
+            Pacing::Capped { per_s, unit } => {
+                let unit_ps = PS_PER_S as f64 / per_s * f64::from(stimulus.tc);
+                Self::Capped { unit_ps, unit, issued: 0 }
+            }
+            pacing => match Arrivals::new(pacing, stimulus.tc, thread) {
+                Some(mut arrivals) => {
+                    let next_ns = arrivals.next_ns(ios.random());
+                    Self::Planned { arrivals, next_ns }
+                }
+                None => Self::Free,
+            },
+        }
+    }
 }
 
 impl<'a> Flow<'a> {
@@ -31,71 +84,131 @@ impl<'a> Flow<'a> {
     pub(super) const NOTHING: Io = Io::new(Operation::Read, 0, 0);
 
     pub(super) fn new(
-        step: &Step,
-        stimulus: &Stimulus,
+        step: &ScaledStep,
+        stream: usize,
         sector_bytes: u32,
         thread: u32,
         carried: &'a mut Carried,
     ) -> Self {
-        let mut stream = Stream::new(step, stimulus, sector_bytes, thread, carried);
-        let arrivals = Arrivals::new(stimulus.pacing, stimulus.tc, thread).map(|mut arrivals| {
-            let next_ns = arrivals.next_ns(stream.random());
-            Planned { arrivals, next_ns }
-        });
-        let ahead = Ahead::new(step, stimulus);
-        Self { stream, ahead, arrivals, free: Vec::with_capacity(stimulus.qd as usize), ends_ps: NEVER }
+        let (number, times) = (stream, step.streams[stream]);
+        let (step, stream) = (&step.step, &step.step.streams[stream]);
+        let mut ios = IoStream::new(step, stream, sector_bytes, thread, carried);
+        Self {
+            turns: Turns::new(stream, thread, &mut ios),
+            ahead: Ahead::new(step, stream),
+            stream: number,
+            pacing: SlotPacing::new(stream.stimulus.pacing),
+            times,
+            origin_ps: NEVER,
+            free: Vec::with_capacity(stream.stimulus.qd as usize),
+            ends_ps: NEVER,
+            ios,
+        }
+    }
+
+    /// The step's time begins at this moment.
+    pub(super) fn begin_at(&mut self, start_ps: Ps) {
+        self.origin_ps = start_ps.saturating_add(self.times.delay_ps);
+    }
+
+    /// Measuring begins at this moment: the stream's own time counts from here, or from its own start.
+    pub(super) fn measure_from(&mut self, at_ps: Ps) {
+        self.ends_ps = self.own_end_ps(at_ps);
+    }
+
+    /// When the stream's own time is over, measured from this moment or from its own start.
+    pub(super) fn own_end_ps(&self, measured_ps: Ps) -> Ps {
+        let began_ps = self.origin_ps.max(measured_ps);
+        self.times.duration_ps.map_or(NEVER, |duration_ps| began_ps.saturating_add(duration_ps))
+    }
+
+    /// The time that the stream was given, as it was asked for.
+    pub(super) fn duration_ns(&self) -> Option<u64> {
+        self.times.duration_ns
     }
 
     /// The next I/O; there is one as long as [`Self::is_spent`] does not hold.
     #[inline]
     pub(super) fn next(&mut self, drive: &dyn Drive) -> Io {
         if self.ahead.depth == 0 {
-            return self.stream.next().expect("the caller asked whether all is issued");
+            return self.ios.next().expect("the caller asked whether all is issued");
         }
-        self.ahead.next(&mut self.stream, drive)
+        self.ahead.next(&mut self.ios, drive)
     }
 
     /// Whether the thread's share of the stop rule's amounts is issued.
     #[inline]
     pub(super) fn is_spent(&self) -> bool {
-        self.ahead.drawn == 0 && self.stream.is_spent()
+        self.ahead.drawn == 0 && self.ios.is_spent()
     }
 
     /// The amount was reached too early: go on without it.
     pub(super) fn go_on(&mut self) {
-        self.stream.go_on();
+        self.ios.go_on();
     }
 
     /// The ramp-up is over: amounts count from here.
     pub(super) fn count_from_here(&mut self) {
-        self.stream.count_from_here();
+        self.ios.count_from_here();
     }
 
-    /// When the next I/O is planned, since the step's start; [`NEVER`] if it never is.
+    /// When the thread's next I/O is due; [`NEVER`] if it never is, or not before others are answered.
     #[inline]
-    pub(super) fn planned_ps(&self) -> Ps {
-        self.arrivals.as_ref().map_or(NEVER, |planned| planned.next_ns.saturating_mul(PS_PER_NS))
+    pub(super) fn due_ps(&self) -> Ps {
+        let since_start_ps = match &self.turns {
+            Turns::Free => NEVER,
+            Turns::Planned { next_ns, .. } => next_ns.saturating_mul(PS_PER_NS),
+            Turns::Batches { ios, issued, .. } if issued == ios => NEVER,
+            Turns::Batches { next_ps, .. } => *next_ps,
+            // From the sum, not from the moment before: nothing adds up over a long step.
+            Turns::Capped { unit_ps, issued, .. } => (*issued as f64 * unit_ps) as Ps,
+        };
+        self.origin_ps.saturating_add(since_start_ps)
     }
 
-    /// The planned I/O was issued.
+    /// Where the latency of an I/O begins that was due at one moment and is issued at another.
     #[inline]
-    pub(super) fn advance(&mut self) {
-        if let Some(planned) = &mut self.arrivals {
-            planned.next_ns = planned.arrivals.next_ns(self.stream.random());
+    pub(super) fn begin_ps(&self, due_ps: Ps, at_ps: Ps) -> Ps {
+        if matches!(self.turns, Turns::Planned { .. }) { due_ps } else { at_ps }
+    }
+
+    /// This I/O was issued.
+    #[inline]
+    pub(super) fn issued(&mut self, io: &Io) {
+        match &mut self.turns {
+            Turns::Free => (),
+            Turns::Planned { arrivals, next_ns } => *next_ns = arrivals.next_ns(self.ios.random()),
+            Turns::Batches { issued, in_flight, .. } => (*issued, *in_flight) = (*issued + 1, *in_flight + 1),
+            Turns::Capped { unit: CapUnit::Ios, issued, .. } => *issued += 1,
+            Turns::Capped { unit: CapUnit::Bytes, issued, .. } => *issued += u64::from(io.length_bytes),
         }
+    }
+
+    /// One was answered; true if that makes another one due.
+    #[inline]
+    pub(super) fn answered(&mut self, at_ps: Ps) -> bool {
+        let Turns::Batches { ios, rest_ps, issued, in_flight, next_ps } = &mut self.turns else {
+            return false;
+        };
+        *in_flight -= 1;
+        if *in_flight > 0 || issued != ios {
+            return false;
+        }
+        (*issued, *next_ps) = (0, (at_ps - self.origin_ps).saturating_add(*rest_ps));
+        true
     }
 
     /// Whether the thread never issues anything: it has no share of the bursts.
     pub(super) fn is_never(&self) -> bool {
-        self.arrivals.as_ref().is_some_and(|planned| planned.next_ns == u64::MAX)
+        matches!(self.turns, Turns::Planned { next_ns: u64::MAX, .. })
     }
 
-    /// I/Os that were planned for a time before this one, since the step's start, and not issued.
-    pub(super) fn backlog(&mut self, since_start_ps: Ps) -> u64 {
-        let since_start_ns = since_start_ps.div_ceil(PS_PER_NS);
-        match &self.arrivals {
-            Some(planned) if planned.next_ns < since_start_ns => {
-                planned.arrivals.count_until(planned.next_ns, since_start_ns, self.stream.random())
+    /// I/Os that were planned for a time before this one and not issued.
+    pub(super) fn backlog(&mut self, end_ps: Ps) -> u64 {
+        let since_start_ns = end_ps.saturating_sub(self.origin_ps).div_ceil(PS_PER_NS);
+        match &self.turns {
+            Turns::Planned { arrivals, next_ns } if *next_ns < since_start_ns => {
+                arrivals.count_until(*next_ns, since_start_ns, self.ios.random())
             }
             _ => 0,
         }
@@ -118,29 +231,31 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn new(step: &Step, stimulus: &Stimulus) -> Self {
-        let is_counted = step.stop.amount_bytes.is_some() || step.stop.ios.is_some();
+    fn new(step: &Step, stream: &Stream) -> Self {
+        let (stop, bounds, stimulus) = (&step.stop, &stream.bounds, &stream.stimulus);
+        let is_counted =
+            [stop.amount_bytes, stop.ios, bounds.amount_bytes, bounds.ios].iter().any(Option::is_some);
         let may = stimulus.random_pct == 100 && !(is_counted && step.ramp_ns > 0);
         let depth = (AHEAD_IOS / stimulus.tc as usize).clamp(1, MOST_AHEAD_IOS);
         Self { ios: [Flow::NOTHING; MOST_AHEAD_IOS], depth: if may { depth } else { 0 }, first: 0, drawn: 0 }
     }
 
     #[inline]
-    fn next(&mut self, stream: &mut Stream<'_>, drive: &dyn Drive) -> Io {
+    fn next(&mut self, ios: &mut IoStream<'_>, drive: &dyn Drive) -> Io {
         if self.drawn < self.depth {
-            self.fill(stream, drive);
+            self.fill(ios, drive);
         }
         let io = self.ios[self.first % MOST_AHEAD_IOS];
         self.first += 1;
         self.drawn -= 1;
         // One for one: what is fetched now is needed a whole depth later.
-        self.draw(stream, drive);
+        self.draw(ios, drive);
         io
     }
 
     #[inline]
-    fn draw(&mut self, stream: &mut Stream<'_>, drive: &dyn Drive) {
-        if let Some(io) = stream.next() {
+    fn draw(&mut self, ios: &mut IoStream<'_>, drive: &dyn Drive) {
+        if let Some(io) = ios.next() {
             drive.prefetch(&io);
             self.ios[(self.first + self.drawn) % MOST_AHEAD_IOS] = io;
             self.drawn += 1;
@@ -149,9 +264,9 @@ impl Ahead {
 
     /// At the beginning, and when little is left to be drawn.
     #[cold]
-    fn fill(&mut self, stream: &mut Stream<'_>, drive: &dyn Drive) {
-        while self.drawn < self.depth && !stream.is_spent() {
-            self.draw(stream, drive);
+    fn fill(&mut self, ios: &mut IoStream<'_>, drive: &dyn Drive) {
+        while self.drawn < self.depth && !ios.is_spent() {
+            self.draw(ios, drive);
         }
     }
 }

@@ -24,7 +24,8 @@ pub(super) struct Intervals<'a> {
     /// When intervals begin to count.
     origin_ps: Ps,
     end_ps: Ps,
-    part: Box<Tally>,
+    /// Of each stream.
+    parts: Vec<Tally>,
     /// What the drive's sensor said when the interval began.
     sensed: Option<Sensed>,
     report: &'a mut dyn FnMut(Report),
@@ -35,16 +36,24 @@ impl<'a> Intervals<'a> {
         wishes: Wishes,
         step: u64,
         steady: Option<SteadyRule>,
+        streams: usize,
         sensed: Option<Sensed>,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
         let Wishes { interval_ns, interval_histograms, scale } = wishes;
         Self {
             scale,
-            account: StepAccount::new(step, interval_ns, interval_histograms, steady, Box::default()),
+            account: StepAccount::new(
+                step,
+                interval_ns,
+                interval_histograms,
+                steady,
+                Box::default(),
+                streams,
+            ),
             origin_ps: NEVER,
             end_ps: NEVER,
-            part: Box::default(),
+            parts: (0..streams).map(|_| Tally::default()).collect(),
             sensed,
             report,
         }
@@ -68,10 +77,10 @@ impl<'a> Intervals<'a> {
         self.end_ps
     }
 
-    /// The counts of the interval that runs.
+    /// The counts of a stream in the interval that runs.
     #[inline]
-    pub(super) fn counts_mut(&mut self) -> &mut Tally {
-        &mut self.part
+    pub(super) fn counts_mut(&mut self, stream: usize) -> &mut Tally {
+        &mut self.parts[stream]
     }
 
     /// The interval is over, and the drive's sensor says this; true when the tracked figure is steady now.
@@ -83,21 +92,26 @@ impl<'a> Intervals<'a> {
 
     fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) -> bool {
         let before = std::mem::replace(&mut self.sensed, sensed);
-        let (result, is_steady) = self.account.end_interval(Some(&self.part), elapsed_ns, in_flight);
+        let parts: Vec<_> = self.parts.iter().map(Some).collect();
+        let (result, is_steady) = self.account.end_interval(&parts, elapsed_ns, in_flight);
         let result = IntervalResult {
             temperature_c: sensed.map(|sensed| sensed.temperature_c),
             throttled: sensed.zip(before).map(|(sensed, before)| sensed.has_throttled_since(&before)),
             ..result
         };
         (self.report)(Report::Interval(scaled_interval(result, self.scale)));
-        self.part.clear();
+        self.parts.iter_mut().for_each(Tally::clear);
         is_steady
     }
 
-    /// The step has ended; gives all that was counted in it. What the last interval has lasts from its
+    /// The step has ended; gives all that was counted in it, and what each of several streams has. What the last interval has lasts from its
     /// beginning to the last completion.
-    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, sensed: Option<Sensed>) -> Box<Tally> {
-        if !self.part.is_empty() {
+    pub(super) fn end(
+        mut self,
+        last_completion_ps: Option<Ps>,
+        sensed: Option<Sensed>,
+    ) -> (Box<Tally>, Vec<Tally>) {
+        if !self.parts.iter().all(Tally::is_empty) {
             let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
             let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
             self.report(elapsed_ns, 0, sensed);

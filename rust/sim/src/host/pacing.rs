@@ -13,8 +13,8 @@ pub(super) enum SlotPacing {
     DutyCycle(DutyCycle),
     /// That, and a rest after it.
     ThinkTime(Ps),
-    /// The thread's planned moments.
-    Planned,
+    /// The thread, for all its slots together.
+    ByThread,
 }
 
 impl SlotPacing {
@@ -24,13 +24,17 @@ impl SlotPacing {
         }
         match pacing {
             Pacing::ThinkTime { think_ns } => Self::ThinkTime(think_ns.saturating_mul(PS_PER_NS)),
-            Pacing::FixedRate { .. } | Pacing::Poisson { .. } | Pacing::Burst { .. } => Self::Planned,
+            Pacing::FixedRate { .. }
+            | Pacing::Poisson { .. }
+            | Pacing::Burst { .. }
+            | Pacing::Batches { .. }
+            | Pacing::Capped { .. } => Self::ByThread,
             Pacing::ClosedLoop | Pacing::DutyCycle { .. } => Self::ClosedLoop,
         }
     }
 }
 
-/// The next moment of the cycle, since the step's start, at which a slot may issue: now, if the cycle is on.
+/// The next moment of the cycle, since the stream's start, at which a slot may issue: now, if the cycle is on.
 #[inline]
 pub(super) fn next_on_ps(cycle: DutyCycle, since_start_ps: Ps) -> Ps {
     let since_start_ns = since_start_ps / PS_PER_NS;

@@ -8,7 +8,7 @@ use openpts_core::engine::{Outcome, Report, StepResult, StepState, Tally};
 use openpts_core::workload::Carried;
 
 use super::context::Context;
-use super::entropy::entropy_of;
+use super::entropy::entropy_of_streams;
 use super::queue::Queue;
 use super::scaled_program::ScaledStep;
 use super::scaled_results::scaled_step;
@@ -62,8 +62,8 @@ impl Runner {
         let (index, start_ps) = (self.begun, timed.now_ps);
         self.begun += 1;
         self.context.progress.begin_step(start_ps);
-        let is_idle = step.step.stimulus.is_none();
-        let Ran { outcome, whole, ended_ps, drained_ps, lead_in_ps } =
+        let is_idle = step.step.is_idle();
+        let Ran { outcome, whole, streams, ended_ps, drained_ps, lead_in_ps } =
             if is_idle { self.idle(step, timed) } else { self.load(index, step, timed) };
         timed.now_ps = ended_ps;
         self.context.progress.advance((0, 0), ended_ps);
@@ -75,7 +75,8 @@ impl Runner {
         let scale = self.context.wishes.scale;
         self.context.skipped_ns +=
             scale.nominal_ns(lead_in_ps) + scale.nominal_ns(drained_ps) - drained_ps / PS_PER_NS;
-        let result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
+        let mut result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
+        result.streams = streams;
         for tap in &mut self.taps {
             // Nothing was slowed down by it: virtual time does not pass meanwhile.
             let _ = tap.end_of_step();
@@ -91,19 +92,17 @@ impl Runner {
 
     fn load(&mut self, index: u64, step: &ScaledStep, timed: &mut TimedDrive) -> Ran {
         let Self { context, carried, taps, reports, last_answer_ns, .. } = self;
-        let stimulus = step.step.stimulus.as_ref().expect("the caller looked");
         let taps = if step.step.capture { taps.as_mut_slice() } else { &mut [] };
         let mut report = |report| {
             let _ = reports.send(report);
         };
         let TimedDrive { drive, now_ps } = timed;
-        drive.begin_step(entropy_of(&stimulus.data), *now_ps);
+        drive.begin_step(entropy_of_streams(&step.step.streams), *now_ps);
         let follows_load = last_answer_ns.is_some();
         let run = StepRun::new(
             context,
             index,
             step,
-            stimulus,
             carried,
             taps,
             drive.as_mut(),
@@ -125,6 +124,13 @@ impl Runner {
         timed.drive.idle_until(ended_ps);
         let started_ns = self.context.nominal_ns(timed.now_ps);
         let outcome = Outcome::of_idle(state, started_ns, started_ns + lasts_ns);
-        Ran { outcome, whole: Box::<Tally>::default(), ended_ps, drained_ps: 0, lead_in_ps: 0 }
+        Ran {
+            outcome,
+            whole: Box::<Tally>::default(),
+            streams: Vec::new(),
+            ended_ps,
+            drained_ps: 0,
+            lead_in_ps: 0,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Programs for the nominal drive as programs for the simulated one.
 
-use openpts_core::workload::{Limits, Pacing, Placement, Step, Stimulus, Stop};
+use openpts_core::workload::{Bounds, Limits, Pacing, Placement, Step, Stimulus, Stop, Stream};
 
 use crate::drive::PAGE_BYTES;
 use crate::scale::Scale;
@@ -14,6 +14,17 @@ pub(super) struct ScaledStep {
     pub(super) ramp_ps: Ps,
     pub(super) duration_ps: Option<Ps>,
     pub(super) at_least_ps: Ps,
+    /// The duration as it was asked for.
+    pub(super) duration_ns: Option<u64>,
+    /// Of each stream.
+    pub(super) streams: Vec<StreamTimes>,
+}
+
+/// The times of one stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamTimes {
+    pub(super) delay_ps: Ps,
+    pub(super) duration_ps: Option<Ps>,
     /// The duration as it was asked for.
     pub(super) duration_ns: Option<u64>,
 }
@@ -49,13 +60,13 @@ impl Down {
 
     /// A step in the simulated drive's quantities. Macro quantities (ranges, amounts, numbers of I/Os, sizes
     /// of segments, times of steps and duty cycles) are divided; micro ones (sizes and distances of accesses,
-    /// rates, bursts, think times) are kept.
+    /// rates, bursts, batches, think times) are kept.
     pub(super) fn step(&self, nominal: &Step) -> ScaledStep {
         let stop = &nominal.stop;
         let at_least_once = |ps: Ps| ps.max(1);
         ScaledStep {
             step: Step {
-                stimulus: nominal.stimulus.as_ref().map(|stimulus| self.stimulus(stimulus)),
+                streams: nominal.streams.iter().map(|stream| self.stream(stream)).collect(),
                 stop: self.stop(nominal),
                 ramp_ns: self.time_ns(nominal.ramp_ns),
                 capture: nominal.capture,
@@ -64,6 +75,29 @@ impl Down {
             duration_ps: stop.duration_ns.map(|ns| at_least_once(self.scale.virtual_ps(ns))),
             at_least_ps: self.scale.virtual_ps(stop.at_least_ns),
             duration_ns: stop.duration_ns,
+            streams: nominal
+                .streams
+                .iter()
+                .map(|Stream { delay_ns, bounds: Bounds { duration_ns, .. }, .. }| StreamTimes {
+                    delay_ps: self.scale.virtual_ps(*delay_ns),
+                    duration_ps: duration_ns.map(|ns| at_least_once(self.scale.virtual_ps(ns))),
+                    duration_ns: *duration_ns,
+                })
+                .collect(),
+        }
+    }
+
+    fn stream(&self, nominal: &Stream) -> Stream {
+        let Bounds { duration_ns, amount_bytes, ios } = nominal.bounds;
+        Stream {
+            stimulus: self.stimulus(&nominal.stimulus),
+            delay_ns: self.time_ns(nominal.delay_ns),
+            bounds: Bounds {
+                duration_ns: duration_ns.map(|ns| self.time_ns(ns)),
+                amount_bytes: amount_bytes.map(|amount| self.amount(amount, &nominal.stimulus)),
+                ios: ios.map(|ios| self.count(ios)),
+            },
+            priority: nominal.priority,
         }
     }
 
@@ -71,7 +105,7 @@ impl Down {
         let stop = &step.stop;
         Stop {
             duration_ns: stop.duration_ns.map(|ns| self.time_ns(ns)),
-            amount_bytes: stop.amount_bytes.map(|amount| match &step.stimulus {
+            amount_bytes: stop.amount_bytes.map(|amount| match step.only_stimulus() {
                 Some(stimulus) => self.amount(amount, stimulus),
                 None => amount,
             }),

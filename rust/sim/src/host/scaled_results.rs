@@ -11,6 +11,7 @@ use crate::smart::{NandPages, Smart};
 pub(super) fn scaled_interval(mut interval: IntervalResult, scale: Scale) -> IntervalResult {
     let factor = u64::from(scale.factor());
     scale_operations(&mut interval.operations, factor);
+    interval.streams.iter_mut().for_each(|operations| scale_operations(operations, factor));
     interval.errors *= factor;
     interval
 }
@@ -19,8 +20,13 @@ pub(super) fn scaled_interval(mut interval: IntervalResult, scale: Scale) -> Int
 pub(super) fn scaled_step(mut step: StepResult, scale: Scale) -> StepResult {
     let factor = u64::from(scale.factor());
     scale_operations(&mut step.operations, factor);
-    let ChoiceCounts { by_block_size, by_zone } = &mut step.choices;
-    by_block_size.iter_mut().chain(by_zone).for_each(|ios| *ios *= factor);
+    scale_choices(&mut step.choices, factor);
+    for stream in &mut step.streams {
+        scale_operations(&mut stream.operations, factor);
+        scale_choices(&mut stream.choices, factor);
+        stream.unissued = stream.unissued.saturating_mul(factor);
+        stream.errors *= factor;
+    }
     step.unissued = step.unissued.saturating_mul(factor);
     step.errors.iter_mut().for_each(|error| scale_error(error, factor));
     if let Some(failure) = &mut step.failure {
@@ -36,6 +42,10 @@ fn scale_operations(operations: &mut ByOperation<OperationResult>, factor: u64) 
         result.bytes *= factor;
         result.latency_sum_ns *= u128::from(factor);
     }
+}
+
+fn scale_choices(ChoiceCounts { by_block_size, by_zone }: &mut ChoiceCounts, factor: u64) {
+    by_block_size.iter_mut().chain(by_zone).for_each(|ios| *ios *= factor);
 }
 
 fn scale_error(error: &mut ErrorTally, factor: u64) {

@@ -169,14 +169,12 @@ impl VirtualSession {
                 rule.window_ns, self.wishes.interval_ns
             ));
         }
-        if let Some(stimulus) = &step.stimulus
-            && matches!(stimulus.data, Data::Verified { .. })
-        {
+        if step.streams.iter().any(|stream| matches!(stream.stimulus.data, Data::Verified { .. })) {
             return Err("data verified: a simulated drive keeps no data to verify".into());
         }
         let scaled = self.down.step(step);
         // A step with I/O may have any duration: it is stopped sooner.
-        let idle_ps = scaled.duration_ps.filter(|_| step.stimulus.is_none()).unwrap_or(0);
+        let idle_ps = scaled.duration_ps.filter(|_| step.is_idle()).unwrap_or(0);
         if scaled.ramp_ps.saturating_add(idle_ps) > LONGEST_STEP_PS {
             return Err("it lasts longer than the clock of a simulated drive goes".into());
         }

@@ -2,8 +2,8 @@
 //! event to the next.
 
 use openpts_core::capture::{CapturedIo, Tap};
-use openpts_core::engine::{Answers, Outcome, Report, StepState, Tally};
-use openpts_core::workload::{Carried, Io, Pacing, Stimulus};
+use openpts_core::engine::{Answers, Outcome, Report, StepState, StreamResult, Tally};
+use openpts_core::workload::{Carried, Io, Pacing, Stream};
 
 use super::context::Context;
 use super::ending::Ending;
@@ -38,6 +38,8 @@ struct Slot {
 pub(super) struct Ran {
     pub(super) outcome: Outcome,
     pub(super) whole: Box<Tally>,
+    /// Of each stream, where there are several.
+    pub(super) streams: Vec<StreamResult>,
     /// When the next step may begin.
     pub(super) ended_ps: Ps,
     /// How long what was outstanding at the end of its time took beyond that, where it counts for nothing.
@@ -53,7 +55,6 @@ pub(super) struct StepRun<'a> {
     step: &'a ScaledStep,
     taps: &'a mut [Tap],
     drive: &'a mut dyn Drive,
-    pacing: SlotPacing,
     flows: Vec<Flow<'a>>,
     slots: Vec<Slot>,
     /// When each slot's I/O is answered, or the slot woken; behind them, when each thread's next I/O is due.
@@ -61,6 +62,8 @@ pub(super) struct StepRun<'a> {
     intervals: Intervals<'a>,
     ending: Ending,
     answers: Answers,
+    /// Each stream's last answer to an I/O that counts.
+    last_completions: Vec<Option<Ps>>,
     /// After the lead-in.
     start_ps: Ps,
     /// Answers until then, and its length.
@@ -86,7 +89,6 @@ impl<'a> StepRun<'a> {
         context: &'a Context,
         index: u64,
         step: &'a ScaledStep,
-        stimulus: &'a Stimulus,
         carried: &'a mut [Carried],
         taps: &'a mut [Tap],
         drive: &'a mut dyn Drive,
@@ -94,21 +96,25 @@ impl<'a> StepRun<'a> {
         follows_load: bool,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
-        let flows: Vec<_> = (0..stimulus.tc)
-            .zip(carried)
-            .map(|(thread, carried)| Flow::new(&step.step, stimulus, context.sector_bytes, thread, carried))
-            .collect();
+        let streams = &step.step.streams;
+        let flow = |(carried, thread)| {
+            let (stream, thread) = step.step.part_of(thread).expect("no more than there are");
+            Flow::new(step, stream, context.sector_bytes, thread, carried)
+        };
+        let flows: Vec<_> = carried.iter_mut().zip(0..step.step.tc()).map(flow).collect();
         let slot = |thread| Slot { begin_ps: 0, io: Flow::NOTHING, error: None, thread, in_flight: false };
-        let slots: Vec<_> = (0..stimulus.tc * stimulus.qd).map(|place| slot(place / stimulus.qd)).collect();
-        let lead_in_ios = if follows_load { lead_in_ios(context.wishes.scale, step, stimulus) } else { 0 };
+        let qds = streams.iter().flat_map(|stream| (0..stream.stimulus.tc).map(|_| stream.stimulus.qd));
+        let slots: Vec<_> =
+            (0..).zip(qds).flat_map(|(thread, qd)| (0..qd).map(move |_| slot(thread))).collect();
+        let lead_in_ios = if follows_load { lead_in_ios(context.wishes.scale, step) } else { 0 };
         let (steady, sensed) = (step.step.stop.steady, drive.sensed(start_ps));
-        let intervals = Intervals::new(context.wishes, index, steady, sensed, report);
+        let intervals = Intervals::new(context.wishes, index, steady, streams.len(), sensed, report);
         Self {
-            pacing: SlotPacing::new(stimulus.pacing),
             events: Events::new(slots.len() + flows.len()),
             ending: Ending::new(step, NEVER),
             edge_ps: NEVER,
             answers: Answers::default(),
+            last_completions: vec![None; streams.len()],
             in_flight: 0,
             deferred: 0,
             answered: Vec::with_capacity(slots.len()),
@@ -165,18 +171,23 @@ impl<'a> StepRun<'a> {
 
     /// All slots may issue at once, or as soon as their threads' arrivals are due.
     fn begin(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.begin_at(self.start_ps));
         if self.lead_in_ios == 0 {
             self.begin_time(self.start_ps);
         }
         self.halt_if_told();
-        if matches!(self.pacing, SlotPacing::Planned) {
-            for place in (0..self.slots.len()).rev() {
-                let thread = self.slots[place].thread as usize;
-                self.flows[thread].free.push(u32::try_from(place).expect("a slot's number"));
+        for place in (0..self.slots.len()).rev() {
+            let flow = &mut self.flows[self.slots[place].thread as usize];
+            if let SlotPacing::ByThread = flow.pacing {
+                flow.free.push(u32::try_from(place).expect("a slot's number"));
+            } else {
+                self.events.set(place, flow.origin_ps);
             }
-            (0..self.flows.len()).for_each(|thread| self.set_arrival(thread, self.start_ps));
-        } else {
-            (0..self.slots.len()).for_each(|place| self.events.set(place, self.start_ps));
+        }
+        for thread in 0..self.flows.len() {
+            if let SlotPacing::ByThread = self.flows[thread].pacing {
+                self.set_arrival(thread, self.flows[thread].origin_ps);
+            }
         }
     }
 
@@ -188,6 +199,10 @@ impl<'a> StepRun<'a> {
         let origin_ps = at_ps + self.step.ramp_ps;
         self.intervals.begin_at(origin_ps, self.drive.sensed(at_ps));
         self.ending = Ending::new(self.step, origin_ps);
+        for flow in &mut self.flows {
+            flow.begin_at(at_ps);
+            flow.measure_from(origin_ps);
+        }
         self.answers.measuring = self.step.ramp_ps == 0;
         self.edge_ps = if self.answers.measuring { self.intervals.end_ps() } else { origin_ps };
     }
@@ -289,6 +304,10 @@ impl<'a> StepRun<'a> {
         slot.in_flight = false;
         self.in_flight -= 1;
         self.answers.answered(at_ps, counts);
+        let stream = self.flows[slot.thread as usize].stream;
+        if self.answers.measuring && counts {
+            self.last_completions[stream] = Some(at_ps);
+        }
         // To the nearest nanosecond.
         let latency_ns = (at_ps - slot.begin_ps + PS_PER_NS / 2) / PS_PER_NS;
         let slot = *slot;
@@ -296,9 +315,9 @@ impl<'a> StepRun<'a> {
             self.capture(&slot, latency_ns);
         }
         if let Some(reason) = slot.error {
-            return self.fail(&slot.io, reason);
+            return self.fail(stream, &slot.io, reason);
         }
-        self.answers.done(self.intervals.counts_mut(), &slot.io, latency_ns, counts);
+        self.answers.done(self.intervals.counts_mut(stream), &slot.io, latency_ns, counts);
     }
 
     /// An I/O of the lead-in was answered: the step's time begins with the last of them.
@@ -311,10 +330,10 @@ impl<'a> StepRun<'a> {
     }
 
     #[cold]
-    fn fail(&mut self, io: &Io, reason: &str) {
+    fn fail(&mut self, stream: usize, io: &Io, reason: &str) {
         self.context.halt.count_error();
         let at_ns = self.nominal_ns(self.now_ps);
-        self.answers.failed(self.intervals.counts_mut(), at_ns, io, reason.to_owned());
+        self.answers.failed(self.intervals.counts_mut(stream), at_ns, io, reason.to_owned());
         self.halt_if_told();
     }
 
@@ -337,20 +356,20 @@ impl<'a> StepRun<'a> {
     /// A slot is free again.
     #[inline]
     fn go_on(&mut self, place: usize, at_ps: Ps) {
-        match self.pacing {
+        let thread = self.slots[place].thread as usize;
+        let flow = &mut self.flows[thread];
+        match flow.pacing {
             SlotPacing::ClosedLoop => self.issue(place, at_ps, at_ps),
             SlotPacing::DutyCycle(cycle) => {
-                let on_ps = self.start_ps + next_on_ps(cycle, at_ps - self.start_ps);
+                let on_ps = flow.origin_ps + next_on_ps(cycle, at_ps - flow.origin_ps);
                 if on_ps > at_ps { self.events.set(place, on_ps) } else { self.issue(place, at_ps, at_ps) }
             }
             SlotPacing::ThinkTime(think_ps) => self.events.set(place, at_ps.saturating_add(think_ps)),
-            SlotPacing::Planned => {
+            SlotPacing::ByThread => {
                 self.events.set(place, NEVER);
-                let thread = self.slots[place].thread as usize;
-                let free = &mut self.flows[thread].free;
-                free.push(u32::try_from(place).expect("a slot's number"));
-                // With another free slot, the thread is to be woken for its next arrival already.
-                if free.len() == 1 {
+                flow.free.push(u32::try_from(place).expect("a slot's number"));
+                // With another free slot, the thread is to be woken for its next I/O already.
+                if flow.answered(at_ps) || flow.free.len() == 1 {
                     self.serve(thread, at_ps);
                 }
             }
@@ -366,18 +385,18 @@ impl<'a> StepRun<'a> {
         }
     }
 
-    /// Issue what the thread has planned up to now, as far as slots are free; be woken for what it has not.
+    /// Issue what is due in the thread now, as far as slots are free; be woken for what is due later.
     fn serve(&mut self, thread: usize, at_ps: Ps) {
         loop {
             let flow = &mut self.flows[thread];
-            let planned_ps = self.start_ps.saturating_add(flow.planned_ps());
-            if planned_ps > at_ps && !flow.free.is_empty() {
-                return self.set_arrival(thread, planned_ps);
+            let due_ps = flow.due_ps();
+            if due_ps > at_ps && !flow.free.is_empty() {
+                return self.set_arrival(thread, due_ps);
             }
             let slot = if at_ps < flow.ends_ps.min(self.ending.end_ps()) { flow.free.pop() } else { None };
             let Some(place) = slot else { return self.set_arrival(thread, NEVER) };
-            self.issue(place as usize, at_ps, planned_ps);
-            self.flows[thread].advance();
+            let begin_ps = flow.begin_ps(due_ps, at_ps);
+            self.issue(place as usize, at_ps, begin_ps);
         }
     }
 
@@ -394,6 +413,7 @@ impl<'a> StepRun<'a> {
             return self.events.set(place, NEVER);
         }
         let io = flow.next(self.drive);
+        flow.issued(&io);
         *slot = Slot { begin_ps, io, in_flight: true, ..*slot };
         self.in_flight += 1;
         #[expect(clippy::cast_possible_truncation, reason = "a slot's number")]
@@ -412,7 +432,7 @@ impl<'a> StepRun<'a> {
             self.answers.outcome.first_submission_ns = Some(self.context.nominal_ns(at_ps));
         }
         if flow.is_spent() {
-            flow.ends_ps = at_ps.max(self.ending.long_enough_ps());
+            flow.ends_ps = at_ps.max(self.ending.long_enough_ps()).min(flow.ends_ps);
             if at_ps < flow.ends_ps {
                 flow.go_on();
             }
@@ -422,13 +442,13 @@ impl<'a> StepRun<'a> {
     /// Nothing is outstanding, and nothing more will be issued.
     fn end(mut self) -> Ran {
         self.give_up_unanswered();
-        if self.flows.iter().any(|flow| self.ending.ends_by_time(flow)) {
-            while self.edge_ps < self.ending.end_ps() {
+        if let Some(end_ps) = self.flows.iter().filter_map(|flow| self.ending.time_ends_ps(flow)).max() {
+            while self.edge_ps < end_ps {
                 self.pass_edge();
             }
-            if self.ending.end_ps() > self.now_ps {
-                self.drive.idle_until(self.ending.end_ps());
-                self.now_ps = self.ending.end_ps();
+            if end_ps > self.now_ps {
+                self.drive.idle_until(end_ps);
+                self.now_ps = end_ps;
             }
         }
         let in_time_ps = if self.counts_drain { self.now_ps } else { self.now_ps.min(self.ending.end_ps()) };
@@ -448,25 +468,49 @@ impl<'a> StepRun<'a> {
         self.answers.outcome.last_answer_ns = last_answer_ps
             .map(|at_ps| self.nominal_ns(at_ps))
             .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
-        self.ending.note(&mut self.answers.outcome, &mut self.flows, self.start_ps);
+        let outcomes = self.stream_outcomes();
+        for one in &outcomes {
+            let outcome = &mut self.answers.outcome;
+            outcome.ended_by = outcome.ended_by.max(one.ended_by);
+            outcome.nominal_end_ns = outcome.nominal_end_ns.max(one.nominal_end_ns);
+            outcome.unissued += one.unissued;
+        }
         let sensed = self.drive.sensed(self.now_ps);
-        let whole = self.intervals.end(self.answers.last_completion(), sensed);
+        let (whole, counts) = self.intervals.end(self.answers.last_completion(), sensed);
+        let started_ns = self.answers.outcome.started_ns.unwrap_or(0);
         Ran {
             outcome: self.answers.outcome,
             whole,
+            streams: StreamResult::all(&self.step.step, started_ns, &counts, &outcomes),
             ended_ps: self.now_ps,
             drained_ps,
             lead_in_ps: self.lead_in_ps,
         }
     }
 
+    /// How each stream went; the step's own outcome is known but for what ended it.
+    fn stream_outcomes(&mut self) -> Vec<Outcome> {
+        let origin_ps = self.ending.origin_ps();
+        let mut outcomes = vec![Outcome::default(); self.last_completions.len()];
+        for flow in &self.flows {
+            let outcome = &mut outcomes[flow.stream];
+            let started_ps = origin_ps.max(flow.origin_ps);
+            outcome.state = self.answers.outcome.state;
+            outcome.started_ns = self.answers.measuring.then(|| self.nominal_ns(started_ps));
+            outcome.last_completion_ns =
+                self.last_completions[flow.stream].map(|at_ps| self.nominal_ns(at_ps));
+        }
+        self.ending.note(&mut outcomes, &mut self.flows);
+        outcomes
+    }
+
     /// A drive that never answers what it has deferred ends the session.
     fn give_up_unanswered(&mut self) {
         for place in 0..self.slots.len() {
             if self.slots[place].in_flight {
-                let io = self.slots[place].io;
+                let Slot { io, thread, .. } = self.slots[place];
                 self.context.halt.fail();
-                self.fail(&io, "the drive never answers");
+                self.fail(self.flows[thread as usize].stream, &io, "the drive never answers");
             }
         }
     }
@@ -478,11 +522,15 @@ impl<'a> StepRun<'a> {
 /// times. That takes as long on the small drive as on the large one, but is so many times as large a share of
 /// the step that is simulated. An amount is to be counted from its first byte, and what is paced is not
 /// limited by the queue.
-fn lead_in_ios(scale: Scale, step: &ScaledStep, stimulus: &Stimulus) -> u64 {
-    let stop = &step.step.stop;
+fn lead_in_ios(scale: Scale, step: &ScaledStep) -> u64 {
+    let (stop, streams) = (&step.step.stop, &step.step.streams);
     let is_counted = stop.amount_bytes.is_some() || stop.ios.is_some();
-    if scale == Scale::ONE || is_counted || !matches!(stimulus.pacing, Pacing::ClosedLoop) {
+    let is_limited = |stream: &Stream| {
+        stream.delay_ns > 0 || stream.bounds.any() || stream.stimulus.pacing != Pacing::ClosedLoop
+    };
+    if scale == Scale::ONE || is_counted || streams.iter().any(is_limited) {
         return 0;
     }
-    LEAD_IN_GENERATIONS * u64::from(stimulus.tc) * u64::from(stimulus.qd)
+    let outstanding = |stream: &Stream| u64::from(stream.stimulus.tc) * u64::from(stream.stimulus.qd);
+    LEAD_IN_GENERATIONS * streams.iter().map(outstanding).sum::<u64>()
 }

@@ -5,8 +5,12 @@ use super::super::stimulus::Pacing;
 pub(super) fn check(pacing: Pacing) -> Result<(), String> {
     match pacing {
         Pacing::ClosedLoop | Pacing::ThinkTime { .. } => Ok(()),
-        Pacing::FixedRate { ios_per_s } => check_rate("fixed_rate", ios_per_s),
-        Pacing::Poisson { ios_per_s } => check_rate("poisson", ios_per_s),
+        Pacing::Batches { ios: 0, .. } => Err("batches.ios 0 does nothing".into()),
+        Pacing::Batches { rest_ns: 0, .. } => Err("batches.rest_ns 0 is not above 0".into()),
+        Pacing::Batches { .. } => Ok(()),
+        Pacing::Capped { per_s, .. } => check_rate("capped.per_s", per_s),
+        Pacing::FixedRate { ios_per_s } => check_rate("fixed_rate.ios_per_s", ios_per_s),
+        Pacing::Poisson { ios_per_s } => check_rate("poisson.ios_per_s", ios_per_s),
         Pacing::Burst { ios: 0, .. } => Err("burst.ios 0 does nothing".into()),
         Pacing::Burst { period_ns: 0, .. } => Err("burst.period_ns 0 is not above 0".into()),
         Pacing::Burst { .. } => Ok(()),
@@ -19,9 +23,9 @@ pub(super) fn check(pacing: Pacing) -> Result<(), String> {
     }
 }
 
-fn check_rate(field: &str, ios_per_s: f64) -> Result<(), String> {
-    if ios_per_s > 0.0 && ios_per_s.is_finite() {
+fn check_rate(field: &str, per_s: f64) -> Result<(), String> {
+    if per_s > 0.0 && per_s.is_finite() {
         return Ok(());
     }
-    Err(format!("{field}.ios_per_s {ios_per_s} is not above 0 and finite"))
+    Err(format!("{field} {per_s} is not above 0 and finite"))
 }

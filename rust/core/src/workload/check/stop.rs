@@ -1,25 +1,33 @@
 //! What ends a step.
 
-use super::super::stimulus::{SteadyRule, Stop};
+use super::super::stimulus::{Bounds, SteadyRule, Stop};
 
 /// Most windows of a steady rule; the engine keeps a value of each.
 pub const MOST_WINDOWS: u32 = 10_000;
 
 impl Stop {
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// `ends_anyway`: all streams of the step have an end of their own.
+    pub(super) fn check(&self, ends_anyway: bool) -> Result<(), String> {
+        let bounds = Bounds { duration_ns: self.duration_ns, amount_bytes: self.amount_bytes, ios: self.ios };
+        bounds.check("stop")?;
+        match self.steady {
+            Some(rule) => rule.check(),
+            None if bounds.any() || ends_anyway => Ok(()),
+            None => Err("stop: nothing ends the step".into()),
+        }
+    }
+}
+
+impl Bounds {
+    pub(super) fn check(&self, of: &str) -> Result<(), String> {
         for (field, value) in
             [("duration_ns", self.duration_ns), ("amount_bytes", self.amount_bytes), ("ios", self.ios)]
         {
             if value == Some(0) {
-                return Err(format!("stop.{field} 0 does nothing"));
+                return Err(format!("{of}.{field} 0 does nothing"));
             }
         }
-        let ends = [self.duration_ns, self.amount_bytes, self.ios].iter().any(Option::is_some);
-        match self.steady {
-            Some(rule) => rule.check(),
-            None if ends => Ok(()),
-            None => Err("stop: nothing ends the step".into()),
-        }
+        Ok(())
     }
 }
 

@@ -8,21 +8,28 @@ const LIMITS: Limits =
     Limits { capacity_bytes: 1 << 30, sector_bytes: 512, tc: 4, qd: 32, block_size_bytes: 1 << 20 };
 
 fn step() -> Value {
+    json!({ "streams": [stream(4)], "stop": {"duration_ns": 1000} })
+}
+
+fn stream(tc: u32) -> Value {
     json!({
         "stimulus": {
             "block_sizes": [{"bytes": 4096, "weight": 1}],
             "operations": {"read": 65, "write": 35},
-            "random_pct": 100, "tc": 4, "qd": 32,
+            "random_pct": 100, "tc": tc, "qd": 32,
             "range_start_bytes": 0, "range_end_bytes": 1_073_741_824
-        },
-        "stop": {"duration_ns": 1000}
+        }
     })
 }
 
 /// The good step with one value changed, by its way from the step.
 fn changed(way: &str, value: Value) -> String {
     let mut step = step();
-    let place = way.split('.').fold(&mut step, |place, name| &mut place[name]);
+    let (first, rest) = way.split_once('.').unwrap_or((way, ""));
+    let stream = [first == "stimulus", first == "bounds"].contains(&true);
+    let from = if stream { &mut step["streams"][0] } else { &mut step };
+    let names = [first].into_iter().chain(rest.split('.').filter(|name| !name.is_empty()));
+    let place = names.fold(from, |place, name| &mut place[name]);
     *place = value;
     json!([step]).to_string()
 }
@@ -38,7 +45,7 @@ fn is_accepted(way: &str, value: Value) {
 #[test]
 fn a_good_program_is_taken_as_it_is() {
     let program = parse_program(&changed("stimulus.qd", json!(16)), &LIMITS).unwrap();
-    let stimulus = program[0].stimulus.as_ref().unwrap();
+    let stimulus = &program[0].streams[0].stimulus;
     assert_eq!((stimulus.qd, stimulus.operations.read), (16, 65));
     assert_eq!(stimulus.placement, Placement::Uniform);
     assert_eq!(stimulus.pacing, Pacing::ClosedLoop);
@@ -48,10 +55,10 @@ fn a_good_program_is_taken_as_it_is() {
 #[test]
 fn the_error_names_the_step() {
     let mut second = step();
-    second["stimulus"]["tc"] = json!(0);
+    second["streams"][0]["stimulus"]["tc"] = json!(0);
     let error = parse_program(&json!([step(), second]).to_string(), &LIMITS).unwrap_err();
     assert_eq!(error.to_string(), "step 2: TC 0 is not within 1 to 4");
-    second["stimulus"]["tc"] = json!(-1);
+    second["streams"][0]["stimulus"]["tc"] = json!(-1);
     let error = parse_program(&json!([step(), second]).to_string(), &LIMITS).unwrap_err();
     assert_eq!(error.to_string(), "step 2: invalid value: integer `-1`, expected u32");
 }
@@ -243,16 +250,46 @@ fn each_nonsense_of_a_stop_is_refused_by_name() {
 
 #[test]
 fn a_step_without_a_stimulus_needs_a_duration() {
-    let idle = |stop: Value| parse_program(&json!([{"stimulus": null, "stop": stop}]).to_string(), &LIMITS);
-    assert_eq!(idle(json!({"duration_ns": 7})).unwrap()[0].stimulus, None);
+    let idle = |stop: Value| parse_program(&json!([{"streams": [], "stop": stop}]).to_string(), &LIMITS);
+    assert!(idle(json!({"duration_ns": 7})).unwrap()[0].is_idle());
     let error = idle(json!({"ios": 7})).unwrap_err().to_string();
     assert!(error.contains("without a stimulus ends by stop.duration_ns only"), "{error}");
 }
 
 #[test]
+fn streams_share_the_threads_and_end_each_for_itself() {
+    let refusal = |streams: Value, stop: Value| {
+        let program = json!([{"streams": streams, "stop": stop}]).to_string();
+        parse_program(&program, &LIMITS).err().map(|error| error.to_string())
+    };
+    let bounded = |bounds: Value| {
+        let mut bounded = stream(2);
+        bounded["bounds"] = bounds;
+        bounded
+    };
+    let (ns, ios) = (json!({"duration_ns": 5}), json!({"ios": 5}));
+    assert_eq!(refusal(json!([stream(2), stream(2)]), ns.clone()), None);
+    assert_eq!(refusal(json!([bounded(ns.clone()), bounded(ios.clone())]), json!({})), None);
+    let mut wrong = stream(1);
+    wrong["stimulus"]["qd"] = json!(33);
+    for (streams, stop, reason) in [
+        (json!([stream(2), stream(3)]), ns.clone(), "TC 5 of all streams is not within 1 to 4"),
+        (json!([stream(2), wrong]), ns.clone(), "stream 2: QD 33 is not within 1 to 32"),
+        (json!([stream(2), stream(2)]), ios.clone(), "an amount or a number of I/Os ends one stream"),
+        (json!([bounded(ios.clone()), stream(2)]), json!({}), "stop: nothing ends the step"),
+        (json!([bounded(json!({"ios": 0}))]), ns.clone(), "bounds.ios 0 does nothing"),
+        (json!([bounded(ios)]), json!({"duration_ns": 5, "at_least_ns": 5}), "stop.at_least_ns goes with no"),
+        (json!(vec![stream(1); 65]), ns, "65 streams are more than 64"),
+    ] {
+        let error = refusal(streams, stop).expect(reason);
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
 fn an_amount_does_not_end_a_step_of_flushes() {
     let mut flushes = step();
-    flushes["stimulus"]["operations"] = json!({"flush": 1, "fsync": 1});
+    flushes["streams"][0]["stimulus"]["operations"] = json!({"flush": 1, "fsync": 1});
     flushes["stop"] = json!({"amount_bytes": 1 << 20});
     let error = parse_program(&json!([flushes]).to_string(), &LIMITS).unwrap_err().to_string();
     assert!(error.contains("stop.amount_bytes never ends a step of flushes"), "{error}");
@@ -276,14 +313,14 @@ fn what_json_cannot_say_is_refused_too() {
             Placement::Normal { mean_pct: 50.0, deviation_pct: nan },
             Placement::Zones(vec![super::super::Zone { weight: 1, range_pct: nan }]),
         ] {
-            assert!(refused(&|step| step.stimulus.as_mut().unwrap().placement = placement.clone()));
+            assert!(refused(&|step| step.streams[0].stimulus.placement = placement.clone()));
         }
         for pacing in [Pacing::FixedRate { ios_per_s: nan }, Pacing::Poisson { ios_per_s: nan }] {
-            assert!(refused(&|step| step.stimulus.as_mut().unwrap().pacing = pacing));
+            assert!(refused(&|step| step.streams[0].stimulus.pacing = pacing));
         }
         for (entropy_pct, duplicate_pct) in [(nan, 0.0), (0.0, nan)] {
             let data = super::super::Data::Reducible { entropy_pct, duplicate_pct, granule_bytes: 512 };
-            assert!(refused(&|step| step.stimulus.as_mut().unwrap().data = data.clone()));
+            assert!(refused(&|step| step.streams[0].stimulus.data = data.clone()));
         }
         for (excursion_pct, slope_pct) in [(nan, 0.0), (0.0, nan)] {
             let figure = SteadyFigure::Iops;

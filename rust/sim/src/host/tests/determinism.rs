@@ -35,8 +35,8 @@ fn setup() -> Setup {
 fn transcript(setup: &Setup, mut meanwhile: impl FnMut(&Setup)) -> String {
     let mut text = String::new();
     let scaled = program().into_iter().map(|mut step| {
-        if let Some(stimulus) = &mut step.stimulus {
-            stimulus.range_end_bytes = 7 * CAPACITY;
+        for stream in &mut step.streams {
+            stream.stimulus.range_end_bytes = 7 * CAPACITY;
         }
         step
     });

@@ -7,3 +7,4 @@ mod scaling;
 mod sensing;
 mod sharing;
 mod stopping;
+mod streams;

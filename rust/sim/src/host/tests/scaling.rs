@@ -223,7 +223,7 @@ fn ranges_that_touch_still_touch_and_shares_of_them_stay_shares() {
             let stimulus = Stimulus { range_start_bytes: start, range_end_bytes: end, ..reads(1, 1) };
             let stop = Stop { amount_bytes: Some(3 * (end - start)), ..Stop::default() };
             let step = down.step(&step(stimulus, stop)).step;
-            let scaled = step.stimulus.unwrap();
+            let scaled = &step.streams[0].stimulus;
             let (start, end) = (scaled.range_start_bytes, scaled.range_end_bytes);
             assert_eq!(step.stop.amount_bytes, Some(3 * (end - start)), "whole passes stay whole");
             (start, end)
@@ -240,7 +240,7 @@ fn segments_and_unique_lbas_shrink_with_the_range_but_hold_a_transfer() {
         let factor = u64::from(scale);
         let placed = |placement| {
             let stimulus = Stimulus { placement, ..over(scale, reads(1, 1)) };
-            down(scale).step(&step(stimulus, lasting(MS))).step.stimulus.unwrap().placement
+            down(scale).step(&step(stimulus, lasting(MS))).step.streams.remove(0).stimulus.placement
         };
         let large = Placement::Segments { count: 8, bytes: factor * 64 * 1024 };
         assert_eq!(placed(large), Placement::Segments { count: 8, bytes: 64 * 1024 });

@@ -1,4 +1,4 @@
-//! The stream of I/Os that one thread issues in one step.
+//! The I/Os that one thread issues in one step.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::placement::RandomOffsets;
 use super::random::Uniform;
 use super::segments::Arrangement;
 use super::sequential::SequentialPart;
-use super::stimulus::{OperationWeights, Step, Stimulus};
+use super::stimulus::{OperationWeights, Step, Stimulus, Stream};
 
 /// What a thread carries from step to step: the random state, so that no step repeats another's
 /// offsets, the place of its sequential stream, and what is fixed for the whole session.
@@ -40,7 +40,7 @@ impl Carried {
 
 /// Yields one thread's I/Os of one step, without end where the step ends by time.
 #[derive(Debug)]
-pub struct Stream<'a> {
+pub struct IoStream<'a> {
     random: &'a mut Uniform,
     operations: Deck<Operation>,
     sizes: Deck<Size>,
@@ -67,8 +67,8 @@ enum Order {
     Sequential,
 }
 
-impl<'a> Stream<'a> {
-    /// The stream of thread number `thread` of the stimulus's TC. Step and stimulus have passed
+impl<'a> IoStream<'a> {
+    /// Those of thread number `thread` of the stream's TC. The step, of which it is one, has passed
     /// [`check_program`](super::check_program).
     ///
     /// # Panics
@@ -76,11 +76,12 @@ impl<'a> Stream<'a> {
     #[must_use]
     pub fn new(
         step: &Step,
-        stimulus: &Stimulus,
+        stream: &Stream,
         sector_bytes: u32,
         thread: u32,
         carried: &'a mut Carried,
     ) -> Self {
+        let stimulus = &stream.stimulus;
         let Carried { seed, random, sequential, arrangement } = carried;
         let random_pct = u32::from(stimulus.random_pct);
         let is_mixed = stimulus.mixed_sizes() > 0;
@@ -88,7 +89,7 @@ impl<'a> Stream<'a> {
             let index = usize::from(number) - 1;
             (Size { bytes: size.bytes, index, choice: if is_mixed { number } else { 0 } }, size.weight)
         });
-        let whole_budget = Budget::new(step, stimulus, thread);
+        let whole_budget = Budget::new(step, stream, thread);
         Self {
             random,
             operations: Deck::new(weights(&stimulus.operations)),
@@ -126,7 +127,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-impl Iterator for Stream<'_> {
+impl Iterator for IoStream<'_> {
     type Item = Io;
 
     #[inline]

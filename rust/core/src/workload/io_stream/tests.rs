@@ -16,13 +16,13 @@ fn amount(stimulus: Stimulus, bytes: u64) -> Step {
     Step::new(Some(stimulus), stop)
 }
 
-fn stream<'a>(step: &Step, thread: u32, carried: &'a mut Carried) -> Stream<'a> {
-    Stream::new(step, step.stimulus.as_ref().unwrap(), SECTOR, thread, carried)
+fn stream<'a>(step: &Step, thread: u32, carried: &'a mut Carried) -> IoStream<'a> {
+    IoStream::new(step, &step.streams[0], SECTOR, thread, carried)
 }
 
 /// All I/Os of all threads of a step that ends by itself.
 fn all_of(step: &Step) -> Vec<Io> {
-    let tc = step.stimulus.as_ref().unwrap().tc;
+    let tc = step.tc();
     (0..tc)
         .flat_map(|thread| stream(step, thread, &mut Carried::new(1, thread)).collect::<Vec<_>>())
         .collect()

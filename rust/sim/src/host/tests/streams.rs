@@ -1,0 +1,95 @@
+//! Several streams in one step against what they must do to the nanosecond.
+
+use openpts_core::engine::{EndedBy, StreamResult};
+use openpts_core::workload::{Bounds, CapUnit, Operation, Pacing, Step, Stimulus, Stop, Stream};
+
+use super::super::testing::*;
+
+fn together(streams: Vec<Stream>, stop: Stop) -> Step {
+    Step { streams, ..Step::new(None, stop) }
+}
+
+fn ios(stream: &StreamResult) -> u64 {
+    stream.operations.iter().map(|(_, of)| of.ios).sum()
+}
+
+#[test]
+fn each_stream_has_its_own_pacing_and_its_own_counts() {
+    let setup = open(Servers::new(64));
+    let rate = Pacing::FixedRate { ios_per_s: 10_000.0 };
+    let streams = vec![
+        Stream::new(reads(2, 2)),
+        Stream::new(Stimulus { pacing: rate, ..random(1, 4, Operation::Write) }),
+        Stream::new(paced(1, 1, Pacing::ThinkTime { think_ns: 150_000 })),
+    ];
+    let (cell, intervals) = setup.run(vec![together(streams, lasting(50 * MS))]).remove(0);
+    // 64 servers of 100 us: four always outstanding; one each 100 us; one each 250 us.
+    assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [4 * 500, 500, 200]);
+    assert_eq!(total(&cell).ios, 2_700);
+    assert_eq!(cell.streams[1].operations.of(Operation::Write).ios, 500);
+    assert!(cell.streams.iter().all(|stream| stream.elapsed_ns == 50 * MS));
+    for number in 0..3 {
+        let parts = intervals.iter().flat_map(|interval| interval.streams[number].iter().map(|(_, of)| of.ios));
+        assert_eq!(parts.sum::<u64>(), ios(&cell.streams[number]));
+    }
+}
+
+#[test]
+fn delay_and_bounds_are_exact() {
+    let setup = open(Servers::new(64));
+    let bounded = |bounds| Stream { bounds, delay_ns: 10 * MS, ..Stream::new(reads(1, 1)) };
+    let streams = vec![
+        Stream::new(reads(1, 1)),
+        bounded(Bounds { duration_ns: Some(20 * MS), ..Bounds::NONE }),
+        bounded(Bounds { ios: Some(30), ..Bounds::NONE }),
+    ];
+    let cell = setup.run_one(together(streams, lasting(50 * MS)));
+    assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [500, 200, 30]);
+    let [whole, timed, counted] = &*cell.streams else { panic!("three") };
+    assert_eq!((whole.ended_by, whole.elapsed_ns), (Some(EndedBy::Duration), 50 * MS));
+    assert_eq!(timed.started_ns - cell.started_ns, 10 * MS);
+    assert_eq!((timed.ended_by, timed.elapsed_ns), (Some(EndedBy::Duration), 20 * MS));
+    assert_eq!((counted.ended_by, counted.elapsed_ns), (Some(EndedBy::Amount), 3 * MS));
+    assert_eq!((cell.ended_by, cell.elapsed_ns), (Some(EndedBy::Duration), 50 * MS));
+}
+
+#[test]
+fn a_step_ends_with_the_last_of_its_streams() {
+    let setup = open(Servers::new(64));
+    let lasts = |ms| Stream {
+        bounds: Bounds { duration_ns: Some(ms * MS), ..Bounds::NONE },
+        ..Stream::new(paced(1, 1, Pacing::FixedRate { ios_per_s: 1_000.0 }))
+    };
+    let cell = setup.run_one(together(vec![lasts(5), lasts(20)], Stop::default()));
+    assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [5, 20]);
+    assert_eq!((cell.elapsed_ns, cell.ended_by), (20 * MS, Some(EndedBy::Duration)));
+}
+
+#[test]
+fn a_cap_of_bytes_counts_bytes_and_one_of_ios_counts_ios() {
+    let setup = open(Servers::new(64));
+    let capped = |per_s, unit| Stream::new(paced(2, 4, Pacing::Capped { per_s, unit }));
+    let streams = vec![capped(4_000.0, CapUnit::Ios), capped(4096.0 * 8_000.0, CapUnit::Bytes)];
+    let cell = setup.run_one(together(streams, lasting(50 * MS)));
+    assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [200, 400]);
+    assert_eq!(total(&cell).latency_max_ns, Some(SERVICE_NS));
+}
+
+#[test]
+fn a_cap_that_the_drive_cannot_reach_is_a_closed_loop() {
+    let setup = open(Servers::new(1));
+    let capped = paced(1, 4, Pacing::Capped { per_s: 1e6, unit: CapUnit::Ios });
+    let cell = setup.run_one(step(capped, lasting(10 * MS)));
+    assert_eq!(total(&cell).ios, 100 + 3, "the three outstanding at the end count, with their time");
+}
+
+#[test]
+fn a_batch_is_answered_before_the_rest_begins() {
+    // Five by a queue of two: three rounds of 100 us, then 700 us of rest: a batch a millisecond.
+    let setup = open(Servers::new(64));
+    let batches = paced(1, 2, Pacing::Batches { ios: 5, rest_ns: 700_000 });
+    let cell = setup.run_one(step(batches, lasting(10 * MS)));
+    assert_eq!(total(&cell).ios, 50);
+    let submitted = setup.submissions_ns();
+    assert_eq!(submitted[..6], [0, 0, 100_000, 100_000, 200_000, 1_000_000]);
+}

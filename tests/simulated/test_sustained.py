@@ -1,5 +1,6 @@
 """Sustained performance of a drive with a small cache, of a steady one, and of one that follows a script."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from openpts.report.times import default_date
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.purpose import Purpose
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
@@ -39,7 +41,13 @@ def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     assert claims["random_write"]["claimed"] == 520_000
     assert claims["sequential_write"]["claimed"] == 2950
     assert not claims["random_write"]["kept"]
-    build_report(run, default_date(run))
+    declared = dataclasses.replace(
+        run, manifest=dataclasses.replace(run.manifest, purpose=Purpose(use_case="gaming"))
+    )
+    (claims_page,) = [
+        page for page in build_report(declared, default_date(run)).pages() if "claims" in page.id
+    ]
+    assert any("What matters for gaming" in getattr(block, "text", "") for block in claims_page.blocks)
 
 
 def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from openpts.record.manifest import People
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts
 from openpts.vocabulary.purge import AUTO, PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
 
 CLASS_OPTION = click.option(
@@ -115,6 +116,11 @@ class Choices:
         if path is None and beside is not None and self.plan is not None:
             path = Path(self.plan.path).parent / beside
         return DescribedDrive() if path is None else read_description(path)
+
+    def purpose(self, description: DescribedDrive) -> Purpose:
+        """What the drive is for: the plan's table over the description's."""
+        planned: Purpose = self.settings.get("purpose", Purpose())
+        return planned.over(description.purpose)
 
     def inputs(self, description: DescribedDrive) -> dict[str, bytes]:
         """The files that the operator wrote, under the names that their copies have in the run folder."""

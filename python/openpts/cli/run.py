@@ -204,6 +204,7 @@ def order_of(
         scenario=choices.scenario(scenario),
         tune=tune,
         description=description,
+        purpose=choices.purpose(description),
         inputs=choices.inputs(description),
     )
 

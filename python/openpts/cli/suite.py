@@ -113,6 +113,7 @@ def run_all(
         target=target,
         ordered=parts[0].order.ordered,
         people=parts[0].order.people,
+        purpose=parts[0].order.purpose,
         revision=all_choices[0].drive_class.revision,
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -173,6 +174,7 @@ def _part_again(
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
     if begins and entry.conditions is not None and ordered is not None:
         order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
+        order = replace(order, purpose=suite.purpose)
     else:
         wanted = Resumption(stored_run(run_folder), **accepted)
         order = Order.to_resume(wanted, consent, ordered.target if ordered else None)

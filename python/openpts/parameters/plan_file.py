@@ -22,6 +22,7 @@ from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
+from openpts.vocabulary.purpose import Purpose
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,
@@ -82,6 +83,15 @@ class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         | UnsetType
     ) = UNSET
+    purpose: (
+        Annotated[
+            Purpose,
+            Meta(
+                description="What the drive is for, for the report; a key here wins over the description's."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
     auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
     sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
@@ -132,7 +142,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Class, seed, purge, scenario and people, as far as the file has them."""
+        """Class, seed, purge, scenario, purpose and people, as far as the file has them."""
         names = PlanSettings.__struct_fields__
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 

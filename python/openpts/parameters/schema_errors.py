@@ -85,7 +85,7 @@ def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Wr
 
 
 def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
-    where = f" in {path[-1]}" if path else ""
+    where = next((f" in {part}" for part in reversed(path) if isinstance(part, str)), "")
     word = key.replace("-", "_").lower()
     tables = {name: table for name, hint in hints.items() if (table := _table_in(hint))}
     homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
@@ -157,5 +157,5 @@ def _is_table_alone(hint: Any) -> bool:
 
 def _entry_hint(hint: Any) -> Any:
     """The type of a list's entries, None for what is no list."""
-    lists = [one for one in _alternatives(hint) if typing.get_origin(one) is list]
+    lists = [one for one in _alternatives(hint) if typing.get_origin(one) in {list, tuple}]
     return typing.get_args(lists[0])[0] if lists else None

@@ -17,6 +17,7 @@ from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
 
 Adjust = Callable[[Conditions], Conditions]
@@ -52,6 +53,7 @@ class Order:
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
+    purpose: Purpose = field(default_factory=Purpose)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
     resumes: Resumption | None = None

@@ -268,6 +268,7 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> 
         attempts=(attempt_here(software),),
         healed=tuple(healing.text for healing in device.healed),
         scenario=order.scenario,
+        purpose=order.purpose,
     )
 
 

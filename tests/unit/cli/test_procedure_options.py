@@ -15,9 +15,10 @@ from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.manifest import People
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.facts import DescribedDrive, TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from openpts.vocabulary.tuning import Scenario
 
@@ -90,6 +91,39 @@ def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan: str) ->
     chosen = choices("iops", "--plan", plan)
     assert chosen.scenario(None) is Scenario.REAL_WORLD
     assert chosen.scenario("synthetic") is Scenario.SYNTHETIC
+
+
+def test_a_key_of_the_plans_purpose_wins_over_that_of_the_description(plan: str) -> None:
+    path = Path(plan)
+    described = path.with_name("drive.toml")
+    described.write_text('[purpose]\nuse_case = "gaming"\nrated_tbw = 600')
+    assert choices("iops", "--plan", plan).purpose(DescribedDrive()) == Purpose()
+    path.write_text(f'{PLAN}[purpose]\nuse_case = "server"\nduty_pct = 90')
+    chosen = choices("iops", "--plan", plan)
+    assert chosen.purpose(chosen.description(described)) == Purpose(
+        use_case="server", duty_pct=90.0, rated_tbw=600.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("usecase = 'x'", "plan.toml:2:1: unknown key usecase in purpose: did you mean use_case?"),
+        ("tasking = 'both'", "plan.toml:2:1: tasking: 'both' is not one of single, multi"),
+        ("duty_pct = 101", "plan.toml:2:1: duty_pct: expected a number <= 100.0, not 101"),
+        ("bios = [{setting = 'a', vlue = 'b', effect = 'c'}]", "2:9: value is missing"),
+        ("bios = [{setting = 'a', vlue = 'b', effect = 'c'}]", "unknown key vlue in bios: did you mean"),
+        ("firmware = {version = '1', as_of = 'now', source = 'me'}", "2:28: as_of: "),
+    ],
+)
+def test_a_purpose_that_makes_no_sense_is_refused_with_its_place(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f"[purpose]\n{text}\n")
+    with pytest.raises(WrittenFileError) as raised:
+        choices("iops", "--plan", str(path))
+    assert complaint in str(raised.value)
 
 
 def test_words_of_the_command_line() -> None:

@@ -310,13 +310,14 @@ def test_complaints_come_in_the_order_of_the_file() -> None:
 
 def test_the_examples_of_the_manual_are_true() -> None:
     manual = (ROOT / "docs/parameters.md").read_text()
-    (toml,) = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
+    toml, purpose = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
     (yaml,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     (said,) = re.findall(r"openpts: plan\.toml(.*)", manual)
     (complaint,) = complaints(toml)
     assert complaint == f"p{said}"
     parse_plan(toml[: toml.index("[[wsat")].encode(), "p", read_toml)
     parse_plan(yaml.encode(), "p", read_yaml)
+    assert parse_plan(purpose.encode(), "p", read_toml).settings["purpose"].use_case == "gaming"
 
 
 def test_benchmarks_have_a_table_like_any_other_test() -> None:

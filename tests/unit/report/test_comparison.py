@@ -18,6 +18,7 @@ from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.purpose import BiosSetting, Purpose
 from openpts.vocabulary.tuning import Scenario
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
@@ -213,6 +214,21 @@ def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: R
     assert not fields["Setting: Load average"].judged
     # what no run knows has no row
     assert "Setting: Turbo" not in fields
+
+
+def test_bios_settings_are_judged_and_the_use_of_a_drive_is_shown(run: Run) -> None:
+    def declaring(purpose: Purpose) -> Run:
+        return replace(run, manifest=replace(run.manifest, purpose=purpose))
+
+    tuned = BiosSetting(setting="C-states", value="off", effect="shorter response times")
+    comparison = compared(
+        declaring(Purpose(use_case="gaming")),
+        with_facts(declaring(Purpose(use_case="server", bios=(tuned,))), **OTHER),
+    )
+    assert differing(comparison)[""] == ["Purpose: BIOS setting"]
+    fields = {field.label: field for field in conditions_of(comparison)[0].fields}
+    assert fields["Purpose: Use case"].values == (("gaming",), ("server",))
+    assert fields["Purpose: BIOS setting"].values[0] == ("not declared",)
 
 
 def test_firmware_is_judged_where_the_model_is_the_same(run: Run) -> None:

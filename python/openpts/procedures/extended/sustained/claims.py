@@ -7,6 +7,7 @@ from openpts.pages import cells
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.purpose import Purpose
 
 _TITLE = "Claims of the Data Sheet"
 _PAGE_ID = "sustained-claims"
@@ -43,8 +44,11 @@ def claims_verdict(claims: Sequence[NamedClaim], source: ClaimSource) -> Verdict
     return Verdict(f"{text}.", "fail" if missed else "info")
 
 
-def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) -> Page:
-    """Data-sheet value, fresh, sustained, and how long the load kept it; ``load`` names what was applied."""
+def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str, purpose: Purpose) -> Page:
+    """Data-sheet value, fresh, sustained, and how long the load kept it; ``load`` names what was applied.
+
+    ``purpose``: beside the claims is what matters for the declared use.
+    """
     if not claims:
         return Page(_PAGE_ID, _TITLE, (claims_verdict(claims, source),), mandatory=True)
     table = Table(
@@ -63,6 +67,8 @@ def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) ->
         note=f"Claims: {source.text}.",
     )
     lines = [_rule(), claims_verdict(claims, source)]
+    if purpose.sentence:
+        lines.append(Verdict(purpose.sentence))
     if source.stands_in:
         lines.append(
             Verdict("No data-sheet value was given: the values are those of the drive's own description.")

@@ -175,7 +175,12 @@ def _section(measured: SustainedRun, standing: Standing, report_date: str) -> Se
         pages=(
             ratio_page(measured),
             load_page(measured),
-            claims_page(measured.claims, measured.claim_source, measured.conditions.workload.title),
+            claims_page(
+                measured.claims,
+                measured.claim_source,
+                measured.conditions.workload.title,
+                measured.run.manifest.purpose,
+            ),
             state_page(measured.run, "Purge and Laying of the Span"),
         ),
     )

@@ -27,6 +27,7 @@ def adjusted(**changes: object) -> Adjust:
     return adjust
 
 
+@pytest.mark.proves("HYP-USE-01")
 def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     given = (Claim("sequential_write", 2950), Claim("random_write", 520_000))
     adjust = adjusted(drive_fills=1.0, claims=given)
@@ -50,6 +51,7 @@ def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     assert any("What matters for gaming" in getattr(block, "text", "") for block in claims_page.blocks)
 
 
+@pytest.mark.proves("HYP-SUS-04")
 def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:
     """Steps: laying, four figures, the load in one step, laying, four figures."""
     rates = [1000.0, 100, 200, 300, 400, 500, 1000, 86.2, 100, 30, 380]

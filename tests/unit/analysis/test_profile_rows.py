@@ -92,6 +92,7 @@ def test_the_score_of_as_ssd() -> None:
     assert as_ssd_score(read, {"Seq": 1.0}) is None
 
 
+@pytest.mark.proves("LSI-PRE-04")
 @pytest.mark.parametrize(
     ("fresh", "used", "lost"),
     [(230, 50, 78.2609), (230, 200, 13.0435), (300, 25, 91.6667), (300, 250, 16.6667)],

@@ -51,6 +51,7 @@ def sample(pattern: AccessPattern, size_bytes: int, read_pct: int, ios: int) -> 
     )
 
 
+@pytest.mark.proves("HYP-SUS-02")
 def test_the_ratio_is_that_of_the_talk() -> None:
     assert Pair(RANDOM_WRITE, 500, 431).ratio_pct == pytest.approx(86.2)
 

@@ -135,6 +135,7 @@ def test_the_least_difference_of_interest_is_the_operators(run: Run) -> None:
     assert outcomes == ["below the least difference", "different"]
 
 
+@pytest.mark.proves("SOL-STAT-06")
 def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run) -> None:
     other = with_facts(run, **OTHER)
     wild = [at(other, share / 100) for share in (90, 100, 140, 85, 130, 95, 120)]
@@ -145,6 +146,7 @@ def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run) -> None:
     assert "set discarded: RSE 7.4 % above 5 % with 7 runs" in found["statement"]
 
 
+@pytest.mark.proves("SOL-STAT-02")
 def test_a_single_run_says_nothing_about_spread(run: Run) -> None:
     found = sets_of(compared(run, at(with_facts(run, **OTHER), 2)))["Candidate X"]
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
@@ -182,6 +184,7 @@ def test_other_conditions_make_another_set(run: Run) -> None:
     assert differing(comparison) == {"": [], "iops": ["Queue depth (QD)"]}
 
 
+@pytest.mark.proves("SOL-GEN-11", "SOL-SYS-02", "SOL-SYS-04")
 @pytest.mark.parametrize(
     ("change", "label"),
     [
@@ -216,6 +219,7 @@ def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: R
     assert "Setting: Turbo" not in fields
 
 
+@pytest.mark.proves("SOL-SYS-03")
 def test_bios_settings_are_judged_and_the_use_of_a_drive_is_shown(run: Run) -> None:
     def declaring(purpose: Purpose) -> Run:
         return replace(run, manifest=replace(run.manifest, purpose=purpose))

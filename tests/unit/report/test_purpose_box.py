@@ -53,6 +53,7 @@ def test_without_a_declaration_there_is_no_box(run: Run) -> None:
     assert "cover-purpose" not in build_report(run, DATE).tables()
 
 
+@pytest.mark.proves("SOL-GEN-03", "SOL-SYS-03", "HYP-USE-01")
 def test_all_that_is_declared_is_in_the_box_beside_what_was_measured(run: Run) -> None:
     heated = (TelemetryPoint(1, "temperature_c", 31.0), TelemetryPoint(9, "temperature_c", 72.5))
     report = build_report(replace(declaring(run, DECLARED), sampled=heated), DATE)
@@ -78,6 +79,7 @@ def test_all_that_is_declared_is_in_the_box_beside_what_was_measured(run: Run) -
     ]
 
 
+@pytest.mark.proves("SOL-DEV-01")
 def test_what_is_off_target_is_marked(run: Run) -> None:
     hot = replace(declaring(run, DECLARED, "OLD"), sampled=(TelemetryPoint(1, "temperature_c", 91.0),))
     rows = box(build_report(hot, DATE))

@@ -41,6 +41,7 @@ def row_of(table: Table, label: str) -> str:
     return found
 
 
+@pytest.mark.proves("SOL-SYS-05", "LSI-RPT-01")
 @pytest.mark.proves("PTS-RPT-01..25")
 @pytest.mark.parametrize(
     ("table", "label", "text"),

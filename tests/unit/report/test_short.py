@@ -32,6 +32,20 @@ def all_cells(report: Report) -> Iterator[Cell]:
             yield from row.cells
 
 
+@pytest.mark.proves(
+    "TKP-SET-01",
+    "TKP-SET-02",
+    "TKP-SET-03",
+    "TKP-SET-04",
+    "TKP-GEN-01",
+    "TKP-SS-04",
+    "TKP-IOPS-05",
+    "TKP-IOPS-06",
+    "TKP-IOPS-07",
+    "TKP-LAT-03",
+    "TKP-LAT-04",
+    "TKP-WSAT-03",
+)
 def test_what_is_on_the_pages(report: Report, transcript: SnapshotAssertion) -> None:
     assert transcript_of(report, *(page.id for page in report.pages())) == transcript
 
@@ -42,6 +56,7 @@ def test_no_number_is_new(report: Report) -> None:
     assert {cell.value for cell in all_cells(report)} <= known
 
 
+@pytest.mark.proves("TKP-IOPS-08")
 def test_the_table_of_iops_is_the_full_one_mirrored(report: Report) -> None:
     full = report.tables()["iops-iops-table"]
     (short,) = [one for one in report.tables().values() if one.title.startswith("Average IOPS by block size")]

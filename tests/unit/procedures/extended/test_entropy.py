@@ -60,6 +60,7 @@ def test_each_sweep_finds_the_drive_in_the_state_that_belongs_to_it() -> None:
         assert step.stimulus.data == RandomData()
 
 
+@pytest.mark.proves("LSI-ENT-01")
 @pytest.mark.parametrize(("number", "demand"), [(1, (1, 32)), (2, (4, 32))])
 def test_entropy_goes_up_and_comes_down_again(number: int, demand: tuple[int, int]) -> None:
     steps = sweep(number)
@@ -69,6 +70,7 @@ def test_entropy_goes_up_and_comes_down_again(number: int, demand: tuple[int, in
     assert {step.stop for step in steps} == {MINUTE}
 
 
+@pytest.mark.proves("LSI-MIX-01")
 def test_the_share_of_writes_goes_up_and_comes_down_again() -> None:
     up = list(range(0, 101, 5))
     mixes = stimuli(sweep(3))

@@ -47,6 +47,7 @@ def ended(played: Played) -> tuple[int, str]:
     return cycles[-1], outcome.ended_by
 
 
+@pytest.mark.proves("HYP-LIFE-01")
 def test_a_cycle_writes_the_range_once_and_reads_it_once() -> None:
     played = play(drive_cycles=2)
     for number in (1, 2):

@@ -58,6 +58,7 @@ def told(used: PreconConditions) -> list[str]:
     return found
 
 
+@pytest.mark.proves("LSI-PRE-02", "LSI-PRE-03", "LSI-PROC-01", "LSI-PROC-06")
 def test_the_whole_test_in_its_order() -> None:
     seq, rnd = "SEQ 128 KiB QD32", "RND 4 KiB QD32"
     assert told(conditions()) == [
@@ -127,6 +128,7 @@ def test_reads_come_first_and_no_row_is_lost(state: DriveState) -> None:
     assert max(mixes[3:]) < 100
 
 
+@pytest.mark.proves("LSI-PRE-01")
 def test_a_course_is_a_minute_then_rounds_that_end_by_time_or_amount() -> None:
     steps = [
         step
@@ -147,6 +149,7 @@ def outcomes(played_test: Played) -> list[Outcome]:
     return played_test.outcomes
 
 
+@pytest.mark.proves("LSI-PRE-05")
 def test_a_fresh_or_filled_drive_is_not_steady_before_its_amount() -> None:
     """409.6 MB/s: a minute writes 24.576 GB, what lies between two of them 250 GB.
 

@@ -46,6 +46,7 @@ def one(values: Any) -> Any:
     return value
 
 
+@pytest.mark.proves("SOL-BMK-07")
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_a_benchmark_is_what_its_sources_say(name: str) -> None:
     known: Known = KNOWN[name]
@@ -128,6 +129,7 @@ def test_patterns_of_iometer() -> None:
     assert {(row.read_pct, *access(row)) for row in database} == {(67, "RND", 4.0)}
 
 
+@pytest.mark.proves("SOL-BMK-05", "SOL-BMK-08", "SOL-BMK-09", "SOL-BMK-10")
 @pytest.mark.parametrize(
     ("name", "demands"),
     [
@@ -205,6 +207,7 @@ def words(step: Step) -> str:
     )
 
 
+@pytest.mark.proves("SOL-GEN-05")
 def test_crystaldiskmark_step_by_step() -> None:
     requests = played(conditions("crystaldiskmark"))
     assert isinstance(requests[0], Purge)
@@ -248,6 +251,7 @@ def test_an_amount_ends_a_pass_where_the_tool_has_one() -> None:
     assert row == FirstOf((Duration(5 * NS_PER_S), ByteAmount(GIB)))
 
 
+@pytest.mark.proves("LSI-GEN-02")
 def test_preconditioning_comes_before_the_first_file() -> None:
     asked = applies(conditions("crystaldiskmark-demo", precondition_passes=1.5))
     assert [(a.phase, a.number) for a in asked[:2]] == [(Phase.CONDITIONING, 1), (Phase.CONDITIONING, 2)]

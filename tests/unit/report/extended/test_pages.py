@@ -217,6 +217,7 @@ CASES: dict[str, Callable[[], Run]] = {
 }
 
 
+@pytest.mark.proves("LSI-PRE-01", "LSI-PRE-04", "HYP-SUS-05", "HYP-FILL-01", "HYP-FILL-02", "HYP-LIFE-04")
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_on_the_pages(case: str, transcript: SnapshotAssertion) -> None:
     assert transcript_of(build_report(CASES[case](), DATE)) == transcript

@@ -1,0 +1,103 @@
+"""The manual's pages on four papers, followed to the letter: their commands run, their tables are true."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.openpts_command import COMMAND
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+_FILE: Final = re.compile(r"`([\w-]+\.toml)`[^\n]*:\n\n```toml\n(.*?)```", re.DOTALL)
+_COMMAND: Final = re.compile(r"^    openpts ((?:.*\\\n)*.*)$", re.MULTILINE)
+
+
+class Followed:
+    """A page whose files were written and whose commands were run, in their order, in a folder."""
+
+    def __init__(self, page: str, folder: Path) -> None:
+        self.text = (DOCS / page).read_text(encoding="utf-8")
+        self.folder = folder
+        self.printed: dict[str, str] = {}
+        for name, content in _FILE.findall(self.text):
+            (folder / name).write_text(content, encoding="utf-8")
+        for words in _COMMAND.findall(self.text):
+            ended = subprocess.run(
+                [*COMMAND, *shlex.split(words.replace("\\\n", " "))],
+                cwd=folder,
+                env={**os.environ, "COLUMNS": "200"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert ended.returncode == 0, f"{words}\n{ended.stdout}\n{ended.stderr}"
+            self.printed[words] = ended.stdout
+
+    def tables(self, run: str) -> dict[str, dict[str, Any]]:
+        """The tables of a run's report by their ids."""
+        report = json.loads((self.folder / run / "report.json").read_text(encoding="utf-8"))
+        return {table["id"]: table for table in _tables(report)}
+
+    def rows(self, run: str, *ids: str) -> dict[str, dict[str, dict[str, Any]]]:
+        """Cells of tables of a run's report, by row and column."""
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        tables = self.tables(run)
+        for table in (tables[id_] for id_ in ids):
+            labels = [column["label"] for column in table["columns"]]
+            for row in table["rows"]:
+                name = row["head"]["text"]
+                found.setdefault(name, {}).update(zip(labels, row["cells"], strict=True))
+        return found
+
+    def page_table(self, head: str) -> dict[str, list[str]]:
+        """A table of the page by the label of its first column: cells by row."""
+        lines = self.text[self.text.index(f"| {head} |") :].split("\n\n")[0].splitlines()
+        cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
+        return {row[0]: row[1:] for row in cells[2:]}
+
+
+def _tables(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if {"id", "rows", "columns"} <= set(value):
+            yield value
+        for one in value.values():
+            yield from _tables(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _tables(one)
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+SOLIDIGM: Final = {"benchmarks-1": "peak", "benchmarks-2": "low", "benchmarks-3": "mixed"}
+
+
+def test_the_solidigm_guide(tmp_path: Path) -> None:
+    page = Followed("guide-solidigm.md", tmp_path)
+    paper = page.page_table("Section 5.2")
+    for at, run in ((0, "p41-512gb"), (2, "p41-1tb")):
+        passes = page.rows(run, *(f"{id_}-definition-passes" for id_ in SOLIDIGM))
+        assert set(passes) == {name.rsplit(" (", 1)[0] for name in paper}
+        for name, cells in paper.items():
+            row, unit = name.rsplit(" (", 1)
+            per, column = (1, "Median (MB/s)") if unit == "MB/s)" else (1000, "Median (IOPS)")
+            published, written = number(cells[at]), cells[at + 1]
+            measured = passes[row][column]["value"] / per
+            decimals = len(written.partition(".")[2])
+            assert f"{measured:,.{decimals}f}" == written, f"{run} {name}"
+            assert measured == pytest.approx(published, rel=0.1), f"{run} {name}"
+            assert passes[row]["Passes"]["text"] == "3"
+    box = page.rows("p41-512gb", "cover-purpose")
+    assert box["BIOS setting"]["Declared"]["text"].startswith("C-states disabled (default: enabled)")
+    *_, compared, conformance = page.printed.values()
+    assert "RSE (%)" in compared
+    assert "Median" in compared
+    assert "SOL-STAT-04" in conformance

@@ -7,7 +7,7 @@ a cut is as it was. Nothing is left behind: no entry of the journal, no draft, n
 
 import math
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -171,6 +171,20 @@ class Trial:
         if reports:
             self._report_is_old_or_whole()
         return self.kills
+
+    def has_outlived(self, told: Sequence[Told], latest: Sequence[Told]) -> bool:
+        """Whether the folder that a power cut left is a run's; then it has what was told, and opens."""
+        self.told, self.latest, self.kills = list(told), tuple(latest), 1
+        stand = self._has_kept_what_was_told(set())
+        if not (self.folder.exists() and self._has_begun()):
+            return False
+        self._opens(stand)
+        return True
+
+    def goes_on(self) -> None:
+        """To the end, which is that of any other run."""
+        self._to_its_end(self.case.resume)
+        self._is_as_good_as_any(set())
 
     def _killed(self, command: tuple[str, ...], blow: Blow) -> bool:
         ended = openpts(*command, cwd=self.place, blow=blow)

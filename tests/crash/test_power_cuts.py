@@ -26,14 +26,17 @@ _SEED = int(os.environ.get("OPENPTS_CRASH_SEED", "17"))
 _DRIVE = Case(
     (
         *("lat", "/dev/nvme0n1", "--confirm-serial", "LABNVME0000", "--step-seconds", "0.2"),
-        *("--max-rounds", "3", "--precondition-passes", "0.1", "--tune"),
+        *("--max-rounds", "3", "--precondition-passes", "0.1", "--histogram-seconds", "2", "--tune"),
     ),
     ("--confirm-serial", "LABNVME0000", "--accept-interruption"),
 )
 _HERE = ("--accept-other-host", "--accept-other-version")
 _SIMULATED = tuple(
     replace(case, accepts=_HERE)
-    for case in (sim("tp", "--max-rounds", "2"), sim("dirth", "--max-rounds", "2"))
+    for case in (
+        sim("tp", "--max-rounds", "2"),
+        sim("dirth", "--max-rounds", "2", "--histogram-seconds", "60"),
+    )
 )
 _REPORT = ("report", RUN, "--no-html", "--no-pdf")
 _CACHE = "nvme get-feature /dev/nvme0 -f 6"

@@ -35,7 +35,7 @@ _SIMULATED = tuple(
     replace(case, accepts=_HERE)
     for case in (
         sim("tp", "--max-rounds", "2"),
-        sim("dirth", "--max-rounds", "2", "--histogram-seconds", "60"),
+        sim("dirth", "--max-rounds", "2", "--histogram-seconds", "0.5"),
     )
 )
 _REPORT = ("report", RUN, "--no-html", "--no-pdf")

@@ -28,6 +28,7 @@ from openpts.procedures.extended.sustained.pages import (
 )
 from openpts.procedures.extended.sustained.results import ClaimResult, Pair, held_ns, pairs_of
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
@@ -55,7 +56,14 @@ def report(run: Run) -> ReportContent:
         measures=_measures(measured),
         sections=lambda standing, report_date: (_section(measured, standing, report_date),),
         figures=_figures(measured),
+        curves=lambda: (_curve(measured),),
     )
+
+
+# HYP-SUS-05
+def _curve(measured: SustainedRun) -> Curve:
+    title = measured.conditions.workload.title
+    return iops_curve(f"load of {title}", f"Load: IOPS v Time - {title}", measured.load.minutes)
 
 
 def sustained_run(run: Run) -> SustainedRun:

@@ -83,12 +83,12 @@ def test_what_is_read_was_written_before() -> None:
 
 
 def test_writes_take_the_whole_range_and_leave_a_fresh_drive_fresh() -> None:
-    """A pass ends after 10 s or 2 GiB: nine of them are 19 GB at the most."""
+    """A pass ends after 20 s or 2 GiB: nine of them are 19 GB at the most."""
     steps = [step for request in numbered(play(), range(1, 6)) for step in request.steps]
     writes = [step for step in steps if step.stimulus is not None and not step.stimulus.read_pct]
     assert len(writes) == 9
     for step in writes:
-        assert step.stop == FirstOf((Duration(10 * NS_PER_S), ByteAmount(2 * GIB)))
+        assert step.stop == FirstOf((Duration(20 * NS_PER_S), ByteAmount(2 * GIB)))
         assert step.stimulus is not None
         assert step.stimulus.active_range == ActiveRange(0, 100)
 

@@ -101,3 +101,44 @@ def test_the_solidigm_guide(tmp_path: Path) -> None:
     assert "RSE (%)" in compared
     assert "Median" in compared
     assert "SOL-STAT-04" in conformance
+
+
+def columns(page: Followed, head: str) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Rows of a table of the page whose cells come in pairs: the paper's and openpts'."""
+    for name, cells in page.page_table(head).items():
+        yield name, tuple(zip(cells[::2], cells[1::2], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.proves("HYP-SUS-01..05", "HYP-FILL-01..02", "HYP-LIFE-01")
+def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
+    page = Followed("guide-hyperstone.md", tmp_path)
+    names = ("hy1", "hy2", "device4")
+    key_values = [
+        {row["cells"][0]["text"]: row["cells"][1]["text"] for row in page.tables(name)["summary"]["rows"]}
+        for name in names
+    ]
+    wanted = {
+        "Sustained sequential write (%)": "SEQ1M Q8T1 Write, run #2 / run #1",
+        "Sustained random write (%)": "RND4K Q1T1 Write, run #2 / run #1",
+        "Sustained write IOPS (%)": "RND4K Q32T1 Write, run #2 / run #1",
+        "Longest response time (ms)": "Load, maximum response time",
+    }
+    rows = dict(columns(page, "Further test results"))
+    assert list(rows) == list(wanted)
+    for name, pairs in rows.items():
+        assert [ours for _, ours in pairs] == [values[wanted[name]] for values in key_values], name
+    # as in the talk: by what is kept of the IOPS Hy. 1, Device 4, Hy. 2; by the longest response time 1, 2, 4
+    talk, ours = zip(*((number(a), number(b)) for a, b in rows["Sustained write IOPS (%)"]), strict=True)
+    assert sorted(range(3), key=talk.__getitem__) == sorted(range(3), key=ours.__getitem__)
+    slowest = [number(ours) for _, ours in rows["Longest response time (ms)"]]
+    assert slowest == sorted(slowest)
+    fill = page.tables("device4-fill")
+    assert [c["label"] for c in fill["fill-curve-segments"]["columns"]][:5] == [
+        "From (GB)",
+        "To (GB)",
+        "From (% of capacity)",
+        "To (% of capacity)",
+        "Mean (MB/s)",
+    ]
+    assert len(fill["fill-curve-segments"]["rows"]) > 1

@@ -44,6 +44,7 @@ from openpts.runner.run import FinishedRun, run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts
 from tests.support.shortened_runs import SMALL
@@ -309,7 +310,9 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
     """Killed in the second of three, just after that has ended, and before its record has begun."""
     target = f"sim:{write_oracle(tmp_path, [20_000.0])}"
     folder, in_second, behind_it = tmp_path / "suite", tmp_path / "in-second", tmp_path / "behind-it"
-    words = ["--tests", "lat,hir,xsr", "--time-scale", "1/600", "--no-report"]
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[purpose]\nuse_case = "gaming"\n')
+    words = ["--tests", "lat,hir,xsr", "--time-scale", "1/600", "--plan", str(plan), "--no-report"]
     with pytest.MonkeyPatch.context() as patch:
         began = folder / "2-hir" / DATABASE_NAME
         in_hir = Killed(
@@ -339,6 +342,7 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         runs = [read_run(cut / entry.folder) for entry in suite.entries]
         assert [len(run.manifest.attempts) for run in runs] == attempts
         assert [run.manifest.conditions for run in runs] == [run.manifest.conditions for run in undisturbed]
+        assert {run.manifest.purpose.sentence for run in runs} == {Purpose(use_case="gaming").sentence}
         assert [run.steps for run in runs] == [run.steps for run in undisturbed]
         page = (cut / "index.html").read_text()
         assert ("running" in page, "waiting" in page) == (False, False)

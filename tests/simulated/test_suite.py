@@ -29,6 +29,7 @@ from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 FAST = [20_000.0]
@@ -70,6 +71,8 @@ def test_only_the_tests_that_were_asked_for_run_in_the_specifications_order(tmp_
 def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text('class = "client"\n[common]\nactive_range = 50\n[iops]\nqd = 3\n[hir]\nqd = 5\n')
+    with plan.open("a") as file:
+        file.write('[purpose]\nuse_case = "gaming"\n')
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     folder = tmp_path / "suite"
     suite(folder, target, "--tests", "iops,hir", "--plan", str(plan), "--active-range", "75")
@@ -77,6 +80,7 @@ def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> Non
     assert [m.conditions.drive_class for m in manifests] == [DriveClass.CLIENT] * 2
     assert [m.conditions.active_range.end_pct for m in manifests] == [75, 75]
     assert [getattr(m.conditions, "qd", None) for m in manifests] == [3, 5]
+    assert [m.purpose for m in manifests] == [Purpose(use_case="gaming")] * 2
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.extended.precon.states import comparison_of
+from openpts.procedures.extended.precon.states import comparisons_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -103,7 +103,7 @@ def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: 
     run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run")
     assert not run.manifest.shortened
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
-    comparison = comparison_of(run)
+    (comparison,) = comparisons_of(run)
     fresh, sequential, random = (comparison.courses[state] for state in DriveState)
     assert fresh.factor is not None
     assert fresh.factor > 2

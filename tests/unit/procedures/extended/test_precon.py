@@ -35,7 +35,7 @@ def played(used: PreconConditions, iops: Callable[[Stimulus, Phase, int], float]
 def told(used: PreconConditions) -> list[str]:
     """One word per request: what is asked, rows by their titles."""
     found: list[str] = []
-    rows = [row.title for row in used.benchmark.rows]
+    rows = [row.title for _, row in used.rows]
     for request in played(used).requests:
         match request:
             case Purge():
@@ -97,7 +97,7 @@ def test_the_whole_test_in_its_order() -> None:
 
 def test_a_state_that_is_disturbed_twice_is_restored_each_time() -> None:
     """CrystalDiskMark writes two sequential rows, which the random state does not survive."""
-    asked = told(conditions(benchmark=BENCHMARKS["crystaldiskmark"], recondition_passes=0.5))
+    asked = told(conditions(benchmarks=(BENCHMARKS["crystaldiskmark"],), recondition_passes=0.5))
     random = asked[asked.index("course 3") + 1 :]
     assert random == [
         *(f"after RND: {row.title}" for row in BENCHMARKS["crystaldiskmark"].rows[:4]),
@@ -200,6 +200,6 @@ def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
 
 
 def test_sectors_rule_rows_out() -> None:
-    used = possible_on(conditions(benchmark=BENCHMARKS["as-ssd"]), 4096)
-    assert len(used.benchmark.rows) == 7
+    used = possible_on(conditions(benchmarks=(BENCHMARKS["as-ssd"],)), 4096)
+    assert len(used.rows) == 7
     assert used.impossible == ("AS SSD, Acc.time Write: 0.5 KiB",)

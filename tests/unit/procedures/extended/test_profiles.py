@@ -3,7 +3,6 @@
 from fractions import Fraction
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.extended.benchmarks.script import possible_on, standard_conditions
 from openpts.procedures.extended.benchmarks.script import script as benchmarks_test
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, parse_benchmark
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
@@ -157,24 +156,6 @@ def test_what_is_not_confirmed_says_what(name: str) -> None:
     assert all(row.passes % 2 for row in benchmark.rows), "the median of an even number was never measured"
     places = [(row.name, row.read_pct) for row in benchmark.rows]
     assert len(set(places)) == len(places)
-
-
-def test_a_file_with_a_key_that_no_row_has_is_refused() -> None:
-    text = """
-title = "t"
-source = "s"
-rows = [{ name = "a", order = "SEQ", size = "4KiB", qd = 1, threads = 1, read_pct = 0 }]
-[defaults]
-passes = 1
-warm_up_s = 0
-pass_s = 1
-pause_s = 0
-statistic = "best"
-units = ["MB/s"]
-"""
-    assert parse_benchmark("own", text).rows[0].qd == 1
-    with pytest.raises(msgspec.ValidationError, match="queue"):
-        parse_benchmark("own", text.replace("qd = 1", "queue = 1"))
 
 
 def conditions(*names: str, **changes: Any) -> BenchmarksConditions:

@@ -7,7 +7,7 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.report import report as content_of
-from openpts.procedures.extended.precon.states import comparison_of
+from openpts.procedures.extended.precon.states import comparisons_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from tests.support.made_up_run import made_up_run
@@ -30,7 +30,7 @@ def report() -> Report:
 
 
 def test_what_was_written_before_a_row_is_told() -> None:
-    comparison = comparison_of(run())
+    (comparison,) = comparisons_of(run())
     fresh = comparison.rows[FRESH]
     assert [one.written_before_bytes for one in fresh[:1]] == [0]
     assert [one.conditioned for one in fresh] == [True, *[False] * 6]

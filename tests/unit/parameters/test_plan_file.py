@@ -325,7 +325,8 @@ def test_benchmarks_have_a_table_like_any_other_test() -> None:
     assert plan.settings == {"drive_class": "client"}
     assert plan.given("benchmarks").values == {"benchmarks": ["atto"], "passes": 3}
     with pytest.raises(
-        WrittenFileError, match=r"p\.toml:2:1: benchmarks: 'attto' is not one of the benchmarks that ship: did you mean atto"
+        WrittenFileError,
+        match=r"p\.toml:2:1: benchmarks: 'attto' is not one of the benchmarks that ship: did you mean atto",
     ):
         parse_plan(b"[benchmarks]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 

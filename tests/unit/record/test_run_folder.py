@@ -1,5 +1,6 @@
 """A run folder holds what was put in, whole, whatever happens to the process or the folder."""
 
+import json
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from msgspec.structs import replace as with_changes
 from openpts._native import Histogram
 from openpts.errors import RecordError
 from openpts.procedures.extended.benchmarks import script as profile
+from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, People, RunState
@@ -410,6 +412,23 @@ def test_a_run_of_benchmarks_opens_under_the_name_it_had_before(tmp_path: Path) 
         stored = dict(database.execute("SELECT section, json FROM manifest"))
         assert stored["conditions"].count('"test":"benchmarks"') == 1
         stored["conditions"] = stored["conditions"].replace('"test":"benchmarks"', '"test":"profile"')
+        del stored[CHECKSUM_SECTION]
+        stored[CHECKSUM_SECTION] = checksum_of(stored)
+        rows = [(text, section) for section, text in stored.items()]
+        database.executemany("UPDATE manifest SET json = ? WHERE section = ?", rows)
+    assert read_run(tmp_path / "run").manifest.conditions == conditions
+
+
+def test_a_comparison_of_states_opens_with_the_one_benchmark_it_had_before(tmp_path: Path) -> None:
+    conditions = precon.standard_conditions(DriveClass.CLIENT, 1)
+    RunWriter.create(tmp_path / "run", replace(manifest(), conditions=conditions)).close()
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        stored = dict(database.execute("SELECT section, json FROM manifest"))
+        content = json.loads(stored["conditions"])
+        (content["benchmark"],) = content.pop("benchmarks")
+        for added in ("entropies_pct", "leave_free", "sector_bytes"):
+            del content[added]
+        stored["conditions"] = json.dumps(content)
         del stored[CHECKSUM_SECTION]
         stored[CHECKSUM_SECTION] = checksum_of(stored)
         rows = [(text, section) for section, text in stored.items()]

@@ -286,9 +286,8 @@ def _definition_pages(
 ) -> tuple[Page, ...]:
     """What exactly was done, and every pass."""
     page_id = f"benchmarks-{number}-definition"
-    capacity_bytes = run.manifest.target.user_capacity_bytes
     blocks: list[Block] = [
-        definition_table(f"{page_id}-table", benchmark, rows, capacity_bytes),
+        definition_table(f"{page_id}-table", benchmark, rows, run.manifest.target),
         *definition_verdicts(benchmark),
     ]
     passes = passes_table(f"{page_id}-passes", rows)

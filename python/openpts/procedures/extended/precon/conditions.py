@@ -13,7 +13,7 @@ from openpts.fields.field import Field
 from openpts.fields.kinds import FILLS, PASSES, listed, percent
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, ProfileTestConditions
-from openpts.vocabulary.data import ReducibleData
+from openpts.vocabulary.data import DataPattern, ReducibleData
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
@@ -137,6 +137,11 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
         """The cycles of the test in their order."""
         levels = self.entropies_pct or (None,)
         return tuple(Situation(state, level) for level in levels for state in DriveState)
+
+    @property
+    def data_patterns(self) -> tuple[DataPattern, ...]:
+        """What conditioning writes, in all situations."""
+        return tuple(self.of(situation).data for situation in self.situations)
 
     @property
     def rows(self) -> tuple[tuple[BenchmarkProfile, ProfileRow], ...]:

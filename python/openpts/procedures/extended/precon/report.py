@@ -12,7 +12,7 @@ from openpts.pages.model import Block, Page, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.results import CourseResults
-from openpts.procedures.extended.precon.rows_pages import definition_pages, rows_pages
+from openpts.procedures.extended.precon.rows_pages import definition_pages, entropy_page, rows_pages
 from openpts.procedures.extended.precon.states import (
     STATES,
     Comparison,
@@ -63,7 +63,8 @@ def _pages(comparisons: Sequence[Comparison]) -> tuple[Page, ...]:
     of_levels = [
         page for one in comparisons for page in (*course_pages(one, numbers), *rows_pages(one, numbers))
     ]
-    return (_preparation_page(comparisons[0]), *of_levels, *definition_pages(comparisons[0]))
+    by_entropy = (entropy_page(comparisons),) if len(comparisons) > 1 else ()
+    return (_preparation_page(comparisons[0]), *of_levels, *by_entropy, *definition_pages(comparisons[0]))
 
 
 def _measures(comparison: Comparison) -> tuple[Measured, ...]:

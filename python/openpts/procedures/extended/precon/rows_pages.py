@@ -27,7 +27,7 @@ from openpts.units import NS_PER_MS
 _MOST_ON_AXIS: Final = 6
 _HEIGHT_PX: Final = 330
 # Above the highest bar stands its value.
-_ROOM_FOR_TEXTS: Final = 1.15
+_ROOM_FOR_TEXTS: Final = 1.25
 _NOT_MEASURED: Final = "not measured"
 _RULE: Final = (
     "Rule: for random use the figure after random writes counts, for sequential use the figure after "
@@ -108,7 +108,7 @@ def loss_verdicts(comparison: Comparison, benchmark: BenchmarkProfile) -> tuple[
     for place, row in zip(comparison.places(benchmark), benchmark.rows, strict=True):
         fresh, used = (comparison.rows[state][place] for state in (DriveState.FRESH, counting_state(row)))
         loss = loss_of(fresh, used)
-        if loss is None or fresh.value is None or used.value is None:
+        if loss is None or fresh.value is None or used.value is None or _reads_unwritten(row):
             continue
         is_time, unit = row.units[0].is_time, row.units[0]
         figures = f"{value_text(fresh.value, unit)} to {value_text(used.value, unit)} {unit}"
@@ -120,6 +120,11 @@ def loss_verdicts(comparison: Comparison, benchmark: BenchmarkProfile) -> tuple[
     if not worst:
         return (Verdict(f"{name}: no row is slower than on the fresh drive, by the state that counts."),)
     return (Verdict(f"{name}, after preconditioning: {'; '.join(text for _, text in worst.values())}."),)
+
+
+def _reads_unwritten(row: ProfileRow) -> bool:
+    """Whether a row reads all of a fresh drive, which answers most of it without its flash."""
+    return row.read_pct > 0 and row.span_bytes is None
 
 
 def _loss_page(comparison: Comparison) -> Page:
@@ -210,6 +215,10 @@ def _loss_table(comparison: Comparison) -> Table:
     """What each state costs against the fresh figure, and the figure that counts."""
     rows = comparison.conditions.rows
     units = {row.units[0].is_time for _, row in rows}
+    unwritten = [_title(comparison, place) for place, (_, row) in enumerate(rows) if _reads_unwritten(row)]
+    note = "Loss = (FOB - state) / FOB. Time = state / FOB: more than 1 is a loss."
+    if unwritten:
+        note += f" Not of the flash: {', '.join(unwritten)}, since most of a fresh drive was never written."
     used = (DriveState.SEQUENTIAL, DriveState.RANDOM)
     kinds = [
         (state, is_time, f"Time {state} (x {DriveState.FRESH})" if is_time else f"Loss {state} (%)")
@@ -237,7 +246,7 @@ def _loss_table(comparison: Comparison) -> Table:
             )
             for place, (_, row) in enumerate(rows)
         ),
-        note="Loss = (FOB - state) / FOB. Time = state / FOB: more than 1 is a loss.",
+        note=note,
     )
 
 
@@ -309,6 +318,36 @@ def _order_page(comparison: Comparison) -> Page:
     return Page(page_id, title, (table, times), mandatory=True)
 
 
+# LSI-ENT-01
+def entropy_page(comparisons: Sequence[Comparison]) -> Page:
+    """The figure of each row that counts, by the entropy of the data."""
+    page_id = "precon-entropy"
+    table = Table(
+        id=f"{page_id}-table",
+        title="Figures that count, by entropy of the data written",
+        head=Column("Row", align="left", width=2.0),
+        columns=(
+            *(Column(f"{one.entropy_pct:g} %", one.entropy_pct) for one in comparisons),
+            Column("State", align="left", width=0.8),
+            Column("Unit", align="left", width=0.5),
+        ),
+        rows=tuple(
+            Row(
+                Cell(_title(comparisons[0], place)),
+                (
+                    *(_counting_cells(one, place, row)[2] for one in comparisons),
+                    Cell(str(counting_state(row))),
+                    Cell(row.units[0].value),
+                ),
+            )
+            for place, (_, row) in enumerate(comparisons[0].conditions.rows)
+        ),
+        group="Entropy",
+        note="Rows with data of their own write that in each state, unless --row-data test was given.",
+    )
+    return Page(page_id, "Figures that Count by Entropy", (table,), mandatory=True)
+
+
 def definition_pages(comparison: Comparison) -> tuple[Page, ...]:
     """What exactly was done, benchmark by benchmark."""
     return tuple(
@@ -320,7 +359,7 @@ def definition_pages(comparison: Comparison) -> tuple[Page, ...]:
                     f"precon-definition-{n}-table",
                     one,
                     [comparison.rows[DriveState.FRESH][place].measured for place in comparison.places(one)],
-                    comparison.capacity_bytes,
+                    comparison.run.manifest.target,
                 ),
                 *definition_verdicts(one),
             ),

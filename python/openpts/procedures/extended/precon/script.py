@@ -208,6 +208,7 @@ class _Cycle:
         if self.situation.state is DriveState.FRESH or self.conditions.leave_free is not None:
             share_pct = self.conditions.file_share_pct
             if steps := file_steps(benchmark, self.conditions, self.capacity_bytes, share_pct):
+                yield from self.restore()
                 yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
     def condition(self, passes: float) -> Generator[Request, Answer, None]:

@@ -159,9 +159,9 @@ def _makers(
     run: Run, conditions: PreconConditions, situation: Situation, before: Sequence[StepRecord]
 ) -> list[int]:
     """Which of the steps made the state or restored it: not those that wrote a test file among the rows."""
-    rows = [n for n, step in enumerate(before) if step.place.phase is Phase.PROFILE]
+    rows = {n for n, step in enumerate(before) if step.place.phase is Phase.PROFILE}
     if situation.state is DriveState.FRESH:
-        return list(range(rows[0] if rows else len(before)))
+        return list(range(min(rows, default=len(before))))
     conditioned = range_of(conditions, None, run.manifest.target.user_capacity_bytes)
     return [
         n

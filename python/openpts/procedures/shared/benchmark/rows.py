@@ -38,7 +38,10 @@ class _Bytes:
     def in_pct(self, conditions: ProfileTestConditions, capacity_bytes: int) -> ActiveRange:
         """The same in per cent of the last LBA, to the sector: halves of a sector are rounded down."""
         sector, last = conditions.sector_bytes, capacity_bytes // conditions.sector_bytes - 1
-        return ActiveRange(100 * (self.start // sector + 0.5) / last, 100 * (self.end // sector - 0.5) / last)
+        first_pct, last_pct = (
+            100 * lba / last for lba in (self.start // sector + 0.5, self.end // sector - 0.5)
+        )
+        return ActiveRange(first_pct, min(100.0, last_pct))
 
 
 # LSI-PROC-02, SOL-BMK-04

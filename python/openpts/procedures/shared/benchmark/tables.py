@@ -17,6 +17,7 @@ from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
+from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 
@@ -213,7 +214,7 @@ def _passes_cells(one: MeasuredRow) -> tuple[Cell, ...]:
 
 
 def definition_table(
-    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], capacity_bytes: int
+    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], target: TargetFacts
 ) -> Table:
     """What was issued for each row, in full."""
     return Table(
@@ -230,7 +231,7 @@ def definition_table(
             Column("Statistic", align="left", width=0.55),
             Column("Data written", align="left", width=0.9),
         ),
-        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, capacity_bytes)) for one in measured),
+        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, target)) for one in measured),
         note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",
     )
 
@@ -245,17 +246,16 @@ def definition_verdicts(benchmark: BenchmarkProfile) -> tuple[Verdict, ...]:
     return tuple(map(Verdict, texts))
 
 
-def _definition_cells(one: MeasuredRow, capacity_bytes: int) -> tuple[Cell, ...]:
+def _definition_cells(one: MeasuredRow, target: TargetFacts) -> tuple[Cell, ...]:
     stimulus, row = one.stimulus, one.row
     if stimulus is None:
         return (cells.words(row.access), *([cells.missing(_NOT_MEASURED)] * 7))
-    covered = stimulus.active_range
-    span_bytes = round((covered.end_pct - covered.start_pct) / 100 * capacity_bytes)
+    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     length_ns = max(sample.elapsed_ns for sample in one.passes)
     return (
         cells.words(_access_text(row)),
         Cell(f"{stimulus.qd} x {stimulus.tc}"),
-        Cell(_span_text(span_bytes, of_a_file=row.span_bytes is not None)),
+        Cell(_span_text(end - start, of_a_file=row.span_bytes is not None)),
         Cell("none" if not one.pause_ns else format_duration(one.pause_ns)),
         Cell("none" if not one.warm_up_ns else format_duration(one.warm_up_ns)),
         Cell(f"{len(one.passes)} x {length_ns / NS_PER_S:.3g} s"),

@@ -21,7 +21,7 @@ Your own benchmark
     Copy one that ships, and edit it; give it a title of its own.
   openpts benchmarks show ./mine.toml
     Check it.
-  openpts run benchmarks sim:enterprise-tlc --benchmarks ./mine.toml,crystaldiskmark
+  openpts run benchmarks sim:enterprise-tlc --benchmarks ./mine.toml
     Measure it.
 """
 

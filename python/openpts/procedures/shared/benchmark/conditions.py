@@ -175,8 +175,8 @@ ROW_PARAMETERS: Final = (
     ),
     _of_rows(
         "row_data",
-        "What rows write, in place of the benchmarks' own data: a word as for --data-pattern, or test for "
-        "what that is.",
+        "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, or test for "
+        "the data of the test.",
         Kind(str, _row_data, metavar="WORD"),
         lambda row, data: replace(row, data=data),
     ),

@@ -251,6 +251,24 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
     assert run.cycle_count == 2
 
 
+def test_the_engine_s_clock_is_told_as_a_time_of_day(tmp_path: Path) -> None:
+    """By the step that was stored soonest after its end: the other one waited for 40 s."""
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    writer.add_step(round_place(1, 0), with_changes(sample(), started_ns=5 * 10**9, elapsed_ns=10 * 10**9))
+    writer.add_step(round_place(1, 1), with_changes(sample(), started_ns=15 * 10**9, elapsed_ns=10 * 10**9))
+    writer.close()
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        for number, at in ((1, "2026-01-02T03:04:55.000+00:00"), (2, "2026-01-02T03:04:25.000+00:00")):
+            database.execute("UPDATE step SET stored_at = ? WHERE step_id = ?", (at, number))
+    run = read_run(tmp_path / "run")
+    assert run.time_at(5 * 10**9) == "2026-01-02T03:04:05Z"
+    assert run.time_at(2**63) is None
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        database.execute("UPDATE step SET stored_at = 'yesterday'")
+    with pytest.raises(RecordError, match="table step"):
+        read_run(tmp_path / "run")
+
+
 def test_a_run_without_a_step_has_one_cycle(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     assert read_run(tmp_path / "run").cycle_count == 1

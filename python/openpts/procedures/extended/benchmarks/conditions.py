@@ -8,12 +8,12 @@ from openpts.fields.conditions import Contradictions, StepCounts
 from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS_OR_NONE
 from openpts.procedures.kit.benchmark_profile import ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, ProfileTestConditions
+from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, PreconditionedConditions
 from openpts.vocabulary.settling import SettlingRule
 
 
 class BenchmarksConditions(
-    ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
+    PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
 ):
     """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
 

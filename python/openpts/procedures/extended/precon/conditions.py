@@ -12,7 +12,7 @@ from openpts.fields.conditions import Contradictions
 from openpts.fields.field import Field
 from openpts.fields.kinds import FILLS, PASSES, listed, percent
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, ProfileTestConditions
+from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, PreconditionedConditions
 from openpts.vocabulary.data import DataPattern, ReducibleData
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
@@ -40,7 +40,7 @@ class Situation:
 
 
 # LSI-PRE-01 to 05
-class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
+class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
     """The figures of benchmarks on a fresh drive, after sequential and after random writes.
 
     Of each of ``entropies_pct`` these are states of their own: conditioning, and rows without data of their

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, Final
 
+from openpts.analysis.minutes import whole_minutes
 from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts.pages.model import Block, Page, Verdict
 from openpts.pages.texts import capitalised
@@ -23,6 +24,7 @@ from openpts.procedures.extended.precon.states import (
 from openpts.procedures.extended.precon.trajectory_pages import course_pages, course_verdicts
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.shared.benchmark.conditions import free_space_words
 from openpts.procedures.shared.benchmark.tables import cover_rows, row_measure, start_and_end
@@ -55,6 +57,23 @@ def report(run: Run) -> ReportContent:
             ),
         ),
         figures=_figures(comparisons),
+        curves=lambda: tuple(_curve(one, state) for one in comparisons for state in STATES),
+    )
+
+
+def _curve(comparison: Comparison, state: DriveState) -> Curve:
+    """Over drive fills: what makes drives of different capacities comparable."""
+    workload = f"{comparison.conditions.workload.title}{comparison.level}"
+    return Curve(
+        f"{workload} from {state}",
+        f"{workload} IOPS v Drive Fills, {capitalised(state)}",
+        "IOPS of each minute at its end",
+        OVER_FILLS,
+        IOPS,
+        tuple(
+            (comparison.fills(minute.written_bytes), minute.iops)
+            for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
+        ),
     )
 
 

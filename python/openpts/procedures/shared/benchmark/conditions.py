@@ -183,34 +183,29 @@ ROW_PARAMETERS: Final = (
 )
 
 
-class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
-    """What both have in common.
+BENCHMARKS_FIELD: Final = Field(
+    "Benchmarks",
+    "Benchmarks, one after the other: names of those that `openpts benchmarks list` shows, or paths of TOML "
+    "files of your own.",
+    BENCHMARKS_KIND,
+    examples=(["crystaldiskmark-nvme", "kdiskmark"], ["./mine.toml"]),
+    change=benchmarks_at_their_scale,
+    text=benchmarks_text,
+)
 
-    ``precondition_passes`` counts in user capacities that are written sequentially. No pass or warm-up of a
-    row lasts longer than ``longest_pass_ns``, no pause longer than ``longest_pause_ns``. ``impossible`` says
-    in words which rows the device's sectors rule out, or which of their sizes. ``leave_free`` is what
-    conditioning leaves free, None for nothing; it lies on sectors of ``sector_bytes``.
+
+class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
+    """What tests have in common that measure rows of benchmarks.
+
+    No pass or warm-up of a row lasts longer than ``longest_pass_ns``, no pause longer than
+    ``longest_pause_ns``. ``impossible`` says in words which rows the device's sectors rule out, or which of
+    their sizes. ``leave_free`` is what conditioning leaves free, None for nothing; it lies on sectors of
+    ``sector_bytes``.
     """
 
     parameters: ClassVar[Listed] = ()
 
-    benchmarks: Annotated[
-        tuple[BenchmarkProfile, ...],
-        Field(
-            "Benchmarks",
-            "Benchmarks, one after the other: names of those that `openpts benchmarks list` shows, or paths "
-            "of TOML files of your own.",
-            BENCHMARKS_KIND,
-            examples=(["crystaldiskmark-nvme", "kdiskmark"], ["./mine.toml"]),
-            change=benchmarks_at_their_scale,
-            text=benchmarks_text,
-        ),
-    ]
-
-    precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
-    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
-    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
-    precondition_qd: Annotated[int, usual.PRECONDITION_QD]
+    benchmarks: Annotated[tuple[BenchmarkProfile, ...], BENCHMARKS_FIELD]
     longest_pass_ns: Annotated[
         int,
         Field(
@@ -243,3 +238,14 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """The benchmark, or the state of the drive, and the row of a profile part."""
         raise NotImplementedError
+
+
+class PreconditionedConditions(ProfileTestConditions, frozen=True, kw_only=True):
+    """Rows on a preconditioned drive: ``precondition_passes`` user capacities are written sequentially."""
+
+    parameters: ClassVar[Listed] = ()
+
+    precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
+    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
+    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
+    precondition_qd: Annotated[int, usual.PRECONDITION_QD]

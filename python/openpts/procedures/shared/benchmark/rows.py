@@ -13,7 +13,11 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions, free_space_words
+from openpts.procedures.shared.benchmark.conditions import (
+    PreconditionedConditions,
+    ProfileTestConditions,
+    free_space_words,
+)
 from openpts.units import KIB, MIB, NS_PER_S, block_size_kib, format_capacity
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
@@ -150,7 +154,7 @@ def file_steps(
     return (Step(stimulus, ByteAmount(end - start)),)
 
 
-def sequential_writes(conditions: ProfileTestConditions) -> Stimulus:
+def sequential_writes(conditions: PreconditionedConditions) -> Stimulus:
     """The sequential conditioning of the active range."""
     size_bytes = conditions.precondition_block_size_bytes
     return conditions.stimulus(

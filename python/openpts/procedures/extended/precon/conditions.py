@@ -15,6 +15,7 @@ from openpts.procedures.shared.benchmark.conditions import (
     benchmark_text,
     passes_of,
 )
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
@@ -116,3 +117,13 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
         """State and row of a profile part, in whatever order they were measured."""
         state, place = divmod(number - 1, len(self.benchmark.rows))
         return tuple(DriveState)[state], self.benchmark.rows[place]
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """Rows by state, conditionings by the state that they make, courses by where they start."""
+        match place.phase:
+            case Phase.CONDITIONING:
+                return f"Conditioning, {tuple(DriveState)[place.cycle - 1]}"
+            case Phase.LOAD:
+                return f"Random writes from {tuple(DriveState)[place.number - 1]}"
+            case _:
+                return super().part_name(place)

@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -16,4 +17,5 @@ PROCEDURE: Final = Procedure(
     72 hours, and the short figures again at once.
     """,
     quick={"time_scale": "1/60", "drive_fills": 0.5, "longest_seconds": 60},
+    log_around=frozenset({Phase.PROFILE}),
 )

@@ -12,6 +12,7 @@ from openpts.fields.conditions import ExtendedConditions
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import SECONDS, percent
 from openpts.units import MB
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload
@@ -128,3 +129,9 @@ class SustainedConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fie
             free="what figures are compared with",
         ),
     ] = ()
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """The two runs, each with the span that is laid for it, and the load between them."""
+        if place.phase is Phase.LOAD:
+            return "Load"
+        return f"Run #{place.number}" if place.phase is Phase.PROFILE else f"Span of run #{place.number}"

@@ -12,6 +12,7 @@ from openpts.fields.parsing import refuse
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark import NAMES
+from openpts.vocabulary.phase import Phase, StepPlace
 
 _MOST_PASSES: Final = 99
 
@@ -102,3 +103,10 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """The benchmark, or the state of the drive, and the row of a profile part."""
         raise NotImplementedError
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """Of a row: its title, and the benchmark or the state of the drive."""
+        if place.phase is not Phase.PROFILE:
+            return None
+        where, row = self.row_of(place.number)
+        return f"{row.title}, {where}"

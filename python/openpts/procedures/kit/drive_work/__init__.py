@@ -1,0 +1,1 @@
+"""What a drive used up in a run and did on its own: energy, writes to its media, dips of its throughput."""

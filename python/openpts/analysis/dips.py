@@ -10,7 +10,9 @@ from typing import Final
 SHARE: Final = 0.7
 """Below this share of the running median a throughput has dipped."""
 
-_WINDOW: Final = 61
+WINDOW: Final = 61
+"""The running median is that of so many values before."""
+
 _FEWEST: Final = 10
 # A load has recovered when so many values in a row are no longer low.
 _RECOVERED: Final = 5
@@ -56,7 +58,7 @@ def _dips(values: list[float]) -> Iterator[Dip]:
             begun = None
         window.append(value)
         insort(ordered, value)
-        if len(window) > _WINDOW:
+        if len(window) > WINDOW:
             del ordered[bisect_left(ordered, window.popleft())]
     if begun is not None:
         yield _dip(values, begun, last_low + 1)

@@ -55,6 +55,7 @@ CHANGED: Final[Mapping[str, Any]] = {
     "histogram_prewrite_seconds": 30,
     "capture": False,
     "secondary_metrics": False,
+    "battery_wh": 50,
     "benchmarks": ["atto", "kdiskmark"],
     "benchmark": "crystaldiskmark",
     "passes": 5,

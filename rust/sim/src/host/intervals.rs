@@ -3,9 +3,9 @@
 use openpts_core::engine::{IntervalResult, Report, Spent, StepAccount, Tally};
 use openpts_core::workload::SteadyRule;
 
+use crate::drive::Drive;
 use crate::host::scaled_results::scaled_interval;
 use crate::scale::Scale;
-use crate::drive::Drive;
 use crate::smart::Sensed;
 use crate::time::{NEVER, Ps};
 

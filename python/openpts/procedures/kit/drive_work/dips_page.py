@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
-from openpts.analysis.dips import SHARE, Dip, dips_of
+from openpts.analysis.dips import SHARE, WINDOW, Dip, dips_of
 from openpts.analysis.energy import counter_change
 from openpts.pages import cells
 from openpts.pages.kit import Col, table
@@ -48,19 +48,28 @@ class _Point:
 class LoadDip:
     """A dip of a load, and what the record knows of it."""
 
-    points: tuple[_Point, ...]
-    before: tuple[_Point, ...]
+    load: tuple[_Point, ...]
     dip: Dip
+
+    @property
+    def points(self) -> tuple[_Point, ...]:
+        """Its own part of the load."""
+        return self.load[self.dip.first : self.dip.last + 1]
+
+    @property
+    def before(self) -> tuple[_Point, ...]:
+        """What its median is of."""
+        return self.load[max(0, self.dip.first - WINDOW) : self.dip.first]
 
     @property
     def begin_ns(self) -> int:
         """On the engine's clock."""
-        return self.points[0].begin_ns
+        return self.load[self.dip.first].begin_ns
 
     @property
     def end_ns(self) -> int:
         """Likewise."""
-        return self.points[-1].end_ns
+        return self.load[self.dip.last].end_ns
 
     @property
     def lost_bytes(self) -> float:
@@ -95,7 +104,7 @@ def _points(steps: Iterator[StepRecord]) -> Iterator[_Point]:
 def dips_in(loads: Sequence[tuple[_Point, ...]]) -> tuple[LoadDip, ...]:
     """All dips of these loads, by time."""
     return tuple(
-        LoadDip(points[dip.first : dip.last + 1], points[: dip.first], dip)
+        LoadDip(points, dip)
         for points in loads
         for dip in dips_of(point.interval.bandwidth_bytes_per_s for point in points)
     )
@@ -218,7 +227,7 @@ def _amplification(series: TelemetrySeries, points: Sequence[_Point]) -> float |
 
 def _of_level(dip: LoadDip) -> Iterator[str]:
     """It did not come back: what was fast has come to its end."""
-    written_gb = sum(point.interval.write.bytes for point in dip.before) / GB
+    written_gb = sum(point.interval.write.bytes for point in dip.load[: dip.dip.first]) / GB
     if written_gb:
         yield (
             f"the lower level lasts, after {cells.fixed(written_gb, 1)} GB of this load: the end of a "

@@ -22,8 +22,8 @@ _MOST: Final = 100
 _HUNG_NS: Final = NS_PER_S
 _BUSY_PCT: Final = 90.0
 _OTHERS_BYTES_PER_S: Final = 10 * MB
-# So much more is written to the media per byte of the host than before the dip.
-_MORE_AMPLIFICATION: Final = 1.2
+# What is written for the host alone is a little more than its bytes: tables, padding.
+_MORE_THAN_HOST: Final = 1.1
 # HYP-BG-01
 _COULD_BE: Final = (
     "nothing recorded; could be garbage collection, wear leveling, data refresh, parity of the drive's own "
@@ -207,22 +207,24 @@ def _changed(series: TelemetrySeries, dip: LoadDip) -> bool:
 
 
 def _of_media(work: DriveWork, dip: LoadDip) -> Iterator[str]:
-    """More work for each byte of the host than before, of a simulated drive, which counts it all the time."""
+    """What a simulated drive, which counts it all the time, wrote beyond the host's own bytes."""
     series = work.run.telemetry_series.get(DRIVE_MEDIA_WRITES)
-    if series is None or not dip.before:
+    if series is None:
         return
-    before, now = _amplification(series, dip.before), _amplification(series, dip.points)
-    if before is not None and now is not None and now >= _MORE_AMPLIFICATION * before:
+    media_bytes, host_bytes = _written(series, dip.points)
+    if media_bytes > _MORE_THAN_HOST * host_bytes:
+        before_media, before_host = _written(series, dip.before)
+        before = f", {cells.fixed(before_media / before_host, 2)} times as much before" if before_host else ""
         yield (
-            f"the drive moved data: {cells.fixed(now, 2)} bytes written to the media per byte of the host, "
-            f"{cells.fixed(before, 2)} before"
+            f"the drive moved data: {cells.fixed(media_bytes / GB, 3)} GB written to the media for "
+            f"{cells.fixed(host_bytes / GB, 3)} GB of the host{before}"
         )
 
 
-def _amplification(series: TelemetrySeries, points: Sequence[_Point]) -> float | None:
-    host_bytes = sum(point.interval.write.bytes for point in points)
+def _written(series: TelemetrySeries, points: Sequence[_Point]) -> tuple[float, int]:
+    """To the media, and by the host."""
     went = counter_change(series.t_ns, series.values, points[0].begin_ns, points[-1].end_ns)
-    return went / host_bytes if went is not None and host_bytes else None
+    return went or 0.0, sum(point.interval.write.bytes for point in points)
 
 
 def _of_level(dip: LoadDip) -> Iterator[str]:

@@ -151,11 +151,16 @@ def media_page(work: DriveWork, prefix: str) -> Page | None:
 def _sentence(whole: MediaWrites) -> str:
     if whole.amplification is None or whole.foreground_pct is None:
         return f"Written to the media: {cells.fixed(whole.media_bytes / GB, 3)} GB; the host wrote nothing."
+    foreground = (
+        f"{cells.fixed(whole.foreground_pct, 1)} % of the media writes came while the host was at work; "
+        f"{cells.fixed(whole.background_bytes / GB, 3)} GB were background work while it was idle."
+        if whole.idle_ns
+        else "The host was never idle: what the drive did on its own is in them."
+    )
     return (
         f"Write amplification {cells.fixed(whole.amplification, 3)}: the host wrote "
         f"{cells.fixed(whole.host_bytes / GB, 3)} GB, the media {cells.fixed(whole.media_bytes / GB, 3)} GB. "
-        f"{cells.fixed(whole.foreground_pct, 1)} % of the media writes came while the host was at work; "
-        f"{cells.fixed(whole.background_bytes / GB, 3)} GB were background work while it was idle."
+        f"{foreground}"
     )
 
 

@@ -171,11 +171,14 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
         return (where if len(self.benchmarks) == 1 else f"{where}, {benchmark.title}"), row
 
     def part_name(self, place: StepPlace) -> str | None:
-        """Rows by situation; conditionings and courses by the situation in whose cycle they are."""
-        if place.phase is Phase.PROFILE:
-            return super().part_name(place)
-        what = "Conditioning" if place.phase is Phase.CONDITIONING else f"Random writes {place.number}"
-        return f"{what}, {self.situations[place.cycle - 1]}"
+        """Rows by situation, conditionings by the one that they make, courses by where they start."""
+        match place.phase:
+            case Phase.CONDITIONING:
+                return f"Conditioning, {self.situations[place.cycle - 1]}"
+            case Phase.LOAD:
+                return f"Random writes from {self.situations[place.number - 1]}"
+            case _:
+                return super().part_name(place)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Random writes have one range; the data of a state comes from one place."""

@@ -67,7 +67,7 @@ CASES = (
     sim("cbw", *_TWO),
     sim("dirth", *_TWO),
     sim("fill"),
-    sim("sustained"),
+    sim("sustained", scale="0.012"),
     sim("entropy", drive="sata-reduction"),
     sim("benchmarks", scale="0.012"),
     sim("precon"),

@@ -95,7 +95,9 @@ def test_a_drive_that_is_measured_through_one_power_cut_after_the_other_loses_no
             has_begun = trial.has_outlived(here, (cut.told or [()])[-1])
             assert has_begun or not here
             if not has_begun or read_run(trial.folder).manifest.state is RunState.RUNNING:
-                cut_off.append((cut, here, has_begun, _has_noted_the_cache(folder)))
+                has_noted = _has_noted_the_cache(folder)
+                assert has_noted or not trial.latest, "the cache was changed before the journal had it"
+                cut_off.append((cut, here, has_begun, has_noted))
             shutil.rmtree(folder)
         if left:
             cut, told, begun, noted = random.choice(cut_off)

@@ -62,9 +62,31 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     assert "SIMULATED" in page
 
 
-def test_only_the_tests_that_were_asked_for_run_in_the_specifications_order(tmp_path: Path) -> None:
-    found = suite(tmp_path / "suite", f"sim:{write_oracle(tmp_path, FAST)}", "--tests", "xsr,iops")
-    assert [entry["folder"] for entry in found["entries"]] == ["1-iops", "2-xsr"]
+def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_path: Path) -> None:
+    target = f"sim:{write_oracle(tmp_path, FAST)}"
+    found = suite(tmp_path / "suite", target, "--tests", "sustained, XSR iops,xsr")
+    assert [entry["folder"] for entry in found["entries"]] == ["1-sustained", "2-xsr", "3-iops"]
+    assert {entry["state"] for entry in found["entries"]} == {"complete"}
+    page = (tmp_path / "suite/index.html").read_text()
+    assert "practice beyond PTS" in page
+    assert "PTS section 7" in page
+
+
+def test_a_name_of_no_test_is_refused_with_the_near_one(tmp_path: Path) -> None:
+    ended = CliRunner().invoke(run_all, ["sim:theory", "--tests", "iops,sustaned"])
+    assert ended.exit_code == 2
+    assert "sustaned: did you mean sustained?" in ended.output
+
+
+def test_a_plan_says_which_tests_run_and_options_win(tmp_path: Path) -> None:
+    plan, target = tmp_path / "plan.toml", f"sim:{write_oracle(tmp_path, FAST)}"
+    plan.write_text("tests = ['xsr', 'hir']\n[common]\nqd = 3\n")
+    suite(tmp_path / "of-plan", target, "--plan", str(plan))
+    assert states(tmp_path / "of-plan") == {"xsr": "complete", "hir": "complete"}
+    conditions = read_run(tmp_path / "of-plan/2-hir").manifest.conditions
+    assert getattr(conditions, "qd", None) == 3
+    suite(tmp_path / "chosen", target, "--plan", str(plan), "--tests", "iops")
+    assert states(tmp_path / "chosen") == {"iops": "complete"}
 
 
 def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> None:

@@ -48,6 +48,10 @@ EXAMPLES: Final = (
         "Run the whole suite, one folder for each test and an index page over them.",
     ),
     (
+        "openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf",
+        "Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.",
+    ),
+    (
         "openpts purge /dev/nvme0n1 --confirm-serial S3R1AL",
         "Erase a drive by the best method that it has, and prove it: nothing is measured.",
     ),
@@ -104,6 +108,7 @@ _ARGUMENTS: Final = {
     "openpts idle-flush": "/dev/nvme0n1",
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts plan": _A_TEST,
+    "openpts plans": "tkperf",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",

@@ -16,6 +16,7 @@ from openpts.parameters.source_position import Path
 from openpts.schema_words import words_and_place
 
 _BITS: Final = 64
+_MOST_HOMES: Final = 3
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
@@ -66,10 +67,22 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
         if value not in words:
             yield Wrong(path, f"{path[-1]}: {value!r} is not one of {', '.join(words)}")
         return
+    if (words := _words_in(entry)) and isinstance(value, list) and value:
+        yield from _unknown_words(value, words, path)
+        return
     try:
         msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
         yield _translated(error, value, path)
+
+
+def _unknown_words(values: list[object], words: Sequence[str], path: Path) -> Iterator[Wrong]:
+    """Entries of a list that are none of the words."""
+    for index, value in enumerate(values):
+        if value not in words:
+            near = near_word(str(value), words)
+            hint = f"did you mean {near}?" if near else f"known are {', '.join(words)}"
+            yield Wrong((*path, index), f"{path[-1]}: {value!r} is unknown: {hint}")
 
 
 def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Wrong:
@@ -91,7 +104,7 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
     near = near_word(word, hints)
     if homes:
-        hint = f"{word} belongs in {homes[0] if 'common' in homes else ' or '.join(homes)}"
+        hint = f"{word} belongs in {' or '.join(homes) if len(homes) <= _MOST_HOMES else homes[0]}"
     else:
         hint = f"did you mean {near}?" if near else f"known are {', '.join(hints)}"
     return f"unknown key {key}{where}: {hint}"

@@ -1,6 +1,7 @@
 """The short report holds what the full one found, and nothing that it did not."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
+from openpts.units import NS_PER_S
 from tests.support.made_up_run import made_up_run, telling_run
 from tests.support.page_transcript import transcript_of
 
@@ -39,7 +41,20 @@ def test_what_is_on_the_pages(report: Report, transcript: SnapshotAssertion) -> 
 def test_no_number_is_new(report: Report) -> None:
     full = build_combined([telling_run(name) for name in PTS], DATE)
     known = {cell.value for cell in all_cells(full)}
-    assert {cell.value for cell in all_cells(report)} <= known
+    rounds = [table for table in report.tables().values() if table.head.label == "Round"]
+    counted = {row.head.value for table in rounds for row in table.rows}
+    assert {cell.value for cell in all_cells(report)} <= known | counted
+
+
+def test_what_was_not_done_is_not_claimed_and_a_round_has_its_own_length() -> None:
+    def changed(conditions: Any) -> Any:
+        fewer = {"precondition_passes": 0} if hasattr(conditions, "precondition_passes") else {}
+        return replace(conditions, minute_ns=30 * NS_PER_S, **fewer)
+
+    parts = [part_of(made_up_run(name, adjust=changed), DATE) for name in ("iops", "tp", "lat", "wsat")]
+    words = [page.blocks[0].text for page in short_report(parts, DATE).front[1:]]  # type: ignore[union-attr]
+    assert all("a purge (NVMe Format), no preconditioning; then" in text for text in words)
+    assert all("30 s" in text and "minute" not in text for text in words)
 
 
 def test_the_table_of_iops_is_the_full_one_mirrored(report: Report) -> None:

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.cli.verify import verify
 from openpts.device.guard.consent import Consent
@@ -23,7 +25,8 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
@@ -139,6 +142,7 @@ def test_what_one_test_would_refuse_is_refused_before_the_first(
 def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, FAST)
     error = refused(tmp_path / "suite", f"sim:{preset}?capacity=32MiB", "--tests", "iops,cbw,xsr")
+    assert "iops: " in str(error)
     assert "too small" in str(error)
     assert not (tmp_path / "suite").exists()
 
@@ -163,6 +167,31 @@ def test_an_io_that_fails_ends_its_test_and_not_the_suite(tmp_path: Path) -> Non
     assert str(folder / "index.html") in str(error)
     assert states(folder) == {"iops": "failed", "hir": "complete"}
     assert "write of 131072 B at byte" in (folder / "index.html").read_text()
+
+
+def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite(tmp_path: Path) -> None:
+    plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
+    target = "sim:client-qlc?capacity=24GB&faults=lost-flush:0.01"
+    plan.write_text(
+        "tests = ['powercut', 'lat']\nseed = 5\n[powercut]\ncycles = 5\nrange = '8MiB'\nload_seconds = 0.01\n"
+        "[lat]\nread_pcts = [0]\nblock_sizes = ['4KiB']\nprecondition_passes = 0\nstep_seconds = 0.5\n"
+        "histogram_seconds = 0.5\nmax_rounds = 5\n"
+    )
+    error = refused(folder, target, "--plan", str(plan))
+    assert "1 of 2 tests failed: powercut: the drive lost data in" in str(error)
+    assert error.exit_code == 7
+    assert states(folder) == {"powercut": "failed", "lat": "complete"}
+    # cut off in the first, which no other process can go on with: what is behind it does
+    entries = read_suite(folder).entries
+    begun = replace(entries[0], state=SuiteState.RUNNING, reason=None)
+    write_suite(folder, replace(read_suite(folder), entries=(begun, *entries[1:]), ended_at=None))
+    writer = RunWriter.reopen(folder / "1-powercut")
+    writer.update_manifest(state=RunState.RUNNING)
+    writer.close()
+    again = CliRunner().invoke(resume, [str(folder), "--no-report"])
+    assert again.exit_code == 0, str(again.exception)
+    assert states(folder) == {"powercut": "failed", "lat": "complete"}
+    assert "was cut off" in str(read_suite(folder).entries[0].reason)
 
 
 def test_without_keeping_going_the_first_failure_is_the_last(tmp_path: Path) -> None:

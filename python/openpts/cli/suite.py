@@ -27,11 +27,12 @@ from openpts.cli.procedure_options import (
 from openpts.cli.report import reports_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
-from openpts.errors import OpenptsError, RecordError
+from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.near_word import near_word
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, stored_run
@@ -255,7 +256,7 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
     """Refuse now what one of the tests would refuse later, and say how long all of them take."""
     unopened = UnopenedTarget.of(target, SystemRoots())
     drive = AssumedDrive.rated(unopened.preset.rated if unopened.preset else {})
-    plans = [planned_run(choices, unopened, drive) for choices in all_choices]
+    plans = [_planned(choices, unopened, drive) for choices in all_choices]
     names = ", ".join(choices.test.name for choices in all_choices)
     shortest, longest = (
         sum(extent.duration_ns for extent in extents)
@@ -267,3 +268,11 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
         f"suite of {names}: about {lengths}, writes up to about {written}",
         file=stream,
     )
+
+
+def _planned(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
+    """The plan of one of the tests; what it would be refused for has its name."""
+    try:
+        return planned_run(choices, unopened, drive)
+    except (UsageError, TargetError) as error:
+        raise type(error)(f"{choices.test.name}: {error}") from error

@@ -1,7 +1,7 @@
 """The plan file: what to run and how, as TOML or YAML, for people and their editors."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -187,7 +187,7 @@ class Plan:
         known = parameters_of(PROCEDURES[test].conditions)
         return self._given(test, known).over(self._given("common", known))
 
-    def _given(self, table: str, known: Collection[str]) -> Given:
+    def _given(self, table: str, known: Mapping[str, Parameter]) -> Given:
         content = getattr(self.file, table)
         if content is UNSET:
             return Given()

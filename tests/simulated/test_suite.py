@@ -107,13 +107,17 @@ def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_the_checksums_of_a_suite_are_those_of_its_files_at_its_end(tmp_path: Path) -> None:
     plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
-    plan.write_text("[common]\nactive_range = 50\n")
+    plan.write_text("short_report = true\n[common]\nactive_range = 50\n")
     words = (f"sim:{write_oracle(tmp_path, FAST)}", "--time-scale", "1/600", "--tests", "iops,lat")
     ended = CliRunner().invoke(run_all, [*words, "--plan", str(plan), "--out", str(folder)])
     assert ended.exit_code == 0, ended.output
     for report in (folder, folder / "1-iops", folder / "2-lat"):
         verified = CliRunner().invoke(verify, [str(report)])
         assert verified.exit_code == 0, str(verified.exception)
+        assert json.loads((report / "report-short.json").read_text())["style"] == "short"
+    assert [name.partition(".")[0] for name in read_suite(folder).reports] == ["report"] * 3 + [
+        "report-short"
+    ] * 3
     for name in ("suite.json", "index.html", "1-iops/input/plan.toml", "2-lat/report.pdf"):
         before = (folder / name).read_bytes()
         (folder / name).write_bytes(before + b" ")

@@ -104,9 +104,9 @@ def steady_state_cells(picked: Picked, window: str, state: Sequence[Verdict]) ->
 
 
 def window_unit(picked: Picked, window: str) -> str:
-    """The unit of a window's values, in brackets; empty where there is no window."""
-    values = picked.any_table(f"{picked.section.test}-{window}-values")
-    return "" if values is None else f" ({values.rows[0].head.text})"
+    """The unit of a window's values, in brackets; empty where nothing was judged."""
+    values, data = (picked.any_table(f"{picked.section.test}-{window}-{key}") for key in ("values", "data"))
+    return "" if values is None or data is None else f" ({values.rows[0].head.text})"
 
 
 def preparation(picked: Picked, *, own_size: bool = False) -> str:

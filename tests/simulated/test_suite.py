@@ -151,6 +151,16 @@ def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(tmp_pa
     assert not (tmp_path / "suite").exists()
 
 
+def test_steps_too_short_for_a_drive_s_scale_in_the_last_test_are_refused_before_the_first(
+    tmp_path: Path,
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("tests = ['powercut', 'thermal']\n[powercut]\ncycles = 1\n[thermal]\nload_seconds = 1\n")
+    error = refused(tmp_path / "suite", "sim:client-qlc", "--plan", str(plan))
+    assert str(error).startswith("thermal: sim:client-qlc")
+    assert not (tmp_path / "suite").exists()
+
+
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     folder = tmp_path / "suite"

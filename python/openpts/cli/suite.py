@@ -273,6 +273,10 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
 def _planned(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
     """The plan of one of the tests; what it would be refused for has its name."""
     try:
-        return planned_run(choices, unopened, drive)
+        plan = planned_run(choices, unopened, drive)
+        if unopened.preset is not None and not choices.test.cuts_power:
+            steps = [step for planned in plan.longest for step in planned.apply.steps]
+            unopened.deviations(steps, None, plan.conditions.write_cache_enabled, SystemRoots())
     except (UsageError, TargetError) as error:
         raise type(error)(f"{choices.test.name}: {error}") from error
+    return plan

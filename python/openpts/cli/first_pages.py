@@ -44,8 +44,8 @@ EXAMPLES: Final = (
         "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
     ),
     (
-        "openpts run all sim:client-qlc --class client --time-scale 1/60",
-        "Run the whole suite, one folder for each test and an index page over them.",
+        "openpts run all sim:enterprise-tlc --quick",
+        "Run a shortened suite on a simulated drive, one folder for each test and an index page over them.",
     ),
     (
         "openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf",

@@ -1,7 +1,8 @@
 """The plan file: what to run and how, as TOML or YAML, for people and their editors."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -109,17 +110,21 @@ class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def _common() -> dict[str, Parameter]:
-    """What every test has, and what all of several tests that have it have with one meaning."""
+    """What every test has, and what several tests have alike."""
     homes: dict[str, list[Parameter]] = {}
     for test in PROCEDURES.values():
         for name, parameter in parameters_of(test.conditions).items():
             homes.setdefault(name, []).append(parameter)
-    several = {name: found[0] for name, found in homes.items() if len(found) > 1 and _same(found)}
-    return {**parameters_of(Conditions), **several}
+    usual = {name: Counter(one.kind for one in found).most_common(1)[0] for name, found in homes.items()}
+    several = {
+        name: next(one for one in homes[name] if one.kind is kind)
+        for name, (kind, count) in usual.items()
+        if count > 1
+    }
+    return {**several, **parameters_of(Conditions)}
 
 
-def _same(parameters: Sequence[Parameter]) -> bool:
-    return len({(one.kind, one.description) for one in parameters}) == 1
+_COMMON: Final = _common()
 
 
 def _table(
@@ -144,7 +149,7 @@ PlanFile = msgspec.defstruct(
         _table(
             "common",
             "Common",
-            _common(),
+            _COMMON,
             "Parameters of all tests of the plan; one that not every test has applies to those that have it.",
         ),
         *(
@@ -185,7 +190,10 @@ class Plan:
     def given(self, test: str) -> Given:
         """What the plan gives for a test: its own table over what it has of the common one."""
         known = parameters_of(PROCEDURES[test].conditions)
-        return self._given(test, known).over(self._given("common", known))
+        alike = {
+            name: one for name, one in known.items() if name in _COMMON and one.kind is _COMMON[name].kind
+        }
+        return self._given(test, known).over(self._given("common", alike))
 
     def _given(self, table: str, known: Mapping[str, Parameter]) -> Given:
         content = getattr(self.file, table)

@@ -15,12 +15,11 @@ from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.report import print_result, report_on
+from openpts.cli.report import print_result, reports_on
 from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import (
-    DataLossError,
     InterruptedRunError,
     LostRecordError,
     OpenptsError,
@@ -35,6 +34,7 @@ from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
+from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.tuning import Scenario
@@ -143,20 +143,11 @@ def _command(test: Procedure) -> click.Command:
     def command(target: str, as_json: bool, no_report: bool, **options: Any) -> None:
         order = order_of(target, choices_of(test, options), **options)
         folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
-        print_result(folder, None if no_report else report_on(folder), as_json=as_json)
+        print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
         if test.cuts_power:
-            _end_with_losses(folder)
+            end_with_losses(folder)
 
     return command
-
-
-def _end_with_losses(folder: Path) -> None:
-    """Raise DataLossError if the drive lost what had to survive, so that scripts see it."""
-    cuts = read_run(folder).manifest.cuts
-    if accused := sum(cut.accused for cut in cuts):
-        raise DataLossError(
-            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
-        )
 
 
 for _test in PROCEDURES.values():
@@ -206,6 +197,7 @@ def order_of(
         description=description,
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),
+        short_report=choices.short_report,
     )
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -15,7 +14,7 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
-from openpts.folder_files import check_files, make_empty_file, read_file, write_files
+from openpts.folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
@@ -283,15 +282,21 @@ def _as_record_error(folder: Path) -> Iterator[None]:
 
 
 def remove_unbegun(folder: Path) -> None:
-    """Remove the folder of a run that was killed before its record began.
+    """Remove what a run has left in its folder that was killed before its record began.
 
-    One that has anything else stays as it is. Raises RecordError.
+    A folder that has anything else stays as it is. Raises RecordError.
     """
+    names = [path.relative_to(folder) for path in folder.rglob("*")]
+    if not all(_OF_A_BEGINNING.fullmatch(name.parts[0]) for name in names):
+        return
     try:
-        if folder.exists() and all(_OF_A_BEGINNING.fullmatch(path.name) for path in folder.iterdir()):
-            shutil.rmtree(folder)
+        for name in sorted(names, reverse=True):  # a folder comes behind what is in it
+            if (folder / name).is_dir():
+                (folder / name).rmdir()
+            else:
+                remove_file(folder, str(name))
     except OSError as error:
-        raise RecordError(f"can't remove {folder}, a run that had not begun: {error.strerror}") from error
+        raise RecordError(f"can't remove the beginning of a run in {folder}: {error.strerror}") from error
 
 
 def inputs_of(folder: Path) -> dict[str, bytes]:

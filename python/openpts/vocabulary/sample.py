@@ -158,6 +158,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return sum(operation.latency_sum_ns for operation in self.transfers) / self.ios
 
     @property
+    def min_latency_ns(self) -> int | None:
+        """Minimum response time: the smallest of all operations."""
+        observed = [o.latency_min_ns for o in self.transfers if o.latency_min_ns is not None]
+        return min(observed, default=None)
+
+    @property
     def max_latency_ns(self) -> int | None:
         """Maximum response time: the largest of all operations, never a blend."""
         observed = [o.latency_max_ns for o in self.transfers if o.latency_max_ns is not None]

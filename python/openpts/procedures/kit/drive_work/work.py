@@ -41,7 +41,7 @@ def _phase_name(place: StepPlace) -> str:
     words = (
         place.phase.replace("_", " ") if place.phase in _REPEATED else phase_text(place.phase, place.number)
     )
-    return words if words[:2].isupper() else capitalised(words)
+    return words.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(words)
 
 
 @dataclass(frozen=True, slots=True)

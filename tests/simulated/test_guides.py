@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from tests.support.openpts_command import COMMAND
 
@@ -109,6 +110,52 @@ def columns(page: Followed, head: str) -> Iterator[tuple[str, tuple[tuple[str, s
         yield name, tuple(zip(cells[::2], cells[1::2], strict=True))
 
 
+TKPERF: Final = yaml.safe_load((DOCS.parent / "tests/data/published/tkperf.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.proves("TKP-SET-02", "TKP-SS-04", "TKP-IOPS-02..08", "TKP-TP-01..04", "TKP-LAT-01..04")
+@pytest.mark.proves("TKP-WSAT-01..03")
+def test_the_report_of_tkperf(tmp_path: Path) -> None:
+    page = Followed("guide-tkperf.md", tmp_path)
+    report = json.loads((tmp_path / "p4610/report-short.json").read_text(encoding="utf-8"))
+    tables = {table["id"]: table for table in _tables(report)}
+
+    def cells(table: str) -> dict[str, dict[str, str]]:
+        labels = [column["label"] for column in tables[table]["columns"]]
+        return {
+            row["head"]["text"]: dict(zip(labels, [cell["text"] for cell in row["cells"]], strict=True))
+            for row in tables[table]["rows"]
+        }
+
+    iops = cells("short-iops-summary")
+    paper = TKPERF["iops"]["iops_by_kib"]
+    assert list(iops) == [f"{size:g}" for size in paper]
+    for size, row in iops.items():
+        assert list(row) == TKPERF["iops"]["columns_rw"], size
+    for size, pairs in columns(page, "Average IOPS"):
+        for (published, ours), mix in zip(pairs, ("100/0", "65/35", "0/100"), strict=True):
+            place = TKPERF["iops"]["columns_rw"].index(mix)
+            assert number(published) == paper[float(size)][place]
+            assert ours == iops[size][mix]
+    rates = cells("short-tp-summary")
+    assert list(rates) == ["1024", "64", "8", "4", "0.5"]
+    for size, pairs in columns(page, "Average rate"):
+        assert [ours for _, ours in pairs] == [rates[size]["Read"], rates[size]["Write"]]
+    latency = cells("short-lat-average")
+    assert list(latency) == list(cells("short-lat-max")) == ["8", "4", "0.5"]
+    for size, pairs in columns(page, "Average latency (ms)"):
+        assert [ours for _, ours in pairs] == [latency[size][mix] for mix in ("0/100", "65/35", "100/0")]
+        for published, ours in pairs:
+            assert number(ours) == pytest.approx(number(published), rel=0.17)
+    rounds = cells("short-wsat-rounds")
+    capacity_gb = TKPERF["user_capacity_bytes"] / 1e9
+    written = [number(row["Written so far (GB)"]) for row in rounds.values()]
+    assert written == sorted(written)
+    assert written[-1] == pytest.approx(4 * capacity_gb, rel=0.01)
+    assert "--plan tkperf --step-seconds 30" in str(tables["short-iops-run"])
+
+
 @pytest.mark.slow
 @pytest.mark.proves("HYP-SUS-01..05", "HYP-FILL-01..02", "HYP-LIFE-01")
 def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
@@ -142,3 +189,46 @@ def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
         "Mean (MB/s)",
     ]
     assert len(fill["fill-curve-segments"]["rows"]) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.proves("LSI-ENT-01", "LSI-PRE-01..05", "LSI-PROC-02..06")
+def test_the_deck_of_lsi(tmp_path: Path) -> None:
+    page = Followed("guide-lsi.md", tmp_path)
+    tables = page.tables("lsi-states")
+    elapsed = [row["head"]["value"] for row in tables["precon-time-values"]["rows"] if _is_fresh(row)]
+    fills = [row["head"]["value"] for row in tables["precon-fills-values"]["rows"] if _is_fresh(row)]
+    for name, ((_, ours),) in columns(page, "Fresh drive, 4K random writes"):
+        at = next(hours for hours, done in zip(elapsed, fills, strict=True) if done >= number(name[0]))
+        assert f"{60 * at:.0f}" == ours, name
+    lost = page.rows("lsi-states", "precon-loss-table")
+    rows = {"Random writes": "RND 4 KiB QD32 Write", "Sequential writes": "SEQ 128 KiB QD32 Write"}
+    for name, pairs in columns(page, "Loss against the fresh drive"):
+        cells = lost[f"Short profile: {rows[name]}"]
+        assert [ours for _, ours in pairs] == [
+            cells[f"Loss after {state} (%)"]["text"] for state in ("SEQ", "RND")
+        ]
+    # as in the deck: random writes lose most after random writes, and so do sequential ones
+    after = {
+        name: [number(ours) for _, ours in pairs]
+        for name, pairs in columns(page, "Loss against the fresh drive")
+    }
+    assert all(seq < 20 < 70 < rnd for seq, rnd in after.values())
+    crystal = page.rows(
+        "lsi-states", "precon-rows-2-mb-per-s-read-values", "precon-rows-2-mb-per-s-write-values"
+    )
+    for name, ((_, ours),) in columns(page, "CrystalDiskMark, fresh"):
+        assert crystal[name]["FOB (MB/s)"]["text"] == ours, name
+        assert {"after SEQ (MB/s)", "after RND (MB/s)", "True range (MB/s)"} <= set(crystal[name])
+    written = page.page_table("Entropy (%)")
+    for place, id_ in enumerate(("entropy-values-1", "entropy-values-2")):
+        swept = page.rows("lsi-entropy", id_)
+        assert {level: row["Mean"]["text"] for level, row in swept.items()} == {
+            level: cells[place] for level, cells in written.items()
+        }
+    assert list(written) == ["0", "46", "100"]
+
+
+def _is_fresh(row: dict[str, Any]) -> bool:
+    """Whether a row of a course over all states is of the fresh drive."""
+    return "value" in row["cells"][0]

@@ -26,7 +26,15 @@ from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
 from tests.unit.procedures.pts.trace.player import Rate
-from tests.unit.report.extended.known_drives import ByState, Cached, Rates, counting, thermal_run, wearing_run
+from tests.unit.report.extended.known_drives import (
+    ByState,
+    Cached,
+    Rates,
+    continuing_run,
+    counting,
+    thermal_run,
+    wearing_run,
+)
 
 DATE = "2026-02-03T04:05:06Z"
 
@@ -185,6 +193,7 @@ CASES: dict[str, Callable[[], Run]] = {
     ),
     "lifetime, log stands still": lambda: wearing_run([{"percentage_used_pct": 3.0}], 5),
     "lifetime, no log": lambda: wearing_run([{}], 5),
+    "lifetime, continues": continuing_run,
     "lifetime, interrupted": interrupted_lifetime,
     "lifetime, nothing": lambda: replace(cut(wearing_run(None), 0), health=()),
     "precon": precon,

@@ -5,9 +5,9 @@ from itertools import takewhile
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measured
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
-from openpts.procedures.kit.overlay import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric
+from openpts.report.compare.overlays import color_of
 
 _MARGIN = 0.06
 _SPAN_FOR_LOG = 10

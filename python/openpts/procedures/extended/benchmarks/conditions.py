@@ -10,7 +10,7 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark import NAMES
 from openpts.procedures.shared.benchmark.conditions import (
     BENCHMARK,
-    ProfileTestConditions,
+    PreconditionedConditions,
     at_its_scale,
     benchmark_text,
     passes_of,
@@ -21,7 +21,7 @@ _BENCHMARKS: Final = listed(BENCHMARK)
 
 
 class BenchmarksConditions(
-    ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
+    PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
 ):
     """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
 

@@ -9,7 +9,6 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, plot_page, table
 from openpts.pages.model import Axis, Cell, Page, Series, Table, Verdict
 from openpts.procedures.extended.lifetime.cycles import FoundErrors, LifetimeRun, errors_verdict
-from openpts.procedures.extended.lifetime.pages import cycles_axis
 
 _NAME: Final = PlotName("lifetime-errors", "Plot X-LIFETIME-3", "Failed I/Os v Full Drive Cycles")
 _PRINTED: Final = 400
@@ -46,7 +45,7 @@ def _plot(numbers: Sequence[int]) -> Plot:
         return ticks.linear_axis("Failed I/Os", 0, max(values, default=1.0))
 
     return Plot(
-        x=cycles_axis(numbers[0], numbers[-1]),
+        x=ticks.whole_axis("Full drive cycles", numbers[0], numbers[-1]),
         y=axis,
         series=(Series("In the cycle", "column", (0,), 3), Series("Until then", "column", (1,), 0, "line")),
         alt="I/Os that failed in each of {rows} cycles and until then, up to {high}.",

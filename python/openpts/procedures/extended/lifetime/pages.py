@@ -35,7 +35,6 @@ _WRITE, _READ, _WRITE_S, _READ_S, _WEAR, _SPARE = range(6)
 _WRITE_COLOR, _READ_COLOR, _WEAR_COLOR, _SPARE_COLOR = 3, 2, 0, 4
 _PRINTED_VALUES: Final = 200
 _GRID: Final = 20
-_EACH_TICKED: Final = 10
 _CYCLES: Final = "Full drive cycles"
 
 
@@ -46,7 +45,7 @@ def course_page(measured: LifetimeRun) -> Page:
     if not measured.cycles:
         return nothing_page(page_id, title, "no cycle was begun")
     table = _values_table(measured, page_id)
-    x = cycles_axis(measured.cycles[0].number, measured.cycles[-1].number)
+    x = ticks.whole_axis(_CYCLES, measured.cycles[0].number, measured.cycles[-1].number)
     figures: list[Block] = [
         figure
         for number, panel in enumerate(_PANELS, start=1)
@@ -120,14 +119,6 @@ def _failures(measured: LifetimeRun, operation: str) -> tuple[Rule, ...]:
         for cycle in measured.cycles
         if cycle.failure is not None and cycle.failure.operation == operation
     )
-
-
-def cycles_axis(first: int, last: int) -> Axis:
-    """Whole cycles only: there is no half of one."""
-    if last - first < _EACH_TICKED:
-        numbers = tuple(float(number) for number in range(first, last + 1))
-        return Axis(_CYCLES, "linear", (first - 0.5, last + 0.5), numbers)
-    return ticks.span_axis(_CYCLES, first - 0.5, last + 0.5)
 
 
 def _values(table: Table, column: int) -> list[float]:

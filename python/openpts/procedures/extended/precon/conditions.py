@@ -10,7 +10,7 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark import NAMES
 from openpts.procedures.shared.benchmark.conditions import (
     BENCHMARK,
-    ProfileTestConditions,
+    PreconditionedConditions,
     at_its_scale,
     benchmark_text,
     passes_of,
@@ -28,7 +28,7 @@ class DriveState(StrEnum):
 
 
 # LSI-PRE-01 to 05
-class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
+class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
     """The figures of one benchmark on a fresh drive, after sequential and after random writes.
 
     ``workload`` at ``tc`` and ``qd`` is the random conditioning. Its course is tracked by single minutes that

@@ -69,19 +69,15 @@ def passes_of(field: str) -> Parameter:
 
 
 class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
-    """What both have in common.
+    """What tests have in common that measure rows of benchmarks.
 
-    ``precondition_passes`` counts in user capacities that are written sequentially. No pass or warm-up of a
-    row lasts longer than ``longest_pass_ns``, no pause longer than ``longest_pause_ns``. ``impossible`` says
-    in words which rows the device's sectors rule out, or which of their sizes.
+    No pass or warm-up of a row lasts longer than ``longest_pass_ns``, no pause longer than
+    ``longest_pause_ns``. ``impossible`` says in words which rows the device's sectors rule out, or which of
+    their sizes.
     """
 
     parameters: ClassVar[Listed] = ()
 
-    precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
-    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
-    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
-    precondition_qd: Annotated[int, usual.PRECONDITION_QD]
     longest_pass_ns: Annotated[
         int,
         Field(
@@ -102,3 +98,14 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """The benchmark, or the state of the drive, and the row of a profile part."""
         raise NotImplementedError
+
+
+class PreconditionedConditions(ProfileTestConditions, frozen=True, kw_only=True):
+    """Rows on a preconditioned drive: ``precondition_passes`` user capacities are written sequentially."""
+
+    parameters: ClassVar[Listed] = ()
+
+    precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
+    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
+    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
+    precondition_qd: Annotated[int, usual.PRECONDITION_QD]

@@ -186,6 +186,7 @@ _LINES: Final[dict[Phase, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Phase.BURST: _bursts,
     Phase.REST: _rest,
     Phase.DRIVE_CYCLE: _drive_cycle,
+    Phase.LATER_READ: _steady_access,
 }
 
 

@@ -69,7 +69,7 @@ def dry_run(
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
                 planned.append(
                     PlannedApply(
-                        cycle,
+                        cycle if isinstance(request, CutPower) else max(1, cycle),
                         apply,
                         tuple(sample.elapsed_ns for sample in samples),
                         tuple(sample.write.bytes for sample in samples),

@@ -9,6 +9,7 @@ from openpts.procedures.extended.sustained.conditions import ClaimsTable
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
 CHANGED: Final[Mapping[str, Any]] = {
+    "stop_on": "failed-write",
     "time_scale": "1/60",
     "step_seconds": 1.5,
     "write_cache": None,  # the other one than the class's

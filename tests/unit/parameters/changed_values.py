@@ -58,6 +58,8 @@ CHANGED: Final[Mapping[str, Any]] = {
     "benchmarks": ["atto", "kdiskmark"],
     "benchmark": "crystaldiskmark",
     "passes": 5,
+    "until_rse": 3.5,
+    "most_passes": 9,
     "settle_seconds": 1200,
     "zones": 9,
     "longest_pass_seconds": 2,

@@ -10,6 +10,8 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark import NAMES
 from openpts.procedures.shared.benchmark.conditions import (
     BENCHMARK,
+    LONGEST,
+    UNTIL_ALIKE,
     ProfileTestConditions,
     at_its_scale,
     benchmark_text,
@@ -29,7 +31,7 @@ class BenchmarksConditions(
     than ``settle_ns``; 0 is not at all.
     """
 
-    parameters = ("benchmarks", passes_of("benchmarks"), ..., "longest_pass_ns", "longest_pause_ns")
+    parameters = ("benchmarks", passes_of("benchmarks"), *UNTIL_ALIKE, ..., *LONGEST)
 
     benchmarks: Annotated[
         tuple[BenchmarkProfile, ...],
@@ -76,6 +78,11 @@ class BenchmarksConditions(
         """A probe and a look each minute until the drive has come to rest."""
         looks = 2 * len(self.benchmarks) * -(-self.settle_ns // self.minute_ns)
         yield ("step_seconds", "settle_seconds"), looks
+
+    @property
+    def rows(self) -> tuple[ProfileRow, ...]:
+        """The rows of all benchmarks."""
+        return tuple(row for benchmark in self.benchmarks for row in benchmark.rows)
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""

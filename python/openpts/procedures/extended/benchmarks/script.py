@@ -7,13 +7,14 @@ Clause
     None: practice beyond the specification. The definitions are those of the tools' sources and pages.
 Steps
     Purge; on request sequential preconditioning; for each benchmark its test file, then its rows in the
-    tool's order: the pause, the warm-up whose result is thrown away, the passes. On request the drive is left
-    alone before the first row until it has come to rest.
+    tool's order: the pause, the warm-up whose result is thrown away, the passes. On request two passes at a
+    time are added to a row until they lie close together, and the drive is left alone before the first row
+    until it has come to rest.
 Pass rule
     None.
 Reported
-    Of each row the statistic that the tool shows, and the median of the passes with minimum and maximum;
-    a score only where its formula is known.
+    Of each row the statistic that the tool shows, and the median of the passes with minimum, maximum and
+    relative standard error; a score only where its formula is known.
 """
 
 from itertools import count
@@ -24,6 +25,7 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.shared.benchmark.profiles import POPULAR
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
     file_steps,
     possible_rows,
     row_steps,
@@ -86,5 +88,6 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            apply = Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            yield from apply_row(row, conditions, apply)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

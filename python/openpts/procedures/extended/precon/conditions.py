@@ -10,6 +10,8 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark import NAMES
 from openpts.procedures.shared.benchmark.conditions import (
     BENCHMARK,
+    LONGEST,
+    UNTIL_ALIKE,
     ProfileTestConditions,
     at_its_scale,
     benchmark_text,
@@ -40,7 +42,7 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
     """
 
     steady_state = SteadyState.MINUTES
-    parameters = ("benchmark", passes_of("benchmark"), "tc", "qd", ..., "longest_pass_ns", "longest_pause_ns")
+    parameters = ("benchmark", passes_of("benchmark"), *UNTIL_ALIKE, "tc", "qd", ..., *LONGEST)
 
     benchmark: Annotated[
         BenchmarkProfile,
@@ -107,6 +109,11 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
             rare=True,
         ),
     ]
+
+    @property
+    def rows(self) -> tuple[ProfileRow, ...]:
+        """The rows of the benchmark."""
+        return self.benchmark.rows
 
     def row_number(self, state: DriveState, place: int) -> int:
         """The number of the profile part that measures a row in a state; ``place`` counts from 0."""

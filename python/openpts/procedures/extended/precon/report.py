@@ -15,8 +15,9 @@ from openpts.procedures.extended.precon.states import STATES, Comparison, compar
 from openpts.procedures.extended.precon.trajectory_pages import course_pages, course_verdicts
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.benchmark.results import loss_pct
-from openpts.procedures.shared.benchmark.tables import row_measure
+from openpts.procedures.shared.benchmark.tables import row_measure, spread_verdicts
 from openpts.procedures.shared.methodology import (
     conditioning_tables,
     methodology_section,
@@ -33,7 +34,7 @@ def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     comparison = comparison_of(run)
     return ReportContent(
-        verdicts=course_verdicts(comparison),
+        verdicts=(*course_verdicts(comparison), *_spread_verdicts(comparison)),
         measures=_measures(comparison),
         sections=lambda standing, report_date: (
             methodology_section(
@@ -46,6 +47,14 @@ def report(run: Run) -> ReportContent:
             ),
         ),
         figures=_figures(comparison),
+    )
+
+
+def _spread_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+    return spread_verdicts(
+        (f"{row.title} {state}", comparison.rows[state][place].figure)
+        for state in STATES
+        for place, row in enumerate(comparison.conditions.benchmark.rows)
     )
 
 
@@ -145,6 +154,11 @@ def _row_figures(comparison: Comparison, place: int) -> dict[str, Any]:
         "unit": row.units[0].value,
         "counts": counting_state(row).name.lower(),
         **{state.name.lower(): values[state] for state in STATES},
+        "passes": {
+            state.name.lower(): None if figure is None else repeat_figures(figure.passes)
+            for state in STATES
+            for figure in (comparison.rows[state][place].figure,)
+        },
         **{
             f"loss_{state.name.lower()}_pct": None
             if fresh is None or (used := values[state]) is None

@@ -34,6 +34,7 @@ from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
     file_steps,
     possible_rows,
     row_steps,
@@ -228,7 +229,8 @@ class _States:
                 share_pct=self.conditions.file_share_pct,
             )
             number = self.conditions.row_number(state, place)
-            yield Apply(Phase.PROFILE, number, steps, len(_STATES) * len(rows))
+            apply = Apply(Phase.PROFILE, number, steps, len(_STATES) * len(rows))
+            yield from apply_row(rows[place], self.conditions, apply)
             self.disturbed = self.disturbed or _disturbs(rows[place], state)
 
     def course(self, start: DriveState, least_fills: float) -> Generator[Request, Answer, Outcome]:

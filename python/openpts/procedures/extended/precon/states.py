@@ -6,9 +6,11 @@ Implements: LSI-PRE-01 to 05, LSI-PROC-05.
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.analysis.run_comparison import SetRule
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.results import CourseResults, analyse_course
 from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
+from openpts.procedures.kit.spread import set_words
 from openpts.procedures.shared.benchmark.results import RowFigure
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
 from openpts.record.reader import Run, StepRecord
@@ -30,8 +32,13 @@ class StateRow:
 
     @property
     def value(self) -> float | None:
-        """The row's figure in its first unit."""
-        return None if self.figure is None else self.figure.shown
+        """The row's figure in its first unit; None of passes that are discarded."""
+        return None if self.figure is None or self.figure.discarded else self.figure.shown
+
+    @property
+    def absence(self) -> str:
+        """Why there is no value."""
+        return "not measured" if self.figure is None else "; ".join(set_words(self.figure.passes, "pass"))
 
     @property
     def figure(self) -> RowFigure | None:
@@ -91,17 +98,17 @@ def comparison_of(run: Run) -> Comparison:
 
 def _rows(run: Run, conditions: PreconConditions, state: DriveState) -> tuple[StateRow, ...]:
     return tuple(
-        _row(run, row, conditions.row_number(state, place))
+        _row(run, row, conditions.row_number(state, place), conditions.set_rule)
         for place, row in enumerate(conditions.benchmark.rows)
     )
 
 
-def _row(run: Run, row: ProfileRow, number: int) -> StateRow:
+def _row(run: Run, row: ProfileRow, number: int, rule: SetRule) -> StateRow:
     steps = run.phase(Phase.PROFILE, number=number)
     before = _before(run, steps[0]) if steps else ()
     last_made = max((n for n, step in enumerate(before) if step.place.phase is not Phase.PROFILE), default=-1)
     return StateRow(
-        measured=measured_row(row, [step.sample for step in steps]),
+        measured=measured_row(row, [step.sample for step in steps], rule),
         written_before_bytes=sum(step.sample.write.bytes for step in before[last_made + 1 :]),
         conditioned=bool(before) and last_made == len(before) - 1,
     )

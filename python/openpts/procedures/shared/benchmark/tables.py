@@ -1,6 +1,6 @@
 """Rows of benchmarks as tables: what the tool would show, every pass, and the exact definition.
 
-Implements: SOL-STAT-01, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
+Implements: SOL-STAT-01 to 06, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -157,14 +157,15 @@ def shown_table(table_id: str, measured: Sequence[MeasuredRow], unit: FigureUnit
 # SOL-STAT-05, 06
 def spread_verdicts(figures: Iterable[tuple[str, RowFigure | None]]) -> tuple[Verdict, ...]:
     """The rows whose passes make no figure, and those that need more of them; nothing if there is none."""
+    found = [(name, figure.passes) for name, figure in figures if figure is not None]
     named: dict[Quality, list[str]] = {}
-    for name, figure in figures:
-        if figure is not None:
-            named.setdefault(figure.passes.quality, []).append(name)
+    for name, passes in found:
+        named.setdefault(passes.quality, []).append(name)
+    rule = found[0][1].rule if found else SetRule()
+    above = f"RSE above {rule.rse_limit_pct:g} % with"
     texts = {
-        Quality.DISCARDED: "Discarded, since as many passes as a row may need have a relative standard error "
-        "above the limit",
-        Quality.MORE_RUNS: "Passes too far apart for their number, so that more are needed (--until-rse)",
+        Quality.DISCARDED: f"Discarded, {above} {rule.most} passes or more",
+        Quality.MORE_RUNS: f"More passes needed (--until-rse), {above} fewer than {rule.most}",
     }
     return tuple(
         Verdict(f"{text}: {', '.join(named[quality])}.", "fail")

@@ -330,7 +330,7 @@ def test_a_complete_run_is_refused(one_cut: Path) -> None:
 
 
 def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
-    """Killed in the second of three, once more just after that has ended, and then left alone."""
+    """Killed in the second of three, just after that has ended, and before its record has begun."""
     target = f"sim:{write_oracle(tmp_path, [20_000.0])}"
     folder, in_second, behind_it = tmp_path / "suite", tmp_path / "in-second", tmp_path / "behind-it"
     words = ["--tests", "lat,hir,xsr", "--time-scale", "1/600", "--no-report"]
@@ -348,7 +348,11 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-xsr")]
-    for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1])):
+    shutil.copytree(in_second, not_begun := tmp_path / "not-begun")
+    shutil.rmtree(not_begun / "2-hir")
+    (not_begun / "2-hir" / "input").mkdir(parents=True)
+    (not_begun / "2-hir" / DATABASE_NAME).touch()
+    for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1]), (not_begun, [1, 1, 1])):
         states = [entry.state.value for entry in read_suite(cut).entries]
         assert states == ["complete", "running", "waiting"]
         again = CliRunner().invoke(resume, [str(cut), "--no-report"], catch_exceptions=False)

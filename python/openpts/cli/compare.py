@@ -89,8 +89,8 @@ def compare(
 
     RUN is a run folder, or that of a suite, which includes all of its runs. Runs of one drive (model, serial
     number, firmware, capacity) under the same conditions form a set, which is compared by its median. Use
-    three warm runs or more, an odd number. The more figures are compared, the more runs a difference needs to count; the
-    page says how many. A red list names the conditions in which runs differ.
+    three warm runs or more, an odd number. The more figures are compared, the more runs a difference needs to
+    count; the page says how many. A red list names the conditions in which runs differ.
     """
     from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
     from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise

@@ -34,9 +34,9 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PTS, procedure_of
 from openpts.record.manifest import RunState
-from openpts.record.reader import read_manifest, stored_run
+from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -141,6 +141,8 @@ def resume_suite(
             f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
             "run the tests that are left with --tests"
         )
+    # the files that the operator wrote for the suite: each of its runs has a copy
+    inputs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
     suite = replace(
         suite,
         ordered=replace(suite.ordered, target=target or suite.ordered.target),
@@ -148,8 +150,6 @@ def resume_suite(
     )
     if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
-    # the files that the operator wrote for the suite: each of its runs has a copy
-    inputs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
     again = (_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries)
     parts = [replace(part, order=replace(part.order, inputs=inputs)) for part in again]
     runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
@@ -157,9 +157,15 @@ def resume_suite(
 
 
 def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
-    """The state of a test, which may have come to its end just before the suite was killed."""
+    """The state of a test, which may have come to its end just before the suite was killed.
+
+    One that was killed before its record began begins again, in a folder of its own.
+    """
     run_folder = folder / entry.folder
-    if entry.state in DONE or not (run_folder / DATABASE_NAME).exists():
+    if entry.state in DONE:
+        return entry
+    if not has_begun(run_folder):
+        remove_unbegun(run_folder)
         return entry
     is_complete = read_manifest(run_folder).state is RunState.COMPLETE
     return replace(entry, state=SuiteState.COMPLETE, reason=None) if is_complete else entry

@@ -1,7 +1,7 @@
 """The kinds of values that conditions have: their limits, their words, their place in the help."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -53,6 +53,12 @@ THREADS: Final = count(1, 1024)
 DEPTH: Final = count(1, 4096)
 ROUNDS: Final = count(1, 10_000)
 FILLS: Final = number(gt=0, le=1000)
+FILLS_OR_NONE: Final = Kind(
+    Annotated[float, Meta(gt=0, le=1000)] | Literal["none"],
+    lambda _name, value: None if value == "none" else value,
+    lambda value: "none" if value is None else _number_text(value),
+    "N|none",
+)
 PASSES: Final = number(ge=0, le=1000)
 WHOLE_PERCENT: Final = Kind(int, metavar="PCT", limits={"ge": 0, "le": 100})
 SECONDS: Final = Kind(

@@ -78,6 +78,11 @@ class LastingWriter:
             writer.close()
             raise UnwritableRecordError(f"can't write the record in {self.folder}: {self.trouble}")
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is anything that the disk has not taken."""
+        return bool(self._waiting)
+
     def update_manifest(self, **sections: object) -> None:
         """As RunWriter does."""
         self._write(lambda writer: writer.update_manifest(**sections))

@@ -41,6 +41,10 @@ class _Query(NamedTuple):
     kind: Any
 
 
+class _NotBegunError(RecordError):
+    """There is nothing of a run in the folder but its beginning."""
+
+
 _JUST_BEGUN: Final = "its run has just begun, or ended at once"
 _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
 _DEVIATIONS: Final = _Query(
@@ -157,6 +161,18 @@ def read_manifest(folder: Path) -> Manifest:
         return in_visible_lines(_manifest(folder, connection), Manifest)
 
 
+def has_begun(folder: Path) -> bool:
+    """Whether a folder has the record of a run: one that was killed before that began has done nothing yet.
+
+    Raises RecordError as ``read_run`` does where it has another one.
+    """
+    try:
+        read_manifest(folder)
+    except _NotBegunError:
+        return False
+    return True
+
+
 def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """Load a run folder, and hold against each other what its record says twice.
 
@@ -245,13 +261,13 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
     if not os.path.lexists(database):
-        raise RecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}")
+        raise _NotBegunError(f"{folder} is not a run folder: it has no {DATABASE_NAME}")
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise RecordError(f"{folder} is empty: {_JUST_BEGUN}")
+                raise _NotBegunError(f"{folder} is empty: {_JUST_BEGUN}")
             if version not in READABLE_VERSIONS:
                 readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
                 raise RecordError(
@@ -296,7 +312,7 @@ def _of_today(conditions: str) -> str:
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
-        raise RecordError(f"{folder} is empty: {_JUST_BEGUN}")
+        raise _NotBegunError(f"{folder} is empty: {_JUST_BEGUN}")
     # records of earlier versions have none
     if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
         raise RecordError(

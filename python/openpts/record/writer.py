@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import re
+import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,6 +16,7 @@ import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
 from openpts.folder_files import check_files, make_empty_file, read_file, write_files
+from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
@@ -30,6 +33,10 @@ INPUT_FOLDER = "input"
 
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
+
+_OF_A_BEGINNING: Final = re.compile(
+    rf"{DATABASE_NAME}(-wal|-shm|-journal)?|{CLAIM_NAME}|{CAPTURE_FOLDER}|{INPUT_FOLDER}|\.openpts-.*"
+)
 
 Row = tuple[object, ...]
 
@@ -277,6 +284,18 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", None)
         kind = UnwritableRecordError if code and code & _PRIMARY_CODE in _FOR_NOW else RecordError
         raise kind(f"can't write the record in {folder}: {error}") from error
+
+
+def remove_unbegun(folder: Path) -> None:
+    """Remove the folder of a run that was killed before its record began.
+
+    One that has anything else stays as it is. Raises RecordError.
+    """
+    try:
+        if folder.exists() and all(_OF_A_BEGINNING.fullmatch(path.name) for path in folder.iterdir()):
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise RecordError(f"can't remove {folder}, a run that had not begun: {error.strerror}") from error
 
 
 def inputs_of(folder: Path) -> dict[str, bytes]:

@@ -18,9 +18,10 @@ from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.suite_index import INDEX_NAME
 
 SUMS_NAME: Final = "SHA256SUMS"
+_LOG_NAME: Final = f"{DATABASE_NAME}-wal"
 RECORD_PATTERNS: Final = (
     DATABASE_NAME,
-    f"{DATABASE_NAME}-wal",  # only of a run that was killed, or that still goes on
+    _LOG_NAME,  # only of a run that was killed, or that still goes on
     CLAIM_NAME,
     f"{INPUT_FOLDER}/*",
     f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run
@@ -48,7 +49,8 @@ def record_files(folders: Sequence[Path]) -> list[RecordFile]:
         for folder in folders
         for pattern in RECORD_PATTERNS
         for path in sorted(folder.glob(pattern))
-        if path.lstat().st_size  # an empty log comes and goes with those who read
+        # an empty log comes and goes with those who read
+        if path.lstat().st_size or path.name != _LOG_NAME
     ]
     with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
         return list(threads.map(lambda file: _record_file(*file), files))

@@ -192,7 +192,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
-        with _record_of(checked, manifest, order.inputs) as (writer, past):
+        with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
             driver = LiveDriver(
                 engine, checked.preparation, writer, emit, device.health, sampler, past, cutter
             )

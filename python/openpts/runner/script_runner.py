@@ -170,7 +170,7 @@ class LiveDriver:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
-                self.emit(CycleEnded(len(self._purges), request))
+                self.pause.tell(CycleEnded(len(self._purges), request))
         return None
 
     def _cut(self, order: CutPower) -> Cut:
@@ -229,7 +229,7 @@ class LiveDriver:
     def _enter(self, new: tuple[Deviation, ...]) -> None:
         self._entered.update(new)
         for deviation in new:
-            self.emit(DeviationFound(deviation))
+            self.pause.tell(DeviationFound(deviation))
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
@@ -364,7 +364,7 @@ class LiveDriver:
         if self._waiting:
             self._waiting.append((event, ()))
         else:
-            self.emit(event)
+            self.pause.tell(event)
 
     def _write_down(self) -> None:
         while self._waiting:
@@ -374,7 +374,7 @@ class LiveDriver:
                 self.writer.add_step(event.place, event.sample, new)
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
-                self.emit(event)
+                self.pause.tell(event)
             self._enter(new)
         self.keep_telemetry()
         self.pause.announce()

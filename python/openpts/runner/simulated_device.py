@@ -1,6 +1,6 @@
 """A simulated drive as the device under test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -85,6 +85,11 @@ class SimulatedDevice:
     def healed(self) -> tuple[Healing, ...]:
         """The simulation starts over each time."""
         return ()
+
+    @property
+    def inputs(self) -> Mapping[str, bytes]:
+        """The preset, unless it is one that ships."""
+        return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.text.encode()}
 
     def identity(self) -> Facts:
         return {

@@ -47,7 +47,6 @@ class SuiteRunner:
     keep_going: bool = True
     _failures: list[str] = field(default_factory=list)
     _kept: ExitStack = field(default_factory=ExitStack)
-    _keeps_none: bool = True
 
     def run(self, parts: Sequence[SuitePart]) -> None:
         """Run all parts, as far as they can run, and report on those that ended without their report.
@@ -74,9 +73,7 @@ class SuiteRunner:
         folder = self.folder / self.suite.entries[index].folder
         self._change(index, state=SuiteState.RUNNING)
         try:
-            if self._keeps_none:
-                self._keeps_none = False
-                self._kept.enter_context(drive_kept(part.order.target))
+            self._kept.enter_context(drive_kept(part.order.target))
             with self.display(self.suite.entries[index]) as hear:
                 run_test(part.test, replace(part.order, folder=folder), [hear])
             self._change(index, state=SuiteState.COMPLETE)

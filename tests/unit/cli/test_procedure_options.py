@@ -159,7 +159,6 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
         ("dirth", "--workload", "RND 2KiB RW0", "2 KiB"),
         ("wsat", "--workloads", "composite,RND 2KiB RW0", "2 KiB"),
         ("sustained", "--workload", "RND 0.5KiB RW0", "0.5 KiB"),
-        ("sustained", "--random-block-size", "512", "0.5 KiB"),
         ("thermal", "--block-size", "6KiB", "6 KiB"),
     ],
 )

@@ -29,10 +29,10 @@ class Procedure:
     """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
 
     ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test
-    adds to a report, ``short`` to a short one, ``comparison`` to one of several runs; ``findings`` what only
-    the measured figures show to deviate; ``checks`` what a judge looks for in the record, and how unclear
-    text of the specification is read. Each is imported on first use: a plan needs no plots. A part that a
-    test has no need of is left out.
+    adds to a report, ``short`` to a short one, ``comparison`` to one of several runs beyond the curves of its
+    report; ``findings`` what only the measured figures show to deviate; ``checks`` what a judge looks for in
+    the record, and how unclear text of the specification is read. Each is imported on first use: a plan needs
+    no plots. A part that a test has no need of is left out.
 
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script

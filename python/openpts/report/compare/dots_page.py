@@ -20,9 +20,9 @@ from openpts.pages.model import (
     Verdict,
 )
 from openpts.plots.font_metrics import text_width_px
-from openpts.procedures.kit.overlay import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric
+from openpts.report.compare.overlays import color_of
 
 _MARGIN = 0.06
 _SPAN_FOR_LOG = 10

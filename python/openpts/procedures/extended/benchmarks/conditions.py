@@ -12,7 +12,7 @@ from openpts.procedures.shared.benchmark.conditions import (
     BENCHMARK,
     LONGEST,
     UNTIL_ALIKE,
-    ProfileTestConditions,
+    PreconditionedConditions,
     at_its_scale,
     benchmark_text,
     passes_of,
@@ -23,7 +23,7 @@ _BENCHMARKS: Final = listed(BENCHMARK)
 
 
 class BenchmarksConditions(
-    ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
+    PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
 ):
     """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
 
@@ -80,7 +80,7 @@ class BenchmarksConditions(
         yield ("step_seconds", "settle_seconds"), looks
 
     @property
-    def rows(self) -> tuple[ProfileRow, ...]:
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
         """The rows of all benchmarks."""
         return tuple(row for benchmark in self.benchmarks for row in benchmark.rows)
 

@@ -1,7 +1,10 @@
 """The report of the lifetime test (HYP-LIFE-01 to 04)."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
+from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Section
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
@@ -12,8 +15,9 @@ from openpts.procedures.extended.lifetime.cycles import (
     forecast_verdict,
 )
 from openpts.procedures.extended.lifetime.pages import course_page, forecast_page, stretches_page
-from openpts.procedures.extended.lifetime.results import DriveCycle, stretches, write_amplification
+from openpts.procedures.extended.lifetime.results import DriveCycle, Pass, stretches, write_amplification
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_CYCLES, Curve
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
@@ -34,7 +38,33 @@ def report(run: Run) -> ReportContent:
         measures=_measures(lifetime),
         sections=lambda standing, report_date: (_section(lifetime, standing, report_date),),
         figures=_figures(lifetime),
+        curves=lambda: tuple(_curve(lifetime, title, y, of) for title, y, of in _CURVES),
     )
+
+
+def _curve(run: LifetimeRun, title: str, y: str, of: Callable[[DriveCycle], float | None]) -> Curve:
+    """A figure after each whole cycle, where there is one."""
+    points = ((float(cycle.number), of(cycle)) for cycle in run.whole)
+    return Curve(
+        title,
+        f"{title} v Full Drive Cycles",
+        f"{y} of each whole cycle",
+        OVER_CYCLES,
+        lambda values: ticks.linear_axis(y, 0, max(values) or 1),
+        tuple((number, value) for number, value in points if value is not None),
+        partial(cells.number, decimals=2),
+    )
+
+
+def _rate(done: Pass) -> float | None:
+    return None if done.bytes_per_s is None else done.bytes_per_s / MB
+
+
+_CURVES: Final[tuple[tuple[str, str, Callable[[DriveCycle], float | None]], ...]] = (
+    ("Write", "MB/s", lambda cycle: _rate(cycle.write)),
+    ("Read", "MB/s", lambda cycle: _rate(cycle.read)),
+    ("Rated Life Used", "Rated life used (%)", lambda cycle: cycle.log.get("percentage_used_pct")),
+)
 
 
 def _measures(run: LifetimeRun) -> tuple[Measured, ...]:

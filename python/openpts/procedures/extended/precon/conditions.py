@@ -12,7 +12,7 @@ from openpts.procedures.shared.benchmark.conditions import (
     BENCHMARK,
     LONGEST,
     UNTIL_ALIKE,
-    ProfileTestConditions,
+    PreconditionedConditions,
     at_its_scale,
     benchmark_text,
     passes_of,
@@ -30,7 +30,7 @@ class DriveState(StrEnum):
 
 
 # LSI-PRE-01 to 05
-class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
+class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
     """The figures of one benchmark on a fresh drive, after sequential and after random writes.
 
     ``workload`` at ``tc`` and ``qd`` is the random conditioning. Its course is tracked by single minutes that
@@ -111,7 +111,7 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
     ]
 
     @property
-    def rows(self) -> tuple[ProfileRow, ...]:
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
         """The rows of the benchmark."""
         return self.benchmark.rows
 

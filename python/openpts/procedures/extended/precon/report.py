@@ -5,6 +5,7 @@ Implements: LSI-PRE-01 to 05, LSI-PROC-03 to 06.
 
 from typing import Any, Final
 
+from openpts.analysis.minutes import whole_minutes
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Block, Page, Verdict
 from openpts.pages.texts import capitalised
@@ -14,6 +15,7 @@ from openpts.procedures.extended.precon.rows_pages import rows_pages
 from openpts.procedures.extended.precon.states import STATES, Comparison, comparison_of, counting_state
 from openpts.procedures.extended.precon.trajectory_pages import course_pages, course_verdicts
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.benchmark.results import loss_pct
@@ -47,6 +49,23 @@ def report(run: Run) -> ReportContent:
             ),
         ),
         figures=_figures(comparison),
+        curves=lambda: tuple(_curve(comparison, state) for state in STATES),
+    )
+
+
+def _curve(comparison: Comparison, state: DriveState) -> Curve:
+    """Over drive fills: what makes drives of different capacities comparable."""
+    workload = comparison.conditions.workload.title
+    return Curve(
+        f"{workload} from {state}",
+        f"{workload} IOPS v Drive Fills, {capitalised(state)}",
+        "IOPS of each minute at its end",
+        OVER_FILLS,
+        IOPS,
+        tuple(
+            (comparison.fills(minute.written_bytes), minute.iops)
+            for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
+        ),
     )
 
 

@@ -75,21 +75,16 @@ LONGEST: Final = ("longest_pass_ns", "longest_pause_ns")
 
 
 class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
-    """What both have in common.
+    """What tests have in common that measure rows of benchmarks.
 
-    ``precondition_passes`` counts in user capacities that are written sequentially. No pass or warm-up of a
-    row lasts longer than ``longest_pass_ns``, no pause longer than ``longest_pause_ns``. ``impossible`` says
-    in words which rows the device's sectors rule out, or which of their sizes. With ``until_rse_pct`` above
-    0, passes are added to a row until their relative standard error is at most that; a row with
-    ``most_passes`` is discarded if it still is not.
+    No pass or warm-up of a row lasts longer than ``longest_pass_ns``, no pause longer than
+    ``longest_pause_ns``. ``impossible`` says in words which rows the device's sectors rule out, or which of
+    their sizes. With ``until_rse_pct`` above 0, passes are added to a row until their relative standard error
+    is at most that; a row with ``most_passes`` is discarded if it still is not.
     """
 
     parameters: ClassVar[Listed] = ()
 
-    precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
-    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
-    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
-    precondition_qd: Annotated[int, usual.PRECONDITION_QD]
     longest_pass_ns: Annotated[
         int,
         Field(
@@ -133,7 +128,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
         return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_passes)
 
     @property
-    def rows(self) -> tuple[ProfileRow, ...]:
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
         """The rows that are measured, those of one benchmark after those of another."""
         raise NotImplementedError
 
@@ -145,7 +140,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
                 ("most_passes",),
                 f"{self.most_passes} is even: use an odd number, of which the median is a pass",
             )
-        most = max(row.passes for row in self.rows)
+        most = max(row.passes for row in self.profile_rows)
         if self.until_rse_pct and most > self.most_passes:
             yield (
                 ("most_passes", "passes", "until_rse"),
@@ -155,7 +150,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     # SOL-STAT-03
     def doubts(self, given: Collection[str]) -> Contradictions:
         """An even number of passes, where none is added to it."""
-        if "passes" in given and not self.until_rse_pct and (even := self.rows[0].passes) % 2 == 0:
+        if "passes" in given and not self.until_rse_pct and (even := self.profile_rows[0].passes) % 2 == 0:
             yield (
                 ("passes",),
                 f"{even} is even: the median is the less favorable of the middle two; use an odd number",
@@ -164,3 +159,14 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """The benchmark, or the state of the drive, and the row of a profile part."""
         raise NotImplementedError
+
+
+class PreconditionedConditions(ProfileTestConditions, frozen=True, kw_only=True):
+    """Rows on a preconditioned drive: ``precondition_passes`` user capacities are written sequentially."""
+
+    parameters: ClassVar[Listed] = ()
+
+    precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
+    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
+    precondition_tc: Annotated[int, usual.PRECONDITION_TC]
+    precondition_qd: Annotated[int, usual.PRECONDITION_QD]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
+from openpts.procedures.shared.benchmark.conditions import PreconditionedConditions, ProfileTestConditions
 from openpts.procedures.shared.benchmark.results import passes_of, passes_to_add
 from openpts.units import KIB, NS_PER_S, block_size_kib
 from openpts.vocabulary.requests import Answer, Apply, Request, samples_in
@@ -109,7 +109,7 @@ def file_steps(
     return (Step(stimulus, ByteAmount(max(1, amount_bytes))),)
 
 
-def sequential_writes(conditions: ProfileTestConditions) -> Stimulus:
+def sequential_writes(conditions: PreconditionedConditions) -> Stimulus:
     """The sequential conditioning of the active range."""
     size_bytes = conditions.precondition_block_size_bytes
     return conditions.stimulus(

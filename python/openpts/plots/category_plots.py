@@ -20,11 +20,10 @@ def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
     What is beyond the axis is at its edge, with its value.
     """
     low, high = figure.y.domain
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "category": label,
-            "y": min(max(cell.value, low), high),
-            "value": cell.value,
+            "y": cell.value,
             "slot": slot_of(series.color, figure),
             "key": f"s{n}",
             "name": series.label,
@@ -35,6 +34,9 @@ def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
         for column, cell in zip(table.columns, table.rows[line].cells, strict=True)
         if cell.value is not None
     ]
+    cut = any(not low <= row["y"] <= high for row in rows)
+    if cut:
+        rows = [{**row, "y": min(max(row["y"], low), high), "value": row["y"]} for row in rows]
     slots = [slot_of(series.color, figure) for series in figure.series]
     points: Spec = {
         "data": {"values": rows},
@@ -52,9 +54,14 @@ def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
             {"field": "category", "type": "nominal", "title": figure.x.title},
             {"field": "name", "type": "nominal", "title": "Series"},
             {"field": "round", "type": "nominal", "title": table.group or "Round"},
-            {"field": "value", "type": "quantitative", "title": figure.y.title, "format": ",.2f"},
+            {
+                "field": "value" if cut else "y",
+                "type": "quantitative",
+                "title": figure.y.title,
+                "format": ",.2f",
+            },
         ]
-    beyond = _beyond(figure, rows, points["encoding"]["xOffset"])
+    beyond = _beyond(figure, rows, points["encoding"]["xOffset"]) if cut else []
     if interactive:
         for layer in beyond:
             layer["transform"] = [{"filter": SHOWN}]

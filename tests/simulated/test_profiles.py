@@ -11,8 +11,9 @@ from scipy.stats import sem
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.extended.precon.states import comparison_of
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
+from openpts.procedures.extended.precon.states import comparisons_of
+from openpts.procedures.shared.benchmark.conditions import FreeSpace
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -161,7 +162,7 @@ def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: 
     run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run")
     assert not run.manifest.shortened
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
-    comparison = comparison_of(run)
+    (comparison,) = comparisons_of(run)
     fresh, sequential, random = (comparison.courses[state] for state in DriveState)
     assert fresh.factor is not None
     assert fresh.factor > 2
@@ -177,3 +178,40 @@ def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: 
     assert [cycle.title for cycle in run.manifest.cycles] == ["FOB", "after SEQ", "after RND"]
     pages = {page.id for page in build_report(run, default_date(run)).pages() if page.mandatory}
     assert pages >= {"precon-time", "precon-fills", "precon-rows", "precon-loss", "precon-order"}
+
+
+def test_data_that_can_be_compressed_is_a_state_of_its_own(tmp_path: Path) -> None:
+    """A twentieth of the drive is left free; rows without data of their own write that of the state."""
+    write = replace(SHORT, rows=SHORT.rows[-1:])
+
+    def varied(conditions: Conditions) -> Conditions:
+        changed = small(conditions)
+        assert isinstance(changed, PreconConditions)
+        return replace(
+            changed,
+            benchmarks=(write,),
+            entropies_pct=(0.0, 100.0),
+            leave_free=FreeSpace(1, place_pct=5),
+            steady_after_drive_fills=1,
+            drive_fills=2,
+            recondition_passes=0.1,
+        )
+
+    run = run_whole(
+        "precon", DriveClass.ENTERPRISE, tmp_path / "run", varied, "sim:sata-reduction?capacity=4GB"
+    )
+    assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
+    none, full = summarise(run)["levels"]
+    assert (none["entropy_pct"], full["entropy_pct"]) == (0, 100)
+    assert none["courses"]["random"]["steady_iops"] > 1.1 * full["courses"]["random"]["steady_iops"]
+    target = run.manifest.target
+    for step in run.steps:
+        assert step.sample.step.stimulus is not None
+        where = step.sample.step.stimulus.active_range
+        _, end = where.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+        assert end == pytest.approx(0.95 * target.user_capacity_bytes, abs=2**20)
+    (benchmark,) = full["benchmarks"]
+    times = benchmark["times"]
+    assert run.manifest.started_at[:19] <= times["fresh"]["started_at"] < times["random"]["ended_at"]
+    pages = {page.id for page in build_report(run, default_date(run)).pages()}
+    assert pages >= {"precon-rows-e0", "precon-rows-e100", "precon-entropy"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -111,6 +112,7 @@ def made_up_run(
         steps=tuple(steps),
         ledger=(),
         health=tuple(health),
+        zero_at=datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC),
     )
 
 

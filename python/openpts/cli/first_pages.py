@@ -96,6 +96,8 @@ EXAMPLES: Final = (
 _A_TEST: Final = "iops sim:enterprise-tlc"
 _ARGUMENTS: Final = {
     "openpts": f"run {_A_TEST}",
+    "openpts benchmarks": "show crystaldiskmark",
+    "openpts benchmarks show": "crystaldiskmark",
     "openpts compare": "old-firmware new-firmware",
     "openpts conformance": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts crosscheck": "/dev/nvme0n1",

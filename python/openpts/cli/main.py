@@ -88,6 +88,9 @@ _VERSION_LINE = "openpts %(version)s"
 
 # Where each command is; it is loaded when it is asked for, which for some takes half a second.
 _COMMANDS = {
+    "benchmarks": Place(
+        "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
+    ),
     "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
     "conformance": Place(
         "openpts.cli.conformance:conformance_command",

@@ -165,6 +165,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         return None
 
     @property
+    def data_patterns(self) -> tuple[DataPattern, ...]:
+        """What is written, of a test that varies it everything."""
+        return (self.data,)
+
+    @property
     def class_text(self) -> str:
         """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
         return self.drive_class.revision if self.of_specification else f"{self.drive_class.value} class"

@@ -39,6 +39,9 @@ def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:
     def read(name: str, values: list[Any]) -> tuple[Any, ...]:
         return readers.without_repeats(name, tuple(entry.read(name, value) for value in values))
 
+    def beside(values: list[Any], folder: str) -> list[Any]:
+        return values if entry.beside is None else [entry.beside(value, folder) for value in values]
+
     return Kind(
         list[Annotated[entry.type, Meta(**entry.limits)] if entry.limits else entry.type],  # type: ignore[misc]
         read,
@@ -46,6 +49,7 @@ def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:
         f"{entry.metavar},...",
         {"min_length": least, "max_length": most},
         entry.units,
+        beside,
     )
 
 

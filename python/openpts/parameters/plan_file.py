@@ -12,12 +12,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
+from openpts.operator_files.source_position import Path as ValuePath
+from openpts.operator_files.source_position import PlacedText
+from openpts.operator_files.toml_text import read_toml
+from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.source_position import Path as ValuePath
-from openpts.parameters.source_position import PlacedText
-from openpts.parameters.toml_text import read_toml
-from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
@@ -144,8 +144,10 @@ class Plan:
         content = getattr(self.file, table)
         if content is UNSET:
             return Given()
+        parameters = parameters_of(Conditions if table == "common" else PROCEDURES[table].conditions)
+        folder = str(Path(self.path).parent)
         values = {
-            name: value
+            name: value if (beside := parameters[name].kind.beside) is None else beside(value, folder)
             for name in content.__struct_fields__
             if (value := getattr(content, name)) is not UNSET
         }

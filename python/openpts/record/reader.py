@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
-from msgspec import structs
+from msgspec import Meta, structs
 
 from openpts.errors import RecordError
 from openpts.folder_files import check_files
@@ -47,6 +48,7 @@ class _NotBegunError(RecordError):
 
 _JUST_BEGUN: Final = "its run has just begun, or ended at once"
 _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
+_STORED: Final = "SELECT stored_at, started_ns + elapsed_ns FROM step"
 _DEVIATIONS: Final = _Query(
     "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
 )
@@ -90,6 +92,7 @@ class Run:
     """A whole run, steps in the order in which they ran.
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
+    ``zero_at`` is when the engine's clock was 0; None in records of versions 4 and 5, which don't say.
     """
 
     folder: Path
@@ -98,6 +101,24 @@ class Run:
     ledger: tuple[Deviation, ...]
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
+    zero_at: datetime | None = None
+
+    # SOL-GEN-07
+    def time_at(self, clock_ns: int) -> str | None:
+        """When the engine's clock showed that, ISO 8601, UTC; None where it is not known.
+
+        On a simulated drive, as if its virtual time had begun with the run.
+        """
+        zero_at = self.zero_at
+        try:
+            if self.manifest.target.simulation is not None and self.steps:
+                zero_at = datetime.fromisoformat(self.manifest.started_at)
+                clock_ns -= self.steps[0].sample.started_ns
+            if zero_at is None:
+                return None
+            return (zero_at + timedelta(microseconds=clock_ns // 1000)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except (ValueError, OverflowError):  # a damaged record
+            return None
 
     @cached_property
     def telemetry_series(self) -> dict[str, TelemetrySeries]:
@@ -237,7 +258,21 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             ledger=tuple(Deviation(*row) for row in _rows(connection, _DEVIATIONS)),
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in _rows(connection, _TELEMETRY)),
+            zero_at=_zero_at(connection),
         )
+
+
+def _zero_at(connection: sqlite3.Connection) -> datetime | None:
+    """By the step that was stored soonest after it had ended."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        return None
+    kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment]
+    rows = rows_of(connection.execute(_STORED), "step", kind)
+    try:
+        return min((at - timedelta(microseconds=ns // 1000) for at, ns in rows), default=None)
+    except OverflowError:  # a damaged record
+        return None
 
 
 def last_step(folder: Path) -> LastStep:
@@ -302,11 +337,14 @@ def _open(database: Path) -> sqlite3.Connection:
 
 
 def _of_today(conditions: str) -> str:
-    """Conditions as this openpts names their test: that of benchmark profiles was called ``profile``."""
-    content: dict[str, msgspec.Raw] = decode_json(conditions, dict[str, msgspec.Raw])
-    if content.get("test") != msgspec.Raw(b'"profile"'):
-        return conditions
-    return msgspec.json.encode({**content, "test": "benchmarks"}).decode()
+    """Conditions in today's words: benchmark profiles were called ``profile``, and a benchmark came alone."""
+    content: dict[str, Any] = dict(decode_json(conditions, dict[str, msgspec.Raw]))
+    renamed = content.get("test") == msgspec.Raw(b'"profile"')
+    if renamed:
+        content["test"] = "benchmarks"
+    if alone := "benchmark" in content:
+        content["benchmarks"] = [content.pop("benchmark")]
+    return msgspec.json.encode(content).decode() if renamed or alone else conditions
 
 
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
-from openpts.parameters.written_file import WrittenFileError
+from openpts.operator_files.written_file import WrittenFileError
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.manifest import People
 from openpts.vocabulary.data import ReducibleData

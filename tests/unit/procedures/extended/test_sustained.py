@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from openpts.fields.field import parameters_of
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
+from openpts.procedures.extended.sustained.script import possible_on, standard_conditions
 from openpts.procedures.extended.sustained.script import script as sustained_test
-from openpts.procedures.extended.sustained.script import standard_conditions
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.units import GB, GIB, KIB, NS_PER_S
@@ -80,6 +80,19 @@ def test_what_is_read_was_written_before() -> None:
         if step.stimulus is not None and step.stimulus.read_pct
     ]
     assert {stimulus.active_range for stimulus in reads} == {laid.stimulus.active_range}
+
+
+def test_rows_below_the_sector_are_left_out_of_both_runs_and_named() -> None:
+    standard = standard_conditions(DriveClass.CLIENT, 1)
+    conditions = possible_on(replace(standard, benchmarks=(BENCHMARKS["atto"],)), 4096)
+    sizes = {size.block_size_bytes for _, row in conditions.rows for size in row.block_sizes}
+    assert min(sizes) == 4096
+    assert len(conditions.rows) == len(BENCHMARKS["atto"].rows) - 6
+    assert len(conditions.impossible) == 6
+    assert [conditions.row_of(number) for number in (1, 31)] == [
+        ("Run #1", conditions.rows[0][1]),
+        ("Run #2", conditions.rows[0][1]),
+    ]
 
 
 def test_writes_take_the_whole_range_and_leave_a_fresh_drive_fresh() -> None:

@@ -5,9 +5,14 @@ from itertools import count
 
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.conditions import Conditions
+from openpts.procedures.extended.precon.conditions import PreconConditions
 from openpts.procedures.extended.thermal.script import COLD
-from openpts.procedures.shared.benchmark.profiles import SHORT
+from openpts.procedures.kit.benchmark_profile import FigureUnit
+from openpts.procedures.shared.benchmark.conditions import FreeSpace
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
+from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
@@ -56,6 +61,38 @@ class ByState:
             return 100_000
         state = (number - 1) // ROWS
         return ((230e3, 200e3, 50e3) if stimulus.random_pct else (300e3, 250e3, 25e3))[state]
+
+
+def several_benchmarks() -> Run:
+    """Two benchmarks of two rows at two entropies, writes slower in each state; the second one has times.
+
+    Reads 100,000 a second; writes 40,000 FOB, 20,000 after SEQ, 8,000 after RND, twice that at half the
+    entropy.
+    """
+
+    def rate(stimulus: Stimulus, phase: Phase, number: int) -> float:
+        gain = 2 if stimulus.data == ReducibleData(50) else 1
+        if phase is not Phase.PROFILE or stimulus.read_pct:
+            return 100_000
+        return gain * (40_000, 20_000, 8_000)[(number - 1) // 4 % 3]
+
+    def adjust(of: Conditions) -> Conditions:
+        assert isinstance(of, PreconConditions)
+        low, demo = BENCHMARKS["solidigm-low"], BENCHMARKS["crystaldiskmark-demo"]
+        rows = tuple(
+            with_changes(row, units=(FigureUnit.MILLISECONDS,), data=None)
+            for row in low.rows
+            if row.random_pct
+        )
+        return with_changes(
+            of,
+            benchmarks=(demo, with_changes(low, name="mine", title="Mine", rows=rows)),
+            entropies_pct=(50.0, 100.0),
+            leave_free=FreeSpace(1, 10 * 10**9),
+            steady_after_drive_fills=1,
+        )
+
+    return made_up_run("precon", rate=rate, adjust=adjust)
 
 
 class Rates:

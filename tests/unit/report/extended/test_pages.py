@@ -14,6 +14,7 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import PreconConditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
+from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
@@ -26,7 +27,15 @@ from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
 from tests.unit.procedures.pts.trace.player import Rate
-from tests.unit.report.extended.known_drives import ByState, Cached, Rates, counting, thermal_run, wearing_run
+from tests.unit.report.extended.known_drives import (
+    ByState,
+    Cached,
+    Rates,
+    counting,
+    several_benchmarks,
+    thermal_run,
+    wearing_run,
+)
 
 DATE = "2026-02-03T04:05:06Z"
 
@@ -106,11 +115,11 @@ def restless_precon() -> Run:
     return made_up_run("precon", rate=restless)
 
 
-def profiles(*names: str, passes: float = 0) -> Run:
+def profiles(*names: str, passes: float = 0, free: FreeSpace | None = None) -> Run:
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         wanted = tuple(BENCHMARKS[name] for name in names)
-        return with_changes(conditions, benchmarks=wanted, precondition_passes=passes)
+        return with_changes(conditions, benchmarks=wanted, precondition_passes=passes, leave_free=free)
 
     return made_up_run("benchmarks", rate=Rates(), adjust=chosen)
 
@@ -216,13 +225,15 @@ CASES: dict[str, Callable[[], Run]] = {
     "precon, fresh alone": precon_fresh_alone,
     "precon, one minute": lambda: precon_cut(None),
     "precon, seven seconds": lambda: precon_cut(7),
-    "precon, rows of both directions": lambda: precon(flat_rate, benchmark=BENCHMARKS["crystaldiskmark"]),
-    "precon, two rows": lambda: precon(benchmark=with_changes(SHORT, rows=SHORT.rows[:2])),
+    "precon, rows of both directions": lambda: precon(flat_rate, benchmarks=(BENCHMARKS["crystaldiskmark"],)),
+    "precon, benchmarks and entropies": several_benchmarks,
+    "precon, two rows": lambda: precon(benchmarks=(with_changes(SHORT, rows=SHORT.rows[:2]),)),
     "profiles, best of three": lambda: profiles("crystaldiskmark"),
     "profiles, mean of five": lambda: profiles("kdiskmark"),
     "profiles, several units": lambda: profiles("crystaldiskmark-peak"),
     "profiles, not confirmed": lambda: profiles("as-ssd"),
     "profiles, conditioned": lambda: profiles("as-ssd", passes=1),
+    "profiles, free places": lambda: profiles("as-ssd", passes=1, free=FreeSpace(8, 10**9)),
     "profiles, mixes": lambda: profiles("iometer", "solidigm-mixed", "iometer-file-server"),
     "profiles, one column": lonely_rows,
     "profiles, discarded": spread_rows,

@@ -1,25 +1,15 @@
 """The conditions of the benchmark profiles."""
 
-from typing import Annotated, Final
+from collections.abc import Collection
+from typing import Annotated
 
 from openpts.fields import usual
-from openpts.fields.conditions import StepCounts
+from openpts.fields.conditions import Contradictions, StepCounts
 from openpts.fields.field import Field
-from openpts.fields.kinds import SECONDS_OR_NONE, listed
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark import NAMES
-from openpts.procedures.shared.benchmark.conditions import (
-    BENCHMARK,
-    LONGEST,
-    UNTIL_ALIKE,
-    PreconditionedConditions,
-    at_its_scale,
-    benchmark_text,
-    passes_of,
-)
+from openpts.fields.kinds import SECONDS_OR_NONE
+from openpts.procedures.kit.benchmark_profile import ProfileRow
+from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, PreconditionedConditions
 from openpts.vocabulary.settling import SettlingRule
-
-_BENCHMARKS: Final = listed(BENCHMARK)
 
 
 class BenchmarksConditions(
@@ -31,19 +21,16 @@ class BenchmarksConditions(
     than ``settle_ns``; 0 is not at all.
     """
 
-    parameters = ("benchmarks", passes_of("benchmarks"), *UNTIL_ALIKE, ..., *LONGEST)
+    parameters = (
+        "benchmarks",
+        *ROW_PARAMETERS,
+        "leave_free",
+        "precondition_passes",
+        ...,
+        "longest_pass_ns",
+        "longest_pause_ns",
+    )
 
-    benchmarks: Annotated[
-        tuple[BenchmarkProfile, ...],
-        Field(
-            "Benchmarks",
-            f"Benchmarks, one after the other: {', '.join(NAMES)}.",
-            _BENCHMARKS,
-            examples=(["crystaldiskmark-nvme", "kdiskmark"],),
-            change=at_its_scale("benchmarks", _BENCHMARKS),
-            text=lambda benchmarks: ", ".join(map(benchmark_text, benchmarks)),
-        ),
-    ]
     precondition_passes: Annotated[
         float,
         usual.PRECONDITION_PASSES.but(
@@ -73,6 +60,12 @@ class BenchmarksConditions(
             least_ns=min(self.settle_ns, standard.least_ns * self.minute_ns // standard.look_ns),
             longest_ns=self.settle_ns,
         )
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """Free places are between what was written."""
+        del given
+        if self.leave_free is not None and not self.precondition_passes:
+            yield ("leave_free",), "nothing is written around the free space; give precondition_passes too"
 
     def step_counts(self) -> StepCounts:
         """A probe and a look each minute until the drive has come to rest."""

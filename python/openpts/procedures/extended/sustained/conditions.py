@@ -9,24 +9,17 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import FILLS_OR_NONE, listed
+from openpts.fields.kinds import FILLS_OR_NONE
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
-from openpts.procedures.shared.benchmark import NAMES
 from openpts.procedures.shared.benchmark.conditions import (
-    BENCHMARK,
-    LONGEST,
-    UNTIL_ALIKE,
+    BENCHMARKS_FIELD,
+    ROW_PARAMETERS,
     ProfileTestConditions,
-    at_its_scale,
-    benchmark_text,
-    passes_of,
 )
 from openpts.units import KIB, MB
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import Workload
-
-_BENCHMARKS: Final = listed(BENCHMARK)
 
 
 class Claim(Struct, frozen=True):
@@ -122,25 +115,22 @@ class SustainedConditions(
     parameters = (
         "segments",
         "benchmarks",
-        passes_of("benchmarks"),
-        *UNTIL_ALIKE,
+        *ROW_PARAMETERS,
         "tc",
         "qd",
         "sequential_tc",
         "sequential_qd",
         ...,
-        *LONGEST,
+        "longest_pass_ns",
+        "longest_pause_ns",
     )
 
     benchmarks: Annotated[
         tuple[BenchmarkProfile, ...],
-        Field(
-            "Run #1 and run #2",
-            f"Benchmarks whose rows are measured before and after the load: {', '.join(NAMES)}.",
-            _BENCHMARKS,
-            examples=(["crystaldiskmark"],),
-            change=at_its_scale("benchmarks", _BENCHMARKS),
-            text=lambda benchmarks: ", ".join(map(benchmark_text, benchmarks)),
+        BENCHMARKS_FIELD.but(
+            label="Run #1 and run #2",
+            help="Benchmarks whose rows are measured before and after the load: names of those that "
+            "`openpts benchmarks list` shows, or paths of TOML files of your own.",
         ),
     ]
     sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of a sequential load.")]

@@ -15,7 +15,12 @@ from openpts.procedures.extended.sustained.claims import ClaimSource
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.extended.sustained.results import ClaimResult, Pair
 from openpts.procedures.kit.benchmark_profile import FigureUnit
-from openpts.procedures.shared.benchmark.tables import definition_table, figure_cell, passes_table
+from openpts.procedures.shared.benchmark.tables import (
+    definition_table,
+    definition_verdicts,
+    figure_cell,
+    passes_table,
+)
 from openpts.procedures.shared.methodology import fills_text, nothing_page, stimulus_words
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.record.reader import Run
@@ -165,18 +170,12 @@ def _bars(part: _Part, shown: Table) -> Figure:
 def definition_page(measured: SustainedRun) -> Page:
     """What exactly each row applied, and the passes of both runs."""
     page_id = "sustained-definition"
-    capacity_bytes = measured.run.manifest.target.user_capacity_bytes
     blocks: list[Block] = []
     for number, benchmark in enumerate(measured.conditions.benchmarks, start=1):
         rows = [pair.fresh for pair in measured.pairs if pair.benchmark in {"", benchmark.title}]
-        words = [f"Source of {benchmark.title}: {benchmark.source}."]
-        if benchmark.doubt:
-            words.append(f"Definition not confirmed: {benchmark.doubt}.")
-        if benchmark.differences:
-            words.append(f"Unlike the tool: {benchmark.differences}")
         blocks += [
-            definition_table(f"{page_id}-{number}", benchmark, rows, capacity_bytes),
-            Verdict(" ".join(words)),
+            definition_table(f"{page_id}-{number}", benchmark, rows, measured.run.manifest.target),
+            *definition_verdicts(benchmark),
         ]
     for run, named in (
         ("Run #1", [pair.fresh for pair in measured.pairs]),

@@ -17,16 +17,14 @@ Reported
 from collections.abc import Generator
 from typing import Final
 
-from msgspec.structs import replace
-
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
     apply_row,
     file_steps,
-    possible_rows,
     row_steps,
+    without_impossible_rows,
 )
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import NS_PER_S, format_duration
@@ -78,14 +76,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> SustainedConditio
     )
 
 
-def possible_on(conditions: SustainedConditions, sector_bytes: int) -> SustainedConditions:
-    """Leave out sizes that are no multiple of the sector. Raises UsageError for a benchmark without a row."""
-    possible = [possible_rows(benchmark, sector_bytes) for benchmark in conditions.benchmarks]
-    return replace(
-        conditions,
-        benchmarks=tuple(benchmark for benchmark, _ in possible),
-        impossible=tuple(text for _, texts in possible for text in texts),
-    )
+possible_on = without_impossible_rows
 
 
 def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:

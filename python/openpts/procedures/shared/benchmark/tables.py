@@ -1,11 +1,12 @@
 """Rows of benchmarks as tables: what the tool would show, every pass, and the exact definition.
 
-Implements: SOL-STAT-01 to 06, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
+Implements: SOL-STAT-01 to 06, SOL-GEN-07, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import zip_longest
+from typing import Any, Final, TypeVar
 
 from openpts.analysis.run_comparison import Quality, SetRule
 from openpts.pages import cells
@@ -14,12 +15,15 @@ from openpts.pages.model import Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
 from openpts.procedures.shared.benchmark.results import RowFigure, passes_of, row_figure
+from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
+from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 
+R = TypeVar("R")
 _NOT_MEASURED = "not measured"
 # More columns than these do not fit beside each other on paper.
 _MOST_PASSES_PRINTED = 7
@@ -69,6 +73,62 @@ def measured_row(row: ProfileRow, samples: Sequence[Sample], rule: SetRule) -> M
         pause_ns=sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is None),
         warm_up_ns=sum(sample.elapsed_ns for sample in warm_up),
     )
+
+
+# SOL-GEN-07
+def start_and_end(run: Run, samples: Sequence[Sample]) -> tuple[str | None, str | None]:
+    """When the first of the steps began and the last ended, ISO 8601, UTC; None where that is not known."""
+    if not samples:
+        return None, None
+    return (
+        run.time_at(samples[0].started_ns),
+        run.time_at(max(sample.started_ns + sample.elapsed_ns for sample in samples)),
+    )
+
+
+def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sample]]]) -> Table:
+    """Start and end of each benchmark, from its first row on; its test file is written before."""
+
+    def when(time: str | None, samples: Sequence[Sample]) -> Cell:
+        if time is None:
+            return cells.missing("not in the record" if samples else _NOT_MEASURED)
+        return cells.words(time.replace("T", " ").removesuffix("Z"))
+
+    rows = []
+    for name, samples in parts:
+        start, end = start_and_end(run, samples)
+        busy_ns = sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is not None)
+        lasted = cells.words(format_duration(busy_ns)) if samples else cells.missing(_NOT_MEASURED)
+        rows.append(Row(Cell(name), (when(start, samples), when(end, samples), lasted)))
+    simulated = run.manifest.target.simulation is not None
+    return Table(
+        id=table_id,
+        title="Start and end of each benchmark",
+        head=Column("Benchmark", align="left", width=1.6),
+        columns=(Column("Start (UTC)"), Column("End (UTC)"), Column("Of it under load")),
+        rows=tuple(rows),
+        note="Virtual time of the simulated drive, counted from the start of the run." if simulated else "",
+    )
+
+
+_MOST_ON_COVER: Final = 24
+
+
+def cover_rows(
+    benchmarks: Sequence[tuple[BenchmarkProfile, tuple[R, ...]]], row_of: Callable[[R], ProfileRow]
+) -> list[tuple[BenchmarkProfile, tuple[R, ...]]]:
+    """All rows; of many the first of each benchmark, reads and writes in turn: a cover has little room."""
+    if sum(len(rows) for _, rows in benchmarks) <= _MOST_ON_COVER:
+        return list(benchmarks)
+    most = max(1, _MOST_ON_COVER // len(benchmarks))
+    found = []
+    for benchmark, rows in benchmarks:
+        # benchmarks have all their reads first, and the first rows alone no write
+        reads = [one for one in rows if row_of(one).read_pct == 100]
+        others = [one for one in rows if row_of(one).read_pct != 100]
+        in_turn = [one for pair in zip_longest(reads, others) for one in pair if one is not None]
+        found.append((benchmark, tuple(in_turn[:most])))
+    return found
 
 
 # SOL-STAT-05
@@ -261,7 +321,7 @@ def _each_pass_cells(figure: RowFigure, most: int) -> tuple[Cell, ...]:
 
 
 def definition_table(
-    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], capacity_bytes: int
+    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], target: TargetFacts
 ) -> Table:
     """What was issued for each row, in full."""
     return Table(
@@ -278,22 +338,31 @@ def definition_table(
             Column("Statistic", align="left", width=0.55),
             Column("Data written", align="left", width=0.9),
         ),
-        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, capacity_bytes)) for one in measured),
+        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, target)) for one in measured),
         note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",
     )
 
 
-def _definition_cells(one: MeasuredRow, capacity_bytes: int) -> tuple[Cell, ...]:
+def definition_verdicts(benchmark: BenchmarkProfile) -> tuple[Verdict, ...]:
+    """Where the definition is from, what of it is in doubt, and what the tool does otherwise."""
+    texts = [f"Source: {benchmark.source}."]
+    if benchmark.doubt:
+        texts.append(f"Definition not confirmed: {benchmark.doubt}.")
+    if benchmark.differences:
+        texts.append(f"Unlike the tool: {benchmark.differences}")
+    return tuple(map(Verdict, texts))
+
+
+def _definition_cells(one: MeasuredRow, target: TargetFacts) -> tuple[Cell, ...]:
     stimulus, row = one.stimulus, one.row
     if stimulus is None:
         return (cells.words(row.access), *([cells.missing(_NOT_MEASURED)] * 7))
-    covered = stimulus.active_range
-    span_bytes = round((covered.end_pct - covered.start_pct) / 100 * capacity_bytes)
+    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     length_ns = max(sample.elapsed_ns for sample in one.passes)
     return (
         cells.words(_access_text(row)),
         Cell(f"{stimulus.qd} x {stimulus.tc}"),
-        Cell(_span_text(span_bytes, of_a_file=row.span_bytes is not None)),
+        Cell(_span_text(end - start, of_a_file=row.span_bytes is not None)),
         Cell("none" if not one.pause_ns else format_duration(one.pause_ns)),
         Cell("none" if not one.warm_up_ns else format_duration(one.warm_up_ns)),
         Cell(f"{len(one.passes)} x {length_ns / NS_PER_S:.3g} s"),

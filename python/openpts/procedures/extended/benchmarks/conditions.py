@@ -63,7 +63,7 @@ class BenchmarksConditions(
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Free places are between what was written."""
-        del given
+        yield from super().contradictions(given)
         if self.leave_free is not None and not self.precondition_passes:
             yield ("leave_free",), "nothing is written around the free space; give precondition_passes too"
 

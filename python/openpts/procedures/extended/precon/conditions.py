@@ -176,6 +176,7 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Random writes have one range; the data of a state comes from one place."""
+        yield from super().contradictions(given)
         if self.leave_free is not None and self.leave_free.places > 1:
             yield ("leave_free",), "random writes go to one range: leave one place free, such as 10GB"
         if self.entropies_pct and "data_pattern" in given:

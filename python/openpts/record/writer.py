@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
@@ -166,10 +166,7 @@ class RunWriter:
     def add_telemetry(self, points: Sequence[TelemetryPoint]) -> None:
         """Store a batch of samples; of two with the same name and time the later counts."""
         with self._transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)",
-                [(point.name, point.t_ns, point.value) for point in points],
-            )
+            _insert_points(connection, ((point.name, point.t_ns, point.value) for point in points))
 
     def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
         """Store one step with its intervals, histograms and errors, and what of it is to be in the ledger.
@@ -190,6 +187,8 @@ class RunWriter:
             _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
             _insert(connection, "io_error", step_id, _error_rows(sample))
             _insert(connection, "standstill", step_id, _standstill_rows(sample))
+            start_ns = sample.started_ns
+            _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
             _insert_deviations(connection, deviations)
 
     def set_aside(self, place: StepPlace) -> None:
@@ -328,6 +327,10 @@ def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, row
             f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
             ((step_id, *row) for row in rows),
         )
+
+
+def _insert_points(connection: sqlite3.Connection, points: Iterable[tuple[str, int, float]]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)", points)
 
 
 def _insert_deviations(connection: sqlite3.Connection, deviations: Sequence[Deviation]) -> None:

@@ -5,6 +5,7 @@
 mod flash;
 mod map;
 
+use openpts_core::engine::Spent;
 use openpts_core::workload::{Io, Operation, Uniform};
 
 use flash::Flash;
@@ -147,6 +148,15 @@ impl LogBlockDrive {
         done_ps + self.fixed_write_ps
     }
 
+    fn nand_pages(&self) -> NandPages {
+        NandPages {
+            host: self.host_pages,
+            collected: self.map.moved_pages(),
+            padded: self.padded_pages,
+            ..NandPages::default()
+        }
+    }
+
     /// Fill up the open program unit, and wait for all programs.
     fn flush(&mut self, now_ps: Ps) -> Ps {
         let (at_ps, _) = self.pass_link(now_ps, self.command_write_ps, 0);
@@ -166,6 +176,10 @@ impl Drive for LogBlockDrive {
 
     fn sector_bytes(&self) -> u32 {
         self.sector_bytes
+    }
+
+    fn spent(&self, _now_ps: Ps) -> Spent {
+        Spent { energy_j: None, media_write_bytes: Some(self.nand_pages().total() * PAGE_BYTES) }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "numbers of units and pages")]
@@ -228,12 +242,7 @@ impl Drive for LogBlockDrive {
     fn smart(&self) -> Smart {
         let erases = self.map.erases();
         let mut smart = Smart {
-            nand_pages: NandPages {
-                host: self.host_pages,
-                collected: self.map.moved_pages(),
-                padded: self.padded_pages,
-                ..NandPages::default()
-            },
+            nand_pages: self.nand_pages(),
             erases: self.map.total_erases(),
             erase_counts: EraseCounts {
                 min: erases.iter().copied().min().unwrap_or(0),

@@ -223,6 +223,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         del given
         yield from ()
 
+    def doubts(self, given: Collection[str]) -> Contradictions:
+        """What of these conditions is possible, but not advised."""
+        del given
+        yield from ()
+
     def step_counts(self) -> StepCounts:
         """Numbers of steps that come of lengths which make sense alone."""
         yield from ()

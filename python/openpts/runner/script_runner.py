@@ -235,14 +235,15 @@ class LiveDriver:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
         self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
+        first = places_of(apply, len(self._purges), self._place)[0]
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
             if not repeats_left or not any(sample.standstills for sample in samples):
                 return samples
             repeats_left -= 1
             self._write_down()
-            self.writer.set_aside(self._place.cycle, apply.phase, apply.number)
-            self._place = replace(self._place, position=0)
+            self.writer.set_aside(first)
+            self._place = first
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         steps = apply.steps

@@ -62,6 +62,8 @@ CHANGED: Final[Mapping[str, Any]] = {
     "row_data": "zero",
     "leave_free": "4x1GB",
     "passes": 5,
+    "until_rse": 3.5,
+    "most_passes": 9,
     "settle_seconds": 1200,
     "zones": 9,
     "longest_pass_seconds": 2,

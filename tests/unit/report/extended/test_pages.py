@@ -125,6 +125,21 @@ def profiles(*names: str, passes: float = 0, free: FreeSpace | None = None) -> R
     return made_up_run("benchmarks", rate=Rates(), adjust=chosen)
 
 
+def spread_rows() -> Run:
+    """Passes that differ little in the first row, and so much in the others that seven make no figure."""
+    calls = iter(range(10**6))
+
+    def uneven(_stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return 1000 + (next(calls) % 3) * (1 if number == 1 else 400) if phase is Phase.PROFILE else 1000
+
+    def chosen(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        wanted = (BENCHMARKS["solidigm-low"],)
+        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0)
+
+    return made_up_run("benchmarks", rate=uneven, adjust=chosen)
+
+
 def lonely_rows() -> Run:
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
@@ -223,6 +238,7 @@ CASES: dict[str, Callable[[], Run]] = {
     "profiles, free places": lambda: profiles("as-ssd", passes=1, free=FreeSpace(8, 10**9)),
     "profiles, mixes": lambda: profiles("iometer", "solidigm-mixed", "iometer-file-server"),
     "profiles, one column": lonely_rows,
+    "profiles, discarded": spread_rows,
     "profiles, a row not measured": unmeasured_row,
     "sustained": sustained,
     "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),

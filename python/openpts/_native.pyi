@@ -241,6 +241,7 @@ class Engine:
         batched_wait: bool,
         cpus: list[int],
         most_errors: int,
+        over_read_errors: bool,
         capture: tuple[PathLike[str], int] | None,
         resumed: tuple[int, str] | None,
     ) -> Engine: ...
@@ -466,6 +467,7 @@ class SimulatedDrive:
         interval_ns: int,
         interval_histograms: bool,
         most_errors: int,
+        over_read_errors: bool,
         capture: tuple[PathLike[str], int] | None,
     ) -> SimulatedEngine:
         """An engine on this drive; the limits are those of the largest stimulus to come.

@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace as with_changes
 
 from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, TargetError, UsageError
+from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, read_run
@@ -43,6 +47,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from tests.support.oracle_presets import write_oracle
@@ -197,6 +202,25 @@ def test_it_goes_on_wherever_it_was_killed(
     after = resumed(cut.folder)
     assert_as_undisturbed(after, undisturbed)
     assert after.manifest.attempts[-1].went_on_at == goes_on_at
+
+
+@pytest.mark.parametrize("number", [3, 6, 8, 13])
+def test_passes_that_were_added_stand_and_the_others_follow(tmp_path: Path, number: int) -> None:
+    """Killed in the first passes of a row, between those that are added, and among those of the next row."""
+
+    def adjust(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        wanted = (BENCHMARKS["crystaldiskmark-demo"],)
+        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0, longest_pass_ns=10**8)
+
+    rates = [5000.0, 9000.0, 500.0, 420.0, 480.0, 470.0, 475.0, 9000.0, 400.0, 300.0, 500.0, 700.0, 300.0]
+    folder, cut = tmp_path / "whole", tmp_path / "cut"
+    order = ordered("benchmarks", folder, f"sim:{write_oracle(tmp_path, rates)}?seed=42")
+    killed_at = Killed(folder, cut, at=nth(StepFinished, number))
+    run_test(PROCEDURES["benchmarks"], replace(order, adjust=adjust), [killed_at.hear])
+    after = resumed(cut)
+    assert_as_undisturbed(after, read_run(folder, interval_histograms=True))
+    assert [len(after.phase(Phase.PROFILE, number=row)) for row in (1, 2)] == [6, 9]
 
 
 def test_it_is_cut_off_twice_by_the_operator_and_goes_on(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def with_idle_time(conditions: Conditions) -> Conditions:
 @pytest.fixture(scope="module")
 def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("rested") / "run"
-    return run_whole("benchmarks", DriveClass.CLIENT, folder, with_idle_time, "sim:client-qlc?capacity=32GB")
+    return run_whole("benchmarks", DriveClass.CLIENT, folder, with_idle_time, TARGET)
 
 
 @pytest.mark.proves("SOL-DEV-04")

@@ -271,7 +271,9 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
                 **_counts(step.stimulus),
             )
             samples.append(sample)
-            steps.append(StepRecord(StepPlace(cycle, request.phase, request.number, position), sample))
+            steps.append(
+                StepRecord(StepPlace(max(1, cycle), request.phase, request.number, position), sample)
+            )
             now_ns += sample.elapsed_ns
         answer = tuple(samples)
 

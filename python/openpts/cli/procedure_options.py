@@ -10,7 +10,7 @@ import click
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.device.purge.choose import purge_choice
 from openpts.fields.conditions import Conditions
-from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
+from openpts.parameters.contradictions import doubts, refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
@@ -148,9 +148,10 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     given = given_as_options(test.conditions, options)
     plan = None if path is None else read_plan(path)
     choices = chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
-    choices.adjust(
-        test.standard_conditions(choices.drive_class, 0)
-    )  # refused now, before any target is opened
+    # refused now, before any target is opened
+    conditions = choices.adjust(test.standard_conditions(choices.drive_class, 0))
+    for doubt in doubts(choices.given, conditions):
+        click.echo(f"warning: {doubt}", err=True)
     return choices
 
 

@@ -204,12 +204,27 @@ class Conditions(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def goes_on_over_read_errors(self) -> bool:
+        """Whether reads that fail are counted without end, and only other I/Os end the test."""
+        return False
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether the test begins with what an earlier run has left on the drive, and so without a purge."""
+        return False
+
+    @property
     def chosen_workloads(self) -> tuple[Workload, ...]:
         """Workloads that the target and LBA segments have to suit."""
         return ()
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """What of these conditions can't be together; ``given`` are the parameters that were given."""
+        del given
+        yield from ()
+
+    def doubts(self, given: Collection[str]) -> Contradictions:
+        """What of these conditions is possible, but not advised."""
         del given
         yield from ()
 

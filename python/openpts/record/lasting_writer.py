@@ -19,7 +19,7 @@ from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
@@ -103,9 +103,9 @@ class LastingWriter:
         """As RunWriter does."""
         self._write(lambda writer: writer.add_step(place, sample, deviations))
 
-    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
+    def set_aside(self, place: StepPlace) -> None:
         """As RunWriter does."""
-        self._write(lambda writer: writer.set_aside(cycle, phase, number))
+        self._write(lambda writer: writer.set_aside(place))
 
     def try_again(self) -> str:
         """Write what waits and take the reserve again; why that can't be, empty if all is well again.

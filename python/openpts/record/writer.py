@@ -20,7 +20,7 @@ from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
 
 DATABASE_NAME = "run.db"
@@ -190,12 +190,15 @@ class RunWriter:
             _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
             _insert_deviations(connection, deviations)
 
-    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
-        """Let the complete steps of this number of a phase count for nothing: they are repeated."""
+    def set_aside(self, place: StepPlace) -> None:
+        """Let the complete steps of a phase and number from this place on count for nothing: they are
+        repeated.
+        """
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE step SET state = ? WHERE cycle = ? AND part = ? AND number = ? AND state = ?",
-                (REPEATED, cycle, phase, number, StepState.COMPLETE),
+                "UPDATE step SET state = ?"
+                " WHERE cycle = ? AND part = ? AND number = ? AND position >= ? AND state = ?",
+                (REPEATED, place.cycle, place.phase, place.number, place.position, StepState.COMPLETE),
             )
 
     def set_aside_after(self, steps: int, health: Collection[int]) -> None:

@@ -12,6 +12,7 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Ordered, People, RunState
+from openpts.runner.continued_run import Continuation
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
@@ -35,7 +36,7 @@ class Order:
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
     not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
     the files that the operator wrote for the run, by the names of their copies. ``resumes``: the run in
-    ``folder`` goes on, under the conditions of its record.
+    ``folder`` goes on, under the conditions of its record. ``continues``: a new run follows a finished one.
     """
 
     target: str
@@ -58,6 +59,7 @@ class Order:
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
     short_report: bool = False
     resumes: Resumption | None = None
+    continues: Continuation | None = None
 
     @property
     def ordered(self) -> Ordered:

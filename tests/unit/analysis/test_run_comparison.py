@@ -15,6 +15,7 @@ from openpts.analysis.run_comparison import (
     Quality,
     RunSet,
     SetComparison,
+    SetRule,
     advantage_pct,
     compare_lines,
 )
@@ -154,3 +155,23 @@ def test_plus_is_better_and_a_ratio_either_way(base: float, candidate: float) ->
 )
 def test_what_has_no_ratio_has_no_delta(base: float, candidate: float, better: Better) -> None:
     assert advantage_pct(base, candidate, better) is None
+
+
+@pytest.mark.proves("SOL-STAT-05")
+@pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
+def test_a_set_is_judged_by_the_limit_that_was_asked_for(case: dict[str, Any]) -> None:
+    for limit_pct, quality in ((case["rse_pct"] + 0.01, Quality.ACCEPTED), (0.001, None)):
+        found = RunSet(tuple(case["values"]), HIGHER, SetRule(limit_pct, most=len(case["values"])))
+        assert found.quality is (quality or Quality.DISCARDED)
+
+
+@pytest.mark.proves("SOL-STAT-03")
+def test_runs_are_added_until_their_number_is_odd_and_two_at_a_time() -> None:
+    """Three runs or more, an odd number, seven at most, as the guide has it."""
+    apart = [100.0, 900.0] * 5
+    assert [RunSet(tuple(apart[:count]), HIGHER).to_add for count in range(1, 10)] == [
+        2, 1, 2, 1, 2, 1, 0, 0, 0,
+    ]  # fmt: skip
+    alike = [100.0] * 9
+    assert [RunSet(tuple(alike[:count]), HIGHER).to_add for count in range(1, 8)] == [2, 1, 0, 1, 0, 1, 0]
+    assert RunSet(tuple(apart[:5]), HIGHER, SetRule(most=5)).to_add == 0

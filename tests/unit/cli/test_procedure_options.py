@@ -211,3 +211,35 @@ def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
     assert 512 not in PTS["iops"].possible_on(standard, 4096).block_sizes_bytes
     named = choices("wsat", "--workloads", "composite,metadata")
     named.admit(conditions("wsat", "--workloads", "composite,metadata"), ADVANCED)
+
+
+@pytest.mark.proves("SOL-STAT-03")
+@pytest.mark.parametrize("test", ["benchmarks", "precon"])
+@pytest.mark.parametrize(
+    ("words", "warned"),
+    [
+        (["--passes=4"], True),
+        (["--passes=5"], False),
+        (["--passes=4", "--until-rse=5"], False),  # made odd by those that are added
+        ([], False),
+    ],
+)
+def test_an_even_number_of_passes_is_taken_with_a_warning(test: str, words: list[str], warned: bool) -> None:
+    @click.command()
+    @together(*options_of(PROCEDURES[test]))
+    def command(**options: Any) -> None:
+        choices_of(PROCEDURES[test], options)
+
+    said = CliRunner().invoke(command, words)
+    assert said.exit_code == 0
+    assert said.stderr.startswith("warning: --passes: 4 is even") is warned
+    assert bool(said.stderr) is warned
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [(("--most-passes=4",), "4 is even"), (("--passes=9", "--until-rse=5"), "begins with 9 passes")],
+)
+def test_a_limit_that_no_row_can_keep_is_refused(words: tuple[str, ...], named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        choices("benchmarks", *words)

@@ -9,6 +9,7 @@ from openpts.procedures.extended.sustained.conditions import ClaimsTable
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
 CHANGED: Final[Mapping[str, Any]] = {
+    "stop_on": "failed-write",
     "time_scale": "1/60",
     "step_seconds": 1.5,
     "write_cache": None,  # the other one than the class's
@@ -61,6 +62,8 @@ CHANGED: Final[Mapping[str, Any]] = {
     "row_data": "zero",
     "leave_free": "4x1GB",
     "passes": 5,
+    "until_rse": 3.5,
+    "most_passes": 9,
     "settle_seconds": 1200,
     "zones": 9,
     "longest_pass_seconds": 2,

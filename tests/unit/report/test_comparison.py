@@ -9,7 +9,11 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Table, Verdict
+from openpts.plots.svg import draw_figures
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.conditions import conditions_of
@@ -18,8 +22,12 @@ from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purpose import BiosSetting, Purpose
+from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.tuning import Scenario
+from tests.support.drawn_texts import outside, overlapping, text_boxes
+from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -293,6 +301,57 @@ def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
         assert len(values) == 56
         assert values == pytest.approx([wanted] * 56, abs=1e-5)
     assert {cell.text for row in deltas.rows for cell in row.cells} == {"+25.0"}
+
+
+def test_drives_of_different_capacity_are_not_one_drive(run: Run) -> None:
+    target = run.manifest.target
+    larger = replace(target, user_capacity_bytes=2 * target.user_capacity_bytes)
+    other = replace(run, manifest=replace(run.manifest, target=larger))
+    comparison = compared(run, at(run, 0.9), other)
+    assert [len(one.runs) for one in comparison.tests[0].contenders] == [2, 1]
+    assert [name.split()[-1] for name in comparison.names] == ["GB", "GB"]
+    labelled = compare_runs([Entry(run, "both"), Entry(other, "both")])
+    assert any(
+        "both holds runs of 2 drives" in text for text in sentences(build_comparison(labelled), "fail")
+    )
+
+
+def test_the_limit_of_the_standard_error_is_the_operators(run: Run) -> None:
+    runs = [Entry(at(run, share)) for share in (0.8, 1, 1.2)]
+    found = {
+        limit_pct: sets_of(compare_runs(runs, rse_limit_pct=limit_pct)) for limit_pct in (1.0, 5.0, 12.0)
+    }
+    qualities = [next(iter(sets.values()))["quality"] for sets in found.values()]
+    assert qualities == ["more runs needed", "more runs needed", "accepted"]
+    report = build_comparison(compare_runs(runs, rse_limit_pct=1.0))
+    assert any("Above 1 % more runs are needed" in text for text in sentences(report, "info"))
+
+
+def test_names_of_key_values_have_room_and_what_is_far_away_flattens_no_other() -> None:
+    """Rows with long names; one that is 40 times as fast on the other drive."""
+
+    def benchmarks(one: Conditions) -> Conditions:
+        assert isinstance(one, BenchmarksConditions)
+        return with_changes(one, benchmarks=(BENCHMARKS["crystaldiskmark"], BENCHMARKS["solidigm-low"]))
+
+    def faster(_stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return 40_000 if (phase, number) == (Phase.PROFILE, 6) else 1010
+
+    base = made_up_run("benchmarks", rate=lambda *_: 1000, adjust=benchmarks)
+    other = with_facts(made_up_run("benchmarks", rate=faster, adjust=benchmarks), **OTHER)
+    report = build_comparison(compared(base, other))
+    drawn = [figure for figure in report.figures() if figure.kind == "strip"]
+    labels = [label for figure in drawn for label in figure.x.labels]
+    assert len(labels) == 12, "each key value once"
+    drawings = draw_figures(report)
+    far = 0
+    for figure in drawn:
+        boxes = text_boxes(drawings[figure.id])
+        assert overlapping(boxes) == []
+        assert outside(boxes, figure.width_px, figure.height_px) == []
+        assert figure.y.domain[1] < 105, "1 % can be seen"
+        far += sum(text == "4,000" for text, *_ in boxes)
+    assert far == 1
 
 
 def test_each_run_is_a_dot_in_per_cent_of_the_base(run: Run) -> None:

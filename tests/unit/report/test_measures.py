@@ -45,6 +45,17 @@ def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
     assert any(one.on_cover for one in found.values())
 
 
+def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: Run) -> None:
+    """As the manual has it: each that it names, and no other."""
+    named = ("FOB/end zone", "least / most entropy", "last zone / first")
+    for one in measures(made_up).values():
+        if any(name in one.label for name in named) or one.unit in {"ratio", "x"}:
+            assert one.better is Better.UNJUDGED, one.label
+            assert any(name in one.label for name in named), one.label
+        if "run #2 / run #1" in one.label:
+            assert one.better is Better.HIGHER
+
+
 def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
     figures = summarise(made_up)["measures"]
     assert {key: one["value"] for key, one in figures.items()} == {

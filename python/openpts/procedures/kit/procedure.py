@@ -36,14 +36,15 @@ class Procedure:
     ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test
     adds to a report, ``short`` to a short one, ``comparison`` to one of several runs beyond the curves of its
     report; ``findings`` what only the measured figures show to deviate; ``checks`` what a judge looks for in
-    the record, and how unclear text of the specification is read. Each is imported on first use: a plan needs
-    no plots. A part that a test has no need of is left out.
+    the record, and how unclear text of the specification is read; ``continuation`` what a finished run leaves
+    for one that continues it. Each is imported on first use: a plan needs no plots. A part that a test has no
+    need of is left out.
 
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
     asks for any purge. ``resumes``: it lasts for months, and a run that was cut off goes on with the phase
-    that was cut. ``cuts_power``: it does so, and no steps. ``interval_histograms``: its report needs the
-    response times of each interval.
+    that was cut; another run may continue one that is complete. ``cuts_power``: it does so, and no steps.
+    ``interval_histograms``: its report needs the response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
     ``log_around``: phases with breaks before and after each program, in which the drive's log may be read,
     so that it is known what the drive wrote to its media in them.

@@ -37,7 +37,11 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
         red_line=_red_line(comparison),
         footer=_FOOTER,
         front=(
-            _front_page(comparison, conditions, rules(comparison.least_difference_pct, lines_judged(tests))),
+            _front_page(
+                comparison,
+                conditions,
+                rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
+            ),
             _key_values_page(comparison, tests),
             *(_test_page(test, metrics) for test, metrics in tests),
             conditions_page(comparison, conditions),

@@ -312,7 +312,7 @@ impl<'a> StepRun<'a> {
 
     #[cold]
     fn fail(&mut self, io: &Io, reason: &str) {
-        self.context.halt.count_error();
+        self.context.halt.count_error(io.operation);
         let at_ns = self.nominal_ns(self.now_ps);
         self.answers.failed(self.intervals.counts_mut(), at_ns, io, reason.to_owned());
         self.halt_if_told();

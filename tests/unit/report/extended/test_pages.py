@@ -31,6 +31,7 @@ from tests.unit.report.extended.known_drives import (
     ByState,
     Cached,
     Rates,
+    continuing_run,
     counting,
     several_benchmarks,
     thermal_run,
@@ -124,6 +125,21 @@ def profiles(*names: str, passes: float = 0, free: FreeSpace | None = None) -> R
     return made_up_run("benchmarks", rate=Rates(), adjust=chosen)
 
 
+def spread_rows() -> Run:
+    """Passes that differ little in the first row, and so much in the others that seven make no figure."""
+    calls = iter(range(10**6))
+
+    def uneven(_stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return 1000 + (next(calls) % 3) * (1 if number == 1 else 400) if phase is Phase.PROFILE else 1000
+
+    def chosen(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        wanted = (BENCHMARKS["solidigm-low"],)
+        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0)
+
+    return made_up_run("benchmarks", rate=uneven, adjust=chosen)
+
+
 def lonely_rows() -> Run:
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
@@ -203,6 +219,7 @@ CASES: dict[str, Callable[[], Run]] = {
     ),
     "lifetime, log stands still": lambda: wearing_run([{"percentage_used_pct": 3.0}], 5),
     "lifetime, no log": lambda: wearing_run([{}], 5),
+    "lifetime, continues": continuing_run,
     "lifetime, interrupted": interrupted_lifetime,
     "lifetime, nothing": lambda: replace(cut(wearing_run(None), 0), health=()),
     "precon": precon,
@@ -221,6 +238,7 @@ CASES: dict[str, Callable[[], Run]] = {
     "profiles, free places": lambda: profiles("as-ssd", passes=1, free=FreeSpace(8, 10**9)),
     "profiles, mixes": lambda: profiles("iometer", "solidigm-mixed", "iometer-file-server"),
     "profiles, one column": lonely_rows,
+    "profiles, discarded": spread_rows,
     "profiles, a row not measured": unmeasured_row,
     "sustained": sustained,
     "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),

@@ -63,7 +63,7 @@ class BenchmarksConditions(
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Free places are between what was written."""
-        del given
+        yield from super().contradictions(given)
         if self.leave_free is not None and not self.precondition_passes:
             yield ("leave_free",), "nothing is written around the free space; give precondition_passes too"
 
@@ -71,6 +71,11 @@ class BenchmarksConditions(
         """A probe and a look each minute until the drive has come to rest."""
         looks = 2 * len(self.benchmarks) * -(-self.settle_ns // self.minute_ns)
         yield ("step_seconds", "settle_seconds"), looks
+
+    @property
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
+        """The rows of all benchmarks."""
+        return tuple(row for benchmark in self.benchmarks for row in benchmark.rows)
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""

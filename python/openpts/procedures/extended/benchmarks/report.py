@@ -16,6 +16,7 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
+from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.benchmark.conditions import free_space_words
 from openpts.procedures.shared.benchmark.results import Score, as_ssd_score
 from openpts.procedures.shared.benchmark.tables import (
@@ -23,10 +24,12 @@ from openpts.procedures.shared.benchmark.tables import (
     cover_rows,
     definition_table,
     definition_verdicts,
+    each_pass_table,
     measured_row,
     passes_table,
     row_measure,
     shown_table,
+    spread_verdicts,
     start_and_end,
     times_table,
 )
@@ -87,7 +90,8 @@ def _measured(run: Run, conditions: BenchmarksConditions) -> Measured:
         rows = []
         for row in benchmark.rows:
             number += 1
-            rows.append(measured_row(row, [step.sample for step in run.phase(Phase.PROFILE, number=number)]))
+            samples = [step.sample for step in run.phase(Phase.PROFILE, number=number)]
+            rows.append(measured_row(row, samples, conditions.set_rule))
         found.append((benchmark, tuple(rows)))
     return tuple(found)
 
@@ -116,6 +120,12 @@ def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Ver
     counted = Verdict(
         f"{whole} of {len(rows)} rows measured, {state}.", "info" if whole == len(rows) else "fail"
     )
+    several = len(measured) > 1
+    spread = spread_verdicts(
+        (f"{benchmark.title}, {one.row.title}" if several else one.row.title, one.first_figure)
+        for benchmark, of_it in measured
+        for one in of_it
+    )
     doubts = [benchmark.title for benchmark, _ in measured if not benchmark.confirmed]
     left_out = (
         (Verdict(f"Left out because of the sector size: {'; '.join(conditions.impossible)}."),)
@@ -123,14 +133,14 @@ def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Ver
         else ()
     )
     if not doubts:
-        return (counted, *left_out)
-    return (counted, Verdict(f"Definition not confirmed: {'; '.join(doubts)}."), *left_out)
+        return (counted, *spread, *left_out)
+    return (counted, *spread, Verdict(f"Definition not confirmed: {'; '.join(doubts)}."), *left_out)
 
 
 def _measures(measured: Measured) -> tuple[measure.Measured, ...]:
     return tuple(
         row_measure(one.row).of(
-            one.figure(one.row.units[0]),
+            one.first_figure,
             Subject(f"{benchmark.title}: {one.row.title}", key_of(f"{benchmark.name} {one.row.title}")),
         )
         for benchmark, rows in cover_rows(measured, lambda one: one.row)
@@ -222,7 +232,11 @@ def _key(unit: FigureUnit) -> str:
 def _statistic_text(rows: tuple[MeasuredRow, ...]) -> str:
     statistics = ", ".join(dict.fromkeys(one.row.statistic.value for one in rows))
     several = any(len(one.passes) > 1 for one in rows)
-    below = " Below it: median, lowest and highest of the passes." if several else " There is one pass."
+    below = (
+        " Below it: median, lowest and highest of the passes, and their relative standard error (RSE)."
+        if several
+        else " There is one pass."
+    )
     return f"The large figure is what the benchmark shows: the {statistics} of its passes.{below}"
 
 
@@ -261,7 +275,7 @@ def _score(rows: tuple[MeasuredRow, ...]) -> Score | None:
     by_direction: dict[str, dict[str, float]] = {"Read": {}, "Write": {}}
     for one in rows:
         figure = one.figure(FigureUnit.MB_PER_S)
-        if figure is not None and FigureUnit.MB_PER_S in one.row.units:
+        if figure is not None and not figure.discarded and FigureUnit.MB_PER_S in one.row.units:
             by_direction[one.row.direction][one.row.name] = figure.shown
     return as_ssd_score(by_direction["Read"], by_direction["Write"])
 
@@ -272,7 +286,7 @@ def _score_table(page_id: str, score: Score | None) -> Table:
         f"{page_id}-score",
         "Score, by the formula that reviews of the tool give (not confirmed by its author)",
         [
-            (label, cells.number_or("a row was not measured", value, 0))
+            (label, cells.number_or("a row was not measured or is discarded", value, 0))
             for label, value in zip(("Read", "Write", "Total"), values, strict=True)
         ],
         note="Read = 0.1 Seq + 4K + 4K-64Thrd; Write likewise; Total = 0.15 Seq W + 0.1 Seq R + 2 x 4K R + "
@@ -290,13 +304,14 @@ def _definition_pages(
         definition_table(f"{page_id}-table", benchmark, rows, run.manifest.target),
         *definition_verdicts(benchmark),
     ]
-    passes = passes_table(f"{page_id}-passes", rows)
+    each = each_pass_table(f"{page_id}-each", rows)
+    passes = (passes_table(f"{page_id}-passes", rows), *((each,) if each else ()))
     title = benchmark.title
     if len(rows) <= _ROWS_WITH_PASSES:
-        return (Page(page_id, f"{title} - Definition and Passes", (*blocks, passes), mandatory=True),)
+        return (Page(page_id, f"{title} - Definition and Passes", (*blocks, *passes), mandatory=True),)
     return (
         Page(page_id, f"{title} - Definition", tuple(blocks), mandatory=True),
-        Page(f"benchmarks-{number}-passes", f"{title} - Passes", (passes,), mandatory=True),
+        Page(f"benchmarks-{number}-passes", f"{title} - Passes", passes, mandatory=True),
     )
 
 
@@ -322,9 +337,9 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
             {
                 "unit": unit.value,
                 "value": figure.shown,
-                "median": figure.median,
-                "min": figure.minimum,
-                "max": figure.maximum,
+                "min": figure.passes.low,
+                "max": figure.passes.high,
+                **repeat_figures(figure.passes),
             }
             for unit in one.row.units
             if (figure := one.figure(unit)) is not None

@@ -8,12 +8,13 @@ Clause
 Steps
     Purge; on request sequential preconditioning, which may leave places free; for each benchmark its test
     file, then its rows in the tool's order: the pause, the warm-up whose result is thrown away, the passes.
-    On request the drive is left alone before the first row until it has come to rest.
+    On request two passes at a time are added to a row until they lie close together, and the drive is left
+    alone before the first row until it has come to rest.
 Pass rule
     None.
 Reported
-    Of each row the statistic that the tool shows, and the median of the passes with minimum and maximum;
-    a score only where its formula is known.
+    Of each row the statistic that the tool shows, and the median of the passes with minimum, maximum and
+    relative standard error; a score only where its formula is known.
 """
 
 from itertools import count
@@ -22,6 +23,7 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.shared.benchmark.profiles import POPULAR
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
     conditioning_steps,
     file_steps,
     row_steps,
@@ -73,5 +75,6 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            apply = Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            yield from apply_row(row, conditions, apply)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

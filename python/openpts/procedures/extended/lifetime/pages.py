@@ -45,7 +45,7 @@ def course_page(measured: LifetimeRun) -> Page:
     if not measured.cycles:
         return nothing_page(page_id, title, "no cycle was begun")
     table = _values_table(measured, page_id)
-    x = ticks.whole_axis(_CYCLES, 1, measured.cycles[-1].number)
+    x = ticks.whole_axis(_CYCLES, measured.cycles[0].number, measured.cycles[-1].number)
     figures: list[Block] = [
         figure
         for number, panel in enumerate(_PANELS, start=1)
@@ -224,7 +224,9 @@ def forecast_page(measured: LifetimeRun) -> Page:
         title=title,
         kind="lines",
         table_id=table.id,
-        x=ticks.span_axis(f"{_CYCLES} of this run", 0, last),
+        x=ticks.span_axis(
+            _CYCLES if measured.conditions.continues else f"{_CYCLES} of this run", points[0][0], last
+        ),
         y=ticks.linear_axis("Rated life used (%)", 0, highest),
         alt=f"{title}. {verdict.text}",
         series=(
@@ -255,9 +257,9 @@ def _forecast_table(
 ) -> Table:
     line = measured.line
     assert line is not None  # noqa: S101 the caller looked
-    used = dict(points)
+    used, first = dict(points), points[0][0]
     rows = []
-    for done in sorted({*used, *(last * n / _GRID for n in range(_GRID + 1))}):
+    for done in sorted({*used, *(first + (last - first) * n / _GRID for n in range(_GRID + 1))}):
         low, high = line.interval(done, CONFIDENCE)
         wear = used.get(done)
         rows.append(

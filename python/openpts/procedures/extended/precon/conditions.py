@@ -122,6 +122,11 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
         ),
     ]
 
+    @property
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
+        """The rows of all benchmarks."""
+        return tuple(row for _, row in self.rows)
+
     entropies_pct: Annotated[
         tuple[float, ...],
         Field(
@@ -182,6 +187,7 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Random writes have one range; the data of a state comes from one place."""
+        yield from super().contradictions(given)
         if self.leave_free is not None and self.leave_free.places > 1:
             yield ("leave_free",), "random writes go to one range: leave one place free, such as 10GB"
         if self.entropies_pct and "data_pattern" in given:

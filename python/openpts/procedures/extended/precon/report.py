@@ -26,8 +26,14 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.benchmark.conditions import free_space_words
-from openpts.procedures.shared.benchmark.tables import cover_rows, row_measure, start_and_end
+from openpts.procedures.shared.benchmark.tables import (
+    cover_rows,
+    row_measure,
+    spread_verdicts,
+    start_and_end,
+)
 from openpts.procedures.shared.methodology import (
     conditioning_tables,
     methodology_section,
@@ -44,7 +50,9 @@ def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     comparisons = comparisons_of(run)
     return ReportContent(
-        verdicts=tuple(verdict for one in comparisons for verdict in course_verdicts(one)),
+        verdicts=tuple(
+            verdict for one in comparisons for verdict in (*course_verdicts(one), *_spread_verdicts(one))
+        ),
         measures=tuple(measure for one in comparisons for measure in _measures(one)),
         sections=lambda standing, report_date: (
             methodology_section(
@@ -74,6 +82,14 @@ def _curve(comparison: Comparison, state: DriveState) -> Curve:
             (comparison.fills(minute.written_bytes), minute.iops)
             for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
         ),
+    )
+
+
+def _spread_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+    return spread_verdicts(
+        (f"{row.title} {state}", comparison.rows[state][place].figure)
+        for state in STATES
+        for place, (_, row) in enumerate(comparison.conditions.rows)
     )
 
 
@@ -232,5 +248,9 @@ def _row_figures(comparison: Comparison, benchmark: BenchmarkProfile, place: int
         "unit": row.units[0].value,
         "counts": counting_state(row).name.lower(),
         **{state.name.lower(): one.value for state, one in by_state.items()},
+        "passes": {
+            state.name.lower(): None if one.figure is None else repeat_figures(one.figure.passes)
+            for state, one in by_state.items()
+        },
         **{word.format(state.name.lower()): loss for state, loss in losses.items()},
     }

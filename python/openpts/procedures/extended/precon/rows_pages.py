@@ -13,15 +13,16 @@ from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.states import STATES, Comparison, StateRow, counting_state, loss_of
 from openpts.procedures.extended.precon.trajectory_pages import COLORS
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts.procedures.kit.spread import rse_cell
 from openpts.procedures.shared.benchmark.tables import (
     definition_table,
     definition_verdicts,
     figure_cell,
+    median_cell,
     times_table,
     value_text,
 )
 from openpts.procedures.shared.methodology import nothing_page
-from openpts.units import NS_PER_MS
 
 # More places than that have no room for their names on an axis, each with three bars.
 _MOST_ON_AXIS: Final = 6
@@ -255,7 +256,7 @@ def _loss(comparison: Comparison, place: int, state: DriveState, *, is_time: boo
     if fresh.unit.is_time is not is_time:
         return cells.none()
     if fresh.value is None or used.value is None:
-        return cells.missing(_NOT_MEASURED)
+        return cells.missing((fresh if fresh.value is None else used).absence)
     loss = loss_of(fresh, used)
     if loss is None:
         return cells.missing("fresh figure is 0")
@@ -268,7 +269,9 @@ def _counting_cells(comparison: Comparison, place: int, row: ProfileRow) -> tupl
     return (
         Cell("random" if row.random_pct else "sequential"),
         Cell(str(counting)),
-        cells.missing(_NOT_MEASURED) if value is None else Cell(value_text(value, unit), value),
+        cells.missing(comparison.rows[counting][place].absence)
+        if value is None
+        else Cell(value_text(value, unit), value),
         Cell(unit.value),
     )
 
@@ -296,6 +299,7 @@ def _order_page(comparison: Comparison) -> Page:
             Column("State before", align="center", width=0.8),
             Column("Passes", width=0.6),
             Column("Median (MB/s)"),
+            Column("RSE (%)", width=0.6),
             Column("Median (IOPS)"),
             Column("ART (ms)", width=0.8),
             Column("MRT (ms)", width=0.8),
@@ -381,14 +385,15 @@ def _order_cells(comparison: Comparison, one: StateRow, *, first: bool) -> tuple
         one.measured.figure(unit) for unit in (FigureUnit.MB_PER_S, FigureUnit.IOPS, FigureUnit.MILLISECONDS)
     )
     if rate is None or iops is None or time is None:
-        return (cells.missing(_NOT_MEASURED),) * 7
+        return (cells.missing(_NOT_MEASURED),) * 8
     passes = one.measured.passes
     return (
         cells.number(comparison.fills(one.written_before_bytes), 3),
         Cell(("made" if first else "restored") if one.conditioned else "kept"),
         cells.number(len(passes), 0),
-        cells.number(rate.median, 1),
-        cells.number(iops.median, 0),
-        cells.latency(time.median * NS_PER_MS),
+        median_cell(rate),
+        rse_cell(rate.passes, "pass"),
+        median_cell(iops),
+        median_cell(time),
         cells.latency(max(sample.max_latency_ns or 0 for sample in passes)),
     )

@@ -36,6 +36,7 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
     conditioning_steps,
     file_steps,
     range_of,
@@ -243,7 +244,8 @@ class _Cycle:
                     share_pct=self.conditions.file_share_pct,
                 )
                 number = self.conditions.row_number(self.situation, before + place)
-                yield Apply(Phase.PROFILE, number, steps, self.most)
+                apply = Apply(Phase.PROFILE, number, steps, self.most)
+                yield from apply_row(row, self.conditions, apply)
                 self.disturbed = self.disturbed or _disturbs(row, self.situation.state)
                 position += 1
             before += len(benchmark.rows)

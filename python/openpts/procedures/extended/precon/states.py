@@ -10,6 +10,7 @@ from typing import Final
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
 from openpts.procedures.extended.precon.results import CourseResults, analyse_course
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts.procedures.kit.spread import set_words
 from openpts.procedures.shared.benchmark.results import RowFigure, loss_pct
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
@@ -33,8 +34,13 @@ class StateRow:
 
     @property
     def value(self) -> float | None:
-        """The row's figure in its first unit."""
-        return None if self.figure is None else self.figure.shown
+        """The row's figure in its first unit; None of passes that are discarded."""
+        return None if self.figure is None or self.figure.discarded else self.figure.shown
+
+    @property
+    def absence(self) -> str:
+        """Why there is no value."""
+        return "not measured" if self.figure is None else "; ".join(set_words(self.figure.passes, "pass"))
 
     @property
     def figure(self) -> RowFigure | None:
@@ -149,7 +155,9 @@ def _row(run: Run, conditions: PreconConditions, situation: Situation, place: in
     last_made = max(made, default=-1)
     since = before[last_made + 1 :]
     return StateRow(
-        measured=measured_row(conditions.rows[place][1], [step.sample for step in steps]),
+        measured=measured_row(
+            conditions.rows[place][1], [step.sample for step in steps], conditions.set_rule
+        ),
         written_before_bytes=sum(step.sample.write.bytes for step in since),
         conditioned=bool(made) and not any(step.place.phase is Phase.PROFILE for step in since),
     )

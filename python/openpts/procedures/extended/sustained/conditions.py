@@ -166,6 +166,11 @@ class SustainedConditions(
         """The rows of each run in their order, each with the title of its benchmark."""
         return tuple((one.title, row) for one in self.benchmarks for row in one.rows)
 
+    @property
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
+        """The rows of each run."""
+        return tuple(row for _, row in self.rows)
+
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Run and row of a profile part: run #1 has the first half of the numbers."""
         run, place = divmod(number - 1, len(self.rows))

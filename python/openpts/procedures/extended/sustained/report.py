@@ -27,8 +27,9 @@ from openpts.procedures.kit.benchmark_profile import FigureUnit
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
+from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row, value_text
+from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row, spread_verdicts, value_text
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration
@@ -46,6 +47,11 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(
             _ratios_verdict(measured.pairs),
+            *spread_verdicts(
+                (f"{pair.name}, {name}", of_run.first_figure)
+                for pair in measured.pairs
+                for name, of_run in (("run #1", pair.fresh), ("run #2", pair.sustained))
+            ),
             load_sentence(measured),
             claims_verdict(measured.claims, measured.claim_source),
         ),
@@ -100,7 +106,9 @@ def _rows_of(run: Run, conditions: SustainedConditions, runs_before: int) -> lis
     """The rows of run #1, or of run #2."""
     rows = conditions.rows
     return [
-        measured_row(row, [step.sample for step in run.phase(Phase.PROFILE, number=number)])
+        measured_row(
+            row, [step.sample for step in run.phase(Phase.PROFILE, number=number)], conditions.set_rule
+        )
         for number, (_, row) in enumerate(rows, start=runs_before * len(rows) + 1)
     ]
 
@@ -126,7 +134,7 @@ def _ratios_verdict(pairs: Sequence[Pair]) -> Verdict:
     ratios = [ratio_pct for ratio_pct, _ in found]
     texts = [_ratio_text(*found[ratios.index(least)]) for least in dict.fromkeys((min(ratios), max(ratios)))]
     missing = len(pairs) - len(found)
-    left = f"; {missing} of {len(pairs)} rows were not measured in both runs" if missing else ""
+    left = f"; {missing} of {len(pairs)} rows have no figure in both runs" if missing else ""
     return Verdict(f"Sustained performance: {' to '.join(texts)}{left}.", "fail" if missing else "info")
 
 
@@ -215,6 +223,10 @@ def _figures(measured: SustainedRun) -> dict[str, Any]:
                 "unit": unit.value,
                 **dict(zip(("run_1", "run_2"), pair.values(unit), strict=True)),
                 "sustained_pct": pair.ratio_pct(unit),
+                "passes": {
+                    name: None if (figure := one.figure(unit)) is None else repeat_figures(figure.passes)
+                    for name, one in (("run_1", pair.fresh), ("run_2", pair.sustained))
+                },
             }
             for pair in measured.pairs
             for unit in pair.row.units

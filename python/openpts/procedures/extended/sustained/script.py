@@ -21,6 +21,7 @@ from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
     file_steps,
     row_steps,
     without_impossible_rows,
@@ -99,7 +100,7 @@ def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield Apply(Phase.PROFILE, number, steps, 2 * row_count)
+            yield from apply_row(row, conditions, Apply(Phase.PROFILE, number, steps, 2 * row_count))
 
 
 # HYP-SUS-01

@@ -1,18 +1,19 @@
 """The conditions of the tests that measure the rows of benchmarks."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
-from openpts.fields.conditions import ExtendedConditions, Listed
+from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed
 from openpts.fields.field import Field, Kind, Parameter
-from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
+from openpts.fields.kinds import AMOUNT, SECONDS, count, listed, percent
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.fields.time_scale import at_time_scale
@@ -167,6 +168,8 @@ ROW_PARAMETERS: Final = (
         count(1, _MOST_PASSES),
         lambda row, passes: replace(row, passes=passes),
     ),
+    "until_rse_pct",
+    "most_passes",
     _of_rows(
         "file_size",
         "Size of the test files, in place of the benchmarks' own, such as 1GiB to 8GiB.",
@@ -200,8 +203,9 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
 
     No pass or warm-up of a row lasts longer than ``longest_pass_ns``, no pause longer than
     ``longest_pause_ns``. ``impossible`` says in words which rows the device's sectors rule out, or which of
-    their sizes. ``leave_free`` is what conditioning leaves free, None for nothing; it lies on sectors of
-    ``sector_bytes``.
+    their sizes. With ``until_rse_pct`` above 0, passes are added to a row until their relative standard error
+    is at most that; a row with ``most_passes`` is discarded if it still is not. ``leave_free`` is what
+    conditioning leaves free, None for nothing; it lies on sectors of ``sector_bytes``.
     """
 
     parameters: ClassVar[Listed] = ()
@@ -219,6 +223,26 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     longest_pause_ns: Annotated[
         int, Field("Pause between rows, at most", "Longest pause between rows.", SECONDS, rare=True)
     ]
+    until_rse_pct: Annotated[
+        float,
+        Field(
+            "Passes added until their RSE is at most (%)",
+            "Add passes to a row, two at a time, until their relative standard error is at most this; 0 adds "
+            f"none, and the report judges by {RSE_LIMIT_PCT:g}.",
+            percent(ge=0, le=100),
+            name="until_rse",
+            text=lambda pct: f"passes added until their RSE is {pct:g} %" if pct else "no passes added",
+        ),
+    ] = 0.0
+    most_passes: Annotated[
+        int,
+        Field(
+            "Passes of a row, at most, before it is discarded",
+            "Discard a row that has so many passes and a larger relative standard error; an odd number.",
+            count(ADVISED_RUNS, _MOST_PASSES),
+            text="{} passes of a row at most",
+        ),
+    ] = MOST_RUNS
     impossible: Annotated[
         tuple[str, ...],
         usual.IMPOSSIBLE.but(free="what the device can't do, which the report tells in its place"),
@@ -235,6 +259,40 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
         ),
     ] = None
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
+
+    @property
+    def set_rule(self) -> SetRule:
+        """When the passes of a row are accepted, and with how many they are discarded."""
+        return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_passes)
+
+    @property
+    def profile_rows(self) -> tuple[ProfileRow, ...]:
+        """The rows that are measured, those of one benchmark after those of another."""
+        raise NotImplementedError
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """A limit that no set can reach, or that all sets begin above."""
+        yield from super().contradictions(given)
+        if self.most_passes % 2 == 0:
+            yield (
+                ("most_passes",),
+                f"{self.most_passes} is even: use an odd number, of which the median is a pass",
+            )
+        most = max(row.passes for row in self.profile_rows)
+        if self.until_rse_pct and most > self.most_passes:
+            yield (
+                ("most_passes", "passes", "until_rse"),
+                f"a row begins with {most} passes, and {self.most_passes} are the most: raise --most-passes",
+            )
+
+    # SOL-STAT-03
+    def doubts(self, given: Collection[str]) -> Contradictions:
+        """An even number of passes, where none is added to it."""
+        if "passes" in given and not self.until_rse_pct and (even := self.profile_rows[0].passes) % 2 == 0:
+            yield (
+                ("passes",),
+                f"{even} is even: the median is the less favorable of the middle two; use an odd number",
+            )
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """The benchmark, or the state of the drive, and the row of a profile part."""

@@ -1,11 +1,13 @@
-"""Rows of benchmarks as steps: the test file, the pause, the warm-up, the passes.
+"""Rows of benchmarks as steps: the test file, the pause, the warm-up, the passes and those that are added.
 
 A test file is a span at the start of the active range. It is written in sequence before the rows that read
 it: what was never written is answered without the flash. Laying it again in the same place makes the old one
 invalid, as deleting it would (LSI-PROC-03).
 """
 
+import dataclasses
 import math
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -18,7 +20,9 @@ from openpts.procedures.shared.benchmark.conditions import (
     ProfileTestConditions,
     free_space_words,
 )
+from openpts.procedures.shared.benchmark.results import passes_of, passes_to_add
 from openpts.units import KIB, MIB, NS_PER_S, block_size_kib, format_capacity
+from openpts.vocabulary.requests import Answer, Apply, Request, samples_in
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
@@ -132,6 +136,21 @@ def row_steps(
     length = Duration(min(row.pass_ns, conditions.longest_pass_ns))
     stop = length if row.pass_bytes is None else FirstOf((length, ByteAmount(row.pass_bytes)))
     return (*pause, *warm_up, *((Step(stimulus, stop),) * row.passes))
+
+
+# SOL-STAT-02, 03, 05, 06
+def apply_row(
+    row: ProfileRow, conditions: ProfileTestConditions, apply: Apply
+) -> Generator[Request, Answer, None]:
+    """Carry out a row; where a limit of the RSE is asked for, go on with passes until it is met.
+
+    Two more at a time, as the Solidigm guide has it, until there are as many as a set may need.
+    """
+    adds = conditions.until_rse_pct > 0
+    samples = samples_in((yield dataclasses.replace(apply, until_alike=adds)))
+    while adds and (missing := passes_to_add(row, passes_of(row, samples), conditions.set_rule)):
+        more = dataclasses.replace(apply, steps=(apply.steps[-1],) * missing, until_alike=True)
+        samples += samples_in((yield more))
 
 
 def file_steps(

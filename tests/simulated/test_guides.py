@@ -157,7 +157,7 @@ def test_the_report_of_tkperf(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("HYP-SUS-01..05", "HYP-FILL-01..02", "HYP-LIFE-01")
+@pytest.mark.proves("HYP-SUS-01..05", "HYP-FILL-01..02", "HYP-LIFE-01", "HYP-LIFE-04", "HYP-TMP-01")
 def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
     page = Followed("guide-hyperstone.md", tmp_path)
     names = ("hy1", "hy2", "device4")
@@ -189,6 +189,13 @@ def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
         "Mean (MB/s)",
     ]
     assert len(fill["fill-curve-segments"]["rows"]) > 1
+    cycles = page.rows("device4-life", "lifetime-course-values")
+    assert list(cycles) == ["1", "2", "3", "4", "5"]
+    assert {"Write (MB/s)", "Read (MB/s)", "Write (s)", "Read (s)"} <= set(cycles["1"])
+    # a month later the sixth cycle follows, after all that the fifth wrote was read again
+    assert list(page.rows("device4-later", "lifetime-course-values")) == ["6"]
+    ages = [row["head"]["value"] for row in page.tables("device4-later")["lifetime-age-values"]["rows"]]
+    assert ages == pytest.approx([0, 30], abs=0.1)
 
 
 @pytest.mark.slow

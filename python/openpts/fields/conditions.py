@@ -44,6 +44,13 @@ def _time_scale_text(scale: float) -> str:
     return f"durations and repetitions x {condition_text('time_scale', scale)}"
 
 
+class EarlierRun(Struct, frozen=True, kw_only=True):
+    """The run that another one follows on the same drive: its id, and its folder as it was named then."""
+
+    run: str
+    folder: str
+
+
 class Conditions(Struct, frozen=True, kw_only=True):
     """What all tests have in common.
 
@@ -204,6 +211,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def earlier_run(self) -> EarlierRun | None:
+        """The run that this one follows, where there is one."""
+        return None
+
+    @property
     def goes_on_over_read_errors(self) -> bool:
         """Whether reads that fail are counted without end, and only other I/Os end the test."""
         return False
@@ -211,7 +223,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     @property
     def keeps_data(self) -> bool:
         """Whether the test begins with what an earlier run has left on the drive, and so without a purge."""
-        return False
+        return self.earlier_run is not None
 
     @property
     def chosen_workloads(self) -> tuple[Workload, ...]:

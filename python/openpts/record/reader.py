@@ -24,6 +24,7 @@ from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.units import NS_PER_S
 from openpts.visible_text import visible_line
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
@@ -48,7 +49,7 @@ class _NotBegunError(RecordError):
 
 _JUST_BEGUN: Final = "its run has just begun, or ended at once"
 _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
-_STORED: Final = "SELECT stored_at, started_ns + elapsed_ns FROM step"
+_STORED: Final = "SELECT stored_at, started_ns, elapsed_ns FROM step"
 _DEVIATIONS: Final = _Query(
     "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
 )
@@ -242,6 +243,12 @@ def _visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint,
     return tuple(structs.replace(point, name=names[point.name]) for point in points)
 
 
+def ns_between(earlier: str, later: str) -> int:
+    """From one moment of a record to another, ISO 8601; below 0 where a clock was set back."""
+    passed = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
+    return round(passed.total_seconds() * NS_PER_S)
+
+
 def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """As ``read_run``, but whatever it says and as it says it: for what has just written it.
 
@@ -267,10 +274,12 @@ def _zero_at(connection: sqlite3.Connection) -> datetime | None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         return None
-    kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment]
+    kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
     rows = rows_of(connection.execute(_STORED), "step", kind)
     try:
-        return min((at - timedelta(microseconds=ns // 1000) for at, ns in rows), default=None)
+        return min(
+            (at - timedelta(microseconds=(began + took) // 1000) for at, began, took in rows), default=None
+        )
     except OverflowError:  # a damaged record
         return None
 
@@ -360,7 +369,16 @@ def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     if "conditions" in stored:
         stored["conditions"] = _of_today(stored["conditions"])
     sections = {section: msgspec.Raw(text) for section, text in stored.items()}
-    return decode_json(msgspec.json.encode(sections), Manifest)
+    try:
+        return decode_json(msgspec.json.encode(sections), Manifest)
+    except msgspec.ValidationError as error:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == SCHEMA_VERSION or ", at conditions" not in str(error):
+            raise
+        raise RecordError(
+            f"can't read {folder}: its record has version {version}, and the conditions of its test are not "
+            "those that this openpts knows; read it with the openpts that wrote it, or run the test again"
+        ) from error
 
 
 def _rows(connection: sqlite3.Connection, query: _Query) -> Iterator[Any]:

@@ -11,8 +11,7 @@ from typing import Final
 
 from openpts.engine.options import NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError
-from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.lifetime.conditions import Continued, LifetimeConditions
+from openpts.fields.conditions import Conditions, EarlierRun
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
@@ -78,7 +77,7 @@ def bring_back_earlier(conditions: Conditions, device: DeviceUnderTest, preparat
 
     Raises RecordError where one of them is not there, or this version of openpts computes other figures.
     """
-    after = conditions.continues if isinstance(conditions, LifetimeConditions) else None
+    after = conditions.earlier_run
     if after is None or device.facts.simulation is None:
         return
     run = stored_run(_folder_of(after))
@@ -94,7 +93,7 @@ def bring_back_earlier(conditions: Conditions, device: DeviceUnderTest, preparat
         repeat(kept, run, engine, preparation, "continue")
 
 
-def _folder_of(after: Continued) -> Path:
+def _folder_of(after: EarlierRun) -> Path:
     """Where the run is that was continued. Raises RecordError if it is there no more, or is another one."""
     folder = Path(after.folder)
     if not folder.is_dir():

@@ -3,6 +3,7 @@
 import pytest
 
 from openpts.analysis.minutes import Piece
+from openpts.analysis.run_comparison import SetRule
 from openpts.procedures.extended.sustained.conditions import DATA_SHEET_FIGURES, Claim
 from openpts.procedures.extended.sustained.results import (
     HELD_INTERVALS,
@@ -82,9 +83,11 @@ def row(
 def measured(of: ProfileRow, ios: int | None) -> MeasuredRow:
     """One pass of a second with so many I/Os, each of them 1 s / I/Os long; None: not measured."""
     if ios is None:
-        return MeasuredRow(of, ())
+        return MeasuredRow(of, (), SetRule())
     pattern = AccessPattern.RANDOM if of.random_pct else AccessPattern.SEQUENTIAL
-    return MeasuredRow(of, (sample(pattern, of.block_sizes[0].block_size_bytes, of.read_pct, ios),))
+    return MeasuredRow(
+        of, (sample(pattern, of.block_sizes[0].block_size_bytes, of.read_pct, ios),), SetRule()
+    )
 
 
 def pair(of: ProfileRow, fresh: int | None, sustained: int | None) -> Pair:

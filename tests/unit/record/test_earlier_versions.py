@@ -136,4 +136,26 @@ def test_it_is_compared_by_the_same_values(
         }
         for value in test["key_values"]
     ]
-    assert found == told["comparison"]
+    names = [value["name"] for value in told["comparison"]]
+    assert [value for value in found if value["name"] in names] == told["comparison"]
+
+
+def test_conditions_that_are_no_longer_known_are_refused_with_what_to_do(
+    run_folder: Path, version: int
+) -> None:
+    with closing(sqlite3.connect(run_folder / DATABASE_NAME)) as connection:
+        sections = dict(connection.execute("SELECT section, json FROM manifest"))
+        conditions = json.loads(sections["conditions"])
+        sections["conditions"] = json.dumps({**conditions, "test": "sustained"})
+        if CHECKSUM_SECTION in sections:
+            sections[CHECKSUM_SECTION] = checksum_of(sections)
+        with connection:
+            connection.executemany(
+                "UPDATE manifest SET json = ? WHERE section = ?", [(v, k) for k, v in sections.items()]
+            )
+    with pytest.raises(RecordError) as refused:
+        read_run(run_folder)
+    assert str(refused.value) == (
+        f"can't read {run_folder}: its record has version {version}, and the conditions of its test are not "
+        "those that this openpts knows; read it with the openpts that wrote it, or run the test again"
+    )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from openpts.fields import usual
-from openpts.fields.conditions import ExtendedConditions, StepCounts
+from openpts.fields.conditions import EarlierRun, ExtendedConditions, StepCounts
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import AMOUNT, SWITCH, count, percent
 from openpts.vocabulary.data import RandomData
@@ -39,8 +39,8 @@ class ReadBack(Struct, frozen=True, kw_only=True):
     errors: int
 
 
-class Continued(Struct, frozen=True, kw_only=True):
-    """The run that this one follows, and what it left on the drive: all that its drive cycle ``cycle`` wrote.
+class Continued(EarlierRun, frozen=True, kw_only=True):
+    """An earlier run, and what it left on the drive: all that its drive cycle ``cycle`` wrote.
 
     ``written_at`` is when the first of it was written, ISO 8601; ``written_ns`` the same on the clock of a
     simulated drive, which goes on. ``compares``: reads of it can be compared. ``rest_ns`` is how long a
@@ -48,8 +48,6 @@ class Continued(Struct, frozen=True, kw_only=True):
     reads of it so far, and those of what was written before.
     """
 
-    run: str
-    folder: str
     cycle: int
     written_at: str
     written_ns: int
@@ -132,9 +130,9 @@ class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
         return 1 if self.continues is None else self.continues.cycle + 1
 
     @property
-    def keeps_data(self) -> bool:
+    def earlier_run(self) -> EarlierRun | None:
         """See Conditions."""
-        return self.continues is not None
+        return self.continues
 
     @property
     def goes_on_over_read_errors(self) -> bool:

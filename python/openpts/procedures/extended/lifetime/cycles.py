@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Final
 
@@ -21,7 +20,7 @@ from openpts.procedures.extended.lifetime.results import (
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.health import HealthRecord
-from openpts.record.reader import Run
+from openpts.record.reader import Run, ns_between
 from openpts.units import GB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.phase import Phase
@@ -142,8 +141,8 @@ class LifetimeRun:
             return None
         if self.run.manifest.target.kind is TargetKind.SIMULATED:
             return self.later_read[0].started_ns - after.written_ns
-        passed = datetime.fromisoformat(readings[0].read_at) - datetime.fromisoformat(after.written_at)
-        return round(passed.total_seconds() * NS_PER_S) if passed.total_seconds() >= 0 else None
+        passed_ns = ns_between(after.written_at, readings[0].read_at)
+        return passed_ns if passed_ns >= 0 else None
 
     @cached_property
     def line(self) -> FittedLine | None:

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from openpts.journal import Journal
+from openpts.journal import Entry, Journal, Kind
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from tests.crash.machine import RECORD, Cut, Machine, place_of
@@ -95,7 +95,9 @@ def test_a_drive_that_is_measured_through_one_power_cut_after_the_other_loses_no
             has_begun = trial.has_outlived(here, (cut.told or [()])[-1])
             assert has_begun or not here
             if not has_begun or read_run(trial.folder).manifest.state is RunState.RUNNING:
-                cut_off.append((cut, here, has_begun, bool(_journal(folder))))
+                has_noted = _has_noted_the_cache(folder)
+                assert has_noted or not trial.latest, "the cache was changed before the journal had it"
+                cut_off.append((cut, here, has_begun, has_noted))
             shutil.rmtree(folder)
         if left:
             cut, told, begun, noted = random.choice(cut_off)
@@ -133,5 +135,9 @@ def test_a_simulated_run_goes_on_from_any_power_cut_to_the_figures_of_an_undistu
     tally.recorded(record_property)
 
 
-def _journal(folder: Path) -> tuple[object, ...]:
+def _journal(folder: Path) -> tuple[Entry, ...]:
     return Journal(folder / "state" / "journal").entries()
+
+
+def _has_noted_the_cache(folder: Path) -> bool:
+    return any(entry.kind is Kind.WRITE_CACHE for entry in _journal(folder))

@@ -307,9 +307,10 @@ def test_a_complete_run_is_refused(one_cut: Path) -> None:
 
 def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
     """Killed in the second of three, just after that has ended, and before its record has begun."""
-    target = f"sim:{write_oracle(tmp_path, [20_000.0])}"
+    target, plan = f"sim:{write_oracle(tmp_path, [20_000.0])}", tmp_path / "plan.toml"
+    plan.write_text('tests = ["lat", "hir", "sustained"]\n[common]\nqd = 2\ntime_scale = "1/600"\n')
     folder, in_second, behind_it = tmp_path / "suite", tmp_path / "in-second", tmp_path / "behind-it"
-    words = ["--tests", "lat,hir,xsr", "--time-scale", "1/600", "--no-report"]
+    words = ["--plan", str(plan), "--no-report"]
     with pytest.MonkeyPatch.context() as patch:
         began = folder / "2-hir" / DATABASE_NAME
         in_hir = Killed(
@@ -323,7 +324,8 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         patch.setattr(runner_suite, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-xsr")]
+    undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-sustained")]
+    assert [getattr(run.manifest.conditions, "qd", None) for run in undisturbed] == [2, 2, 2]
     shutil.copytree(in_second, not_begun := tmp_path / "not-begun")
     shutil.rmtree(not_begun / "2-hir")
     (not_begun / "2-hir" / "input").mkdir(parents=True)
@@ -340,6 +342,7 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         assert [len(run.manifest.attempts) for run in runs] == attempts
         assert [run.manifest.conditions for run in runs] == [run.manifest.conditions for run in undisturbed]
         assert [run.steps for run in runs] == [run.steps for run in undisturbed]
+        assert all((run.folder / "input/plan.toml").read_bytes() == plan.read_bytes() for run in runs)
         page = (cut / "index.html").read_text()
         assert ("running" in page, "waiting" in page) == (False, False)
         with pytest.raises(RecordError, match="has come to its end"):

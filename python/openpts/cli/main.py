@@ -104,6 +104,7 @@ _COMMANDS = {
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
+    "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "rehearse": Place(

@@ -133,7 +133,7 @@ def _each_figure(samples: Sequence[Sample]) -> str:
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """Levels of a sweep differ in one property; a zone of a rotational disk has figures of both patterns."""
     patterns = {s.step.stimulus.access_pattern for s in samples if s.step.stimulus is not None}
-    return _bursts(progress, samples) if len(patterns) < 2 else _each_figure(samples)
+    return _bursts(progress, samples) if len(patterns) < 2 < len(samples) else _each_figure(samples)
 
 
 def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:

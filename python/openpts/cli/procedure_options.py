@@ -30,9 +30,10 @@ CLASS_OPTION = click.option(
 PLAN_OPTION = click.option(
     "--plan",
     "plan_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML or YAML file with any of these, and with those that are rarely set; options override it. "
-    "See `openpts plan-schema`.",
+    type=click.Path(path_type=Path),
+    metavar="NAME|FILE",
+    help="Plan that ships (`openpts plans`), or TOML or YAML file with any of these, and with those that are "
+    "rarely set; options override it. See `openpts plan-schema`.",
 )
 QUICK_OPTION = click.option(
     "--quick",
@@ -115,6 +116,11 @@ class Choices:
         if path is None and beside is not None and self.plan is not None:
             path = Path(self.plan.path).parent / beside
         return DescribedDrive() if path is None else read_description(path)
+
+    @property
+    def short_report(self) -> bool:
+        """Whether the plan asks for the short report as well."""
+        return bool(self.settings.get("short_report", False))
 
     def inputs(self, description: DescribedDrive) -> dict[str, bytes]:
         """The files that the operator wrote, under the names that their copies have in the run folder."""

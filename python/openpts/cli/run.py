@@ -17,12 +17,11 @@ from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.report import print_result, report_on
+from openpts.cli.report import print_result, reports_on
 from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import (
-    DataLossError,
     InterruptedRunError,
     LostRecordError,
     OpenptsError,
@@ -38,6 +37,7 @@ from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
+from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.units import NS_PER_S
@@ -187,20 +187,11 @@ def _command(test: Procedure) -> click.Command:
         order = order_of(target, choices_of(test, options), **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
         folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
-        print_result(folder, None if no_report else report_on(folder), as_json=as_json)
+        print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
         if test.cuts_power:
-            _end_with_losses(folder)
+            end_with_losses(folder)
 
     return command
-
-
-def _end_with_losses(folder: Path) -> None:
-    """Raise DataLossError if the drive lost what had to survive, so that scripts see it."""
-    cuts = read_run(folder).manifest.cuts
-    if accused := sum(cut.accused for cut in cuts):
-        raise DataLossError(
-            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
-        )
 
 
 for _test in PROCEDURES.values():
@@ -249,6 +240,7 @@ def order_of(
         tune=tune,
         description=description,
         inputs=choices.inputs(description),
+        short_report=choices.short_report,
     )
 
 

@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from openpts.fields import readers
 from openpts.fields.field import Field, Kind, Parameter
-from openpts.fields.kinds import SECONDS, SWITCH
+from openpts.fields.kinds import SECONDS, SWITCH, number
 from openpts.fields.time_scale import at_time_scale
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.verdict import SteadyState
@@ -68,6 +69,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
         "active_range",
         "data",
         "secondary_metrics",
+        "battery_wh",
     )
 
     drive_class: Annotated[DriveClass, Field("", free="a set of settings of its own")] = field(name="profile")
@@ -154,6 +156,17 @@ class Conditions(Struct, frozen=True, kw_only=True):
         ),
     ] = True
 
+    battery_wh: Annotated[
+        float | None,
+        Field(
+            "Battery",
+            "Report how many hours a battery of so many watt-hours lasts at each load.",
+            number("WH", gt=0, le=100_000),
+            text="{:g} Wh",
+            free="what is computed from the measured power, not what is done",
+        ),
+    ] = None
+
     @property
     def test(self) -> str:
         """The test's short name: ``iops``."""
@@ -173,6 +186,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
     def class_text(self) -> str:
         """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
         return self.drive_class.revision if self.of_specification else f"{self.drive_class.value} class"
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """What the test calls the part that a step belongs to; None where that is its phase."""
+        del place
+        return None
 
     def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
         """A workload at a demand, in the range and with the data of this test."""

@@ -18,6 +18,7 @@ from openpts.operator_files.source_position import Path
 from openpts.schema_words import words_and_place
 
 _BITS: Final = 64
+_MOST_HOMES: Final = 3
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
@@ -112,7 +113,7 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
     near = near_word(word, hints)
     if homes:
-        hint = f"{word} belongs in {homes[0] if 'common' in homes else ' or '.join(homes)}"
+        hint = f"{word} belongs in {' or '.join(homes) if len(homes) <= _MOST_HOMES else homes[0]}"
     else:
         hint = f"did you mean {near}?" if near else f"known are {', '.join(hints)}"
     return f"unknown key {key}{where}: {hint}"

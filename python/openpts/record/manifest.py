@@ -34,6 +34,7 @@ class Ordered:
     """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
+    ``short_report``: the report is wanted in its short form, too.
     """
 
     target: str
@@ -46,6 +47,7 @@ class Ordered:
     tune: bool
     telemetry_period_s: float | None
     power_command: str | None
+    short_report: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 import hashlib
 import os
 import re
-import shutil
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
-from openpts.folder_files import check_files, make_empty_file, read_file, write_files
+from openpts.folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
@@ -166,10 +165,7 @@ class RunWriter:
     def add_telemetry(self, points: Sequence[TelemetryPoint]) -> None:
         """Store a batch of samples; of two with the same name and time the later counts."""
         with self._transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)",
-                [(point.name, point.t_ns, point.value) for point in points],
-            )
+            _insert_points(connection, ((point.name, point.t_ns, point.value) for point in points))
 
     def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
         """Store one step with its intervals, histograms and errors, and what of it is to be in the ledger.
@@ -190,6 +186,8 @@ class RunWriter:
             _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
             _insert(connection, "io_error", step_id, _error_rows(sample))
             _insert(connection, "standstill", step_id, _standstill_rows(sample))
+            start_ns = sample.started_ns
+            _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
             _insert_deviations(connection, deviations)
 
     def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
@@ -284,15 +282,21 @@ def _as_record_error(folder: Path) -> Iterator[None]:
 
 
 def remove_unbegun(folder: Path) -> None:
-    """Remove the folder of a run that was killed before its record began.
+    """Remove what a run has left in its folder that was killed before its record began.
 
-    One that has anything else stays as it is. Raises RecordError.
+    A folder that has anything else stays as it is. Raises RecordError.
     """
+    names = [path.relative_to(folder) for path in folder.rglob("*")]
+    if not all(_OF_A_BEGINNING.fullmatch(name.parts[0]) for name in names):
+        return
     try:
-        if folder.exists() and all(_OF_A_BEGINNING.fullmatch(path.name) for path in folder.iterdir()):
-            shutil.rmtree(folder)
+        for name in sorted(names, reverse=True):  # a folder comes behind what is in it
+            if (folder / name).is_dir():
+                (folder / name).rmdir()
+            else:
+                remove_file(folder, str(name))
     except OSError as error:
-        raise RecordError(f"can't remove {folder}, a run that had not begun: {error.strerror}") from error
+        raise RecordError(f"can't remove the beginning of a run in {folder}: {error.strerror}") from error
 
 
 def inputs_of(folder: Path) -> dict[str, bytes]:
@@ -325,6 +329,10 @@ def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, row
             f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
             ((step_id, *row) for row in rows),
         )
+
+
+def _insert_points(connection: sqlite3.Connection, points: Iterable[tuple[str, int, float]]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)", points)
 
 
 def _insert_deviations(connection: sqlite3.Connection, deviations: Sequence[Deviation]) -> None:

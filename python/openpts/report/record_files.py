@@ -74,22 +74,21 @@ def names_in(home: Path, files: Sequence[RecordFile]) -> dict[str, str]:
 
 
 def renew_suite_checksums(folder: Path) -> None:
-    """Enter the suite's files as they are now in the list of the report on all tests, if there is one.
+    """Enter the suite's files as they are now in the lists of the reports on all tests, if there are any.
 
     Raises RecordError.
     """
-    try:
-        *lines, _ = os.fsdecode(read_file(folder, SUMS_NAME)).split("\n")
-        named = [(line, match[2] if (match := LINE.fullmatch(line)) else "") for line in lines]
-        renewed = [
-            f"{checksum_of(folder, name)}  {name}\n" if name in SUITE_FILES else f"{line}\n"
-            for line, name in named
-        ]
-        write_files(folder, {SUMS_NAME: os.fsencode("".join(renewed))})
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RecordError(f"can't write {folder / SUMS_NAME}: {error.strerror}") from error
+    for sums in sorted(path.name for path in folder.glob(f"*{SUMS_NAME}")):
+        try:
+            *lines, _ = os.fsdecode(read_file(folder, sums)).split("\n")
+            named = [(line, match[2] if (match := LINE.fullmatch(line)) else "") for line in lines]
+            renewed = [
+                f"{checksum_of(folder, name)}  {name}\n" if name in SUITE_FILES else f"{line}\n"
+                for line, name in named
+            ]
+            write_files(folder, {sums: os.fsencode("".join(renewed))})
+        except OSError as error:
+            raise RecordError(f"can't write {folder / sums}: {error.strerror}") from error
 
 
 def _check_folder(folder: Path, name: str) -> None:

@@ -55,6 +55,7 @@ class Order:
     description: DescribedDrive = field(default_factory=DescribedDrive)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
+    short_report: bool = False
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
@@ -73,6 +74,7 @@ class Order:
             tune=self.tune,
             telemetry_period_s=self.telemetry.period_s,
             power_command=self.telemetry.power_command,
+            short_report=self.short_report,
         )
 
     @classmethod
@@ -131,6 +133,7 @@ class Order:
             pin_to_node=ordered.pin_to_node,
             tune=ordered.tune,
             telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
+            short_report=ordered.short_report,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

@@ -30,6 +30,7 @@ from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, Writ
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
@@ -202,8 +203,13 @@ class SimulatedDevice:
         return nullcontext(())
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
-        """Its temperature comes with the intervals, and no host works for it."""
-        return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
+        """What it reports comes with intervals and steps, and no host works for it."""
+        source = "the simulated drive"
+        return (
+            Gauge("temperature", "temperature_c; with each interval", source),
+            Gauge("energy", f"{DRIVE_ENERGY}; with each step", source),
+            Gauge("media writes", f"{DRIVE_MEDIA_WRITES}; with each interval and step", source),
+        )
 
 
 def check_faults(target: SimulatedTarget) -> None:

@@ -14,6 +14,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
+from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 
 _SEVERAL: Final = 2
@@ -76,6 +77,8 @@ class SuiteRunner:
             self._kept.enter_context(drive_kept(part.order.target))
             with self.display(self.suite.entries[index]) as hear:
                 run_test(part.test, replace(part.order, folder=folder), [hear])
+            if part.test.cuts_power:
+                end_with_losses(folder)
             self._change(index, state=SuiteState.COMPLETE)
         except (OpenptsError, KeyboardInterrupt) as error:
             self._change(index, state=_state(error, folder), reason=str(error) or "stopped by the operator")

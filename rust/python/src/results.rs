@@ -38,6 +38,8 @@ pub(super) struct PyIntervalResult {
     cpu: Option<PyCpu>,
     temperature_c: Option<i32>,
     throttled: Option<bool>,
+    energy_j: Option<f64>,
+    media_write_bytes: Option<u64>,
 }
 
 #[pyclass(name = "StepResult", module = "openpts._native", get_all, frozen)]
@@ -57,6 +59,8 @@ pub(super) struct PyStepResult {
     errors: Vec<(&'static str, String, u64, Vec<u64>)>,
     standstills: Vec<PyStandstill>,
     streams: String,
+    energy_j: Option<f64>,
+    media_write_bytes: Option<u64>,
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -88,6 +92,8 @@ impl PyReport {
                 cpu: interval.cpu.map(cpu),
                 temperature_c: interval.temperature_c,
                 throttled: interval.throttled,
+                energy_j: interval.spent.energy_j,
+                media_write_bytes: interval.spent.media_write_bytes,
             }),
             Report::Step(step) => Self::Step(PyStepResult {
                 index: step.index,
@@ -109,6 +115,8 @@ impl PyReport {
                     .collect(),
                 standstills: step.standstills.iter().map(standstill).collect(),
                 streams: streams_json(&step.streams),
+                energy_j: step.spent.energy_j,
+                media_write_bytes: step.spent.media_write_bytes,
             }),
         })
     }

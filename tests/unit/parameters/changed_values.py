@@ -56,6 +56,7 @@ CHANGED: Final[Mapping[str, Any]] = {
     "histogram_prewrite_seconds": 30,
     "capture": False,
     "secondary_metrics": False,
+    "battery_wh": 50,
     "benchmarks": ["atto", "kdiskmark"],
     "file_size": "3GiB",
     "row_data": "zero",

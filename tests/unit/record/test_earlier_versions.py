@@ -64,6 +64,15 @@ def _by_rule(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: str(entry["rule_id"]))
 
 
+def _without_later_fields(found: Any, told: Any) -> Any:
+    """What a version gave out, where later ones give out more of it."""
+    if isinstance(told, dict):
+        return {name: _without_later_fields(found[name], told[name]) for name in told}
+    if isinstance(told, list) and len(found) == len(told):
+        return [_without_later_fields(*pair) for pair in zip(found, told, strict=True)]
+    return found
+
+
 def test_each_version_that_can_be_read_has_a_folder_here() -> None:
     assert {*VERSIONS, SCHEMA_VERSION} == READABLE_VERSIONS
 
@@ -81,7 +90,7 @@ def test_its_report_has_the_same_figures_and_is_verified(run_folder: Path, told:
     found, expected = _printed("report", run_folder, "--no-html", "--no-pdf"), told["figures"]
     for figures in (found, expected):
         figures["deviations"] = _by_rule(figures["deviations"])
-    assert {name: found[name] for name in expected} == expected
+    assert _without_later_fields(found, expected) == expected
     verified = _printed("verify", run_folder)
     assert (verified["differences"], verified["files"]) == ([], [])
 

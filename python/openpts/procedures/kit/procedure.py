@@ -5,17 +5,22 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from openpts.fields.conditions import Conditions
+from openpts.procedures.kit.log_readings import with_log_readings
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Script
 
 if TYPE_CHECKING:  # a plan needs none of them
     from openpts.pages.kit import Required
     from openpts.procedures.kit.content import ReportContent
     from openpts.record.reader import Run
+
+
+_DRIVE_WORK: Final = "openpts.procedures.kit.drive_work.content"  # loaded on demand, with its pages
 
 
 @cache
@@ -41,6 +46,8 @@ class Procedure:
     that was cut; another run may continue one that is complete. ``cuts_power``: it does so, and no steps.
     ``interval_histograms``: its report needs the response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
+    ``log_around``: phases with breaks before and after each program, in which the drive's log may be read,
+    so that it is known what the drive wrote to its media in them.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 
@@ -56,6 +63,7 @@ class Procedure:
     cuts_power: bool = False
     interval_histograms: bool = False
     at_rated_demand: bool = False
+    log_around: frozenset[Phase] = frozenset()
     trends: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -83,7 +91,7 @@ class Procedure:
     def script(self, conditions: Conditions, user_capacity_bytes: int) -> Script:
         """The steps of the test under conditions of its own kind."""
         script: Script = self._script.script(conditions, user_capacity_bytes)
-        return script
+        return with_log_readings(script, self.log_around)
 
     @property
     def rules(self) -> Sequence[Any]:
@@ -105,7 +113,8 @@ class Procedure:
     def report(self, run: "Run") -> "ReportContent":
         """What the test adds to the report of a run of it."""
         content: ReportContent = self.part("report").report(run)
-        return content
+        completed: ReportContent = _module(_DRIVE_WORK).with_drive_work(content, run)
+        return completed
 
     @property
     def required(self) -> "Mapping[str, tuple[Required, ...]]":

@@ -30,7 +30,7 @@ _HOST: Final = (
 # Of an engine's facts those that are chosen or built; the others are measured in each run.
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 # What an operator chooses for each run, or what is no condition of the figures.
-_UNJUDGED: Final = ("seed", "secondary_metrics")
+_UNJUDGED: Final = ("seed", "secondary_metrics", "battery_wh")
 
 
 @dataclass(frozen=True, slots=True)

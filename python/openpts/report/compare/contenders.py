@@ -23,7 +23,7 @@ from openpts.report.standing import standing_of
 from openpts.visible_text import visible_line
 
 # What differs between repeats by its nature, or concerns the report alone.
-_NO_CONDITION = ("seed", "secondary_metrics")
+_NO_CONDITION = ("seed", "secondary_metrics", "battery_wh")
 
 
 @dataclass(frozen=True, slots=True)

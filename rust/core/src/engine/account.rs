@@ -1,7 +1,7 @@
 //! What is counted of a step, alike for the threads of the engine and for the host of simulated drives.
 
 use super::outcome::Outcome;
-use super::result::{IntervalResult, OperationResult};
+use super::result::{IntervalResult, OperationResult, Spent};
 use super::steady::{SteadyWatch, Sums};
 use super::tally::Tally;
 use crate::data::Miscompare;
@@ -171,6 +171,7 @@ impl StepAccount {
             cpu: None,
             temperature_c: None,
             throttled: None,
+            spent: Spent::default(),
         };
         if let Some(counts) = counts {
             self.whole.add(counts);

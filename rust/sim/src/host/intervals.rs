@@ -1,8 +1,9 @@
 //! What is counted in a step: interval by interval, and as a whole.
 
-use openpts_core::engine::{IntervalResult, Report, StepAccount, Tally};
+use openpts_core::engine::{IntervalResult, Report, Spent, StepAccount, Tally};
 use openpts_core::workload::SteadyRule;
 
+use crate::drive::Drive;
 use crate::host::scaled_results::scaled_interval;
 use crate::scale::Scale;
 use crate::smart::Sensed;
@@ -16,6 +17,19 @@ pub(super) struct Wishes {
     pub(super) scale: Scale,
 }
 
+/// What the drive tells of itself at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    sensed: Option<Sensed>,
+    spent: Spent,
+}
+
+impl Told {
+    pub(super) fn by(drive: &dyn Drive, at_ps: Ps) -> Self {
+        Self { sensed: drive.sensed(at_ps), spent: drive.spent(at_ps) }
+    }
+}
+
 /// The counts of a step. An interval holds what completes after its beginning, up to and including its end:
 /// in virtual time a completion often falls on the end exactly, and belongs to the time that it took.
 pub(super) struct Intervals<'a> {
@@ -25,8 +39,8 @@ pub(super) struct Intervals<'a> {
     origin_ps: Ps,
     end_ps: Ps,
     part: Box<Tally>,
-    /// What the drive's sensor said when the interval began.
-    sensed: Option<Sensed>,
+    /// What the drive told when the interval began.
+    told: Told,
     report: &'a mut dyn FnMut(Report),
 }
 
@@ -35,7 +49,7 @@ impl<'a> Intervals<'a> {
         wishes: Wishes,
         step: u64,
         steady: Option<SteadyRule>,
-        sensed: Option<Sensed>,
+        told: Told,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
         let Wishes { interval_ns, interval_histograms, scale } = wishes;
@@ -45,16 +59,16 @@ impl<'a> Intervals<'a> {
             origin_ps: NEVER,
             end_ps: NEVER,
             part: Box::default(),
-            sensed,
+            told,
             report,
         }
     }
 
     /// Intervals begin to count at this moment.
-    pub(super) fn begin_at(&mut self, origin_ps: Ps, sensed: Option<Sensed>) {
+    pub(super) fn begin_at(&mut self, origin_ps: Ps, told: Told) {
         self.origin_ps = origin_ps;
         self.end_ps = self.begin_ps(1);
-        self.sensed = sensed;
+        self.told = told;
     }
 
     /// When the interval of this number begins.
@@ -74,19 +88,21 @@ impl<'a> Intervals<'a> {
         &mut self.part
     }
 
-    /// The interval is over, and the drive's sensor says this; true when the tracked figure is steady now.
-    pub(super) fn roll_over(&mut self, in_flight: u64, sensed: Option<Sensed>) -> bool {
-        let is_steady = self.report(self.account.interval_ns(), in_flight, sensed);
+    /// The interval is over, and the drive tells this; true when the tracked figure is steady now.
+    pub(super) fn roll_over(&mut self, in_flight: u64, told: Told) -> bool {
+        let is_steady = self.report(self.account.interval_ns(), in_flight, told);
         self.end_ps = self.begin_ps(self.account.interval() + 1);
         is_steady
     }
 
-    fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) -> bool {
-        let before = std::mem::replace(&mut self.sensed, sensed);
+    fn report(&mut self, elapsed_ns: u64, in_flight: u64, told: Told) -> bool {
+        let before = std::mem::replace(&mut self.told, told);
+        let sensed = told.sensed;
         let (result, is_steady) = self.account.end_interval(Some(&self.part), elapsed_ns, in_flight);
         let result = IntervalResult {
             temperature_c: sensed.map(|sensed| sensed.temperature_c),
-            throttled: sensed.zip(before).map(|(sensed, before)| sensed.has_throttled_since(&before)),
+            throttled: sensed.zip(before.sensed).map(|(sensed, before)| sensed.has_throttled_since(&before)),
+            spent: told.spent.since(before.spent),
             ..result
         };
         (self.report)(Report::Interval(scaled_interval(result, self.scale)));
@@ -96,11 +112,11 @@ impl<'a> Intervals<'a> {
 
     /// The step has ended; gives all that was counted in it. What the last interval has lasts from its
     /// beginning to the last completion.
-    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, sensed: Option<Sensed>) -> Box<Tally> {
+    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, told: Told) -> Box<Tally> {
         if !self.part.is_empty() {
             let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
             let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
-            self.report(elapsed_ns, 0, sensed);
+            self.report(elapsed_ns, 0, told);
         }
         self.account.end()
     }

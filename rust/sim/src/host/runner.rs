@@ -63,6 +63,7 @@ impl Runner {
         self.begun += 1;
         self.context.progress.begin_step(start_ps);
         let is_idle = step.step.stimulus.is_none();
+        let spent = timed.drive.spent(start_ps);
         let Ran { outcome, whole, ended_ps, drained_ps, lead_in_ps } =
             if is_idle { self.idle(step, timed) } else { self.load(index, step, timed) };
         timed.now_ps = ended_ps;
@@ -75,7 +76,8 @@ impl Runner {
         let scale = self.context.wishes.scale;
         self.context.skipped_ns +=
             scale.nominal_ns(lead_in_ps) + scale.nominal_ns(drained_ps) - drained_ps / PS_PER_NS;
-        let result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
+        let mut result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
+        result.spent = timed.drive.spent(ended_ps).since(spent);
         for tap in &mut self.taps {
             // Nothing was slowed down by it: virtual time does not pass meanwhile.
             let _ = tap.end_of_step();

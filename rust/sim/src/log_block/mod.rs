@@ -6,6 +6,7 @@ mod blocks;
 mod flash;
 mod map;
 
+use openpts_core::engine::Spent;
 use openpts_core::workload::{Io, Operation, Uniform};
 
 use flash::Flash;
@@ -156,6 +157,15 @@ impl LogBlockDrive {
         done_ps + self.fixed_write_ps
     }
 
+    fn nand_pages(&self) -> NandPages {
+        NandPages {
+            host: self.host_pages,
+            collected: self.map.moved_pages(),
+            padded: self.padded_pages,
+            ..NandPages::default()
+        }
+    }
+
     /// Fill up the open program unit, and wait for all programs.
     fn flush(&mut self, now_ps: Ps) -> Ps {
         let (at_ps, _) = self.pass_link(now_ps, self.command_write_ps, 0);
@@ -175,6 +185,10 @@ impl Drive for LogBlockDrive {
 
     fn sector_bytes(&self) -> u32 {
         self.sector_bytes
+    }
+
+    fn spent(&self, _now_ps: Ps) -> Spent {
+        Spent { energy_j: None, media_write_bytes: Some(self.nand_pages().total() * PAGE_BYTES) }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "numbers of units and pages")]
@@ -244,12 +258,7 @@ impl Drive for LogBlockDrive {
         let blocks = self.map.blocks();
         let erase_counts = blocks.erase_counts();
         let mut smart = Smart {
-            nand_pages: NandPages {
-                host: self.host_pages,
-                collected: self.map.moved_pages(),
-                padded: self.padded_pages,
-                ..NandPages::default()
-            },
+            nand_pages: self.nand_pages(),
             erases: blocks.total_erases(),
             erase_counts,
             bad_superblocks: blocks.retired(),

@@ -336,9 +336,14 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
 def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple[Verdict, ...]:
     """A sentence on the idle time with that number; none without a rule, or if there was none."""
     samples = [step.sample for step in run.phase(Phase.REST, number=number)]
-    readings = [one.reading for one in run.health if (one.phase, one.number) == (Phase.REST, number)]
     if rule is None or not samples:
         return ()
+    # the log is read before the first look as well
+    readings = [
+        one.reading
+        for one in run.health
+        if (one.phase, one.number) == (Phase.REST, number) and (one.t_ns or 0) > samples[0].started_ns
+    ]
     idle_ns, looks = 0, []
     # idle time and a look in turns; what was cut short has no reading
     for idle, probe, reading in zip(samples[::2], samples[1::2], readings, strict=False):

@@ -14,6 +14,7 @@ from openpts.fields.kinds import FILLS, PASSES, listed, percent
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, PreconditionedConditions
 from openpts.vocabulary.data import DataPattern, ReducibleData
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
@@ -168,6 +169,16 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
         benchmark, row = self.rows[place]
         where = str(self.situations[at])
         return (where if len(self.benchmarks) == 1 else f"{where}, {benchmark.title}"), row
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """Rows by situation, conditionings by the one that they make, courses by where they start."""
+        match place.phase:
+            case Phase.CONDITIONING:
+                return f"Conditioning, {self.situations[place.cycle - 1]}"
+            case Phase.LOAD:
+                return f"Random writes from {self.situations[place.number - 1]}"
+            case _:
+                return super().part_name(place)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Random writes have one range; the data of a state comes from one place."""

@@ -327,7 +327,7 @@ def entropy_page(comparisons: Sequence[Comparison]) -> Page:
         title="Figures that count, by entropy of the data written",
         head=Column("Row", align="left", width=2.0),
         columns=(
-            *(Column(f"{one.entropy_pct:g} %", one.entropy_pct) for one in comparisons),
+            *(Column(f"Entropy {one.entropy_pct:g} %", one.entropy_pct) for one in comparisons),
             Column("State", align="left", width=0.8),
             Column("Unit", align="left", width=0.5),
         ),
@@ -342,7 +342,6 @@ def entropy_page(comparisons: Sequence[Comparison]) -> Page:
             )
             for place, (_, row) in enumerate(comparisons[0].conditions.rows)
         ),
-        group="Entropy",
         note="Rows with data of their own write that in each state, unless --row-data test was given.",
     )
     return Page(page_id, "Figures that Count by Entropy", (table,), mandatory=True)

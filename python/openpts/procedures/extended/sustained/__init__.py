@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -23,4 +24,5 @@ PROCEDURE: Final = Procedure(
         "drive_fills": 0.5,
         "longest_seconds": 60,
     },
+    log_around=frozenset({Phase.PROFILE}),
 )

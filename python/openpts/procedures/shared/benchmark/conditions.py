@@ -21,6 +21,7 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark import is_path
 from openpts.units import format_capacity
 from openpts.vocabulary.data import DataPattern
+from openpts.vocabulary.phase import Phase, StepPlace
 
 _MOST_PASSES: Final = 99
 
@@ -238,6 +239,13 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """The benchmark, or the state of the drive, and the row of a profile part."""
         raise NotImplementedError
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """Of a row: its title, and the benchmark or the state of the drive."""
+        if place.phase is not Phase.PROFILE:
+            return None
+        where, row = self.row_of(place.number)
+        return f"{row.title}, {where}"
 
 
 class PreconditionedConditions(ProfileTestConditions, frozen=True, kw_only=True):

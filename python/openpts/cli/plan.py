@@ -169,7 +169,7 @@ def plans_command(name: str | None, *, as_json: bool) -> None:
     `openpts run all TARGET --plan NAME` runs all tests of a plan, `openpts run TEST TARGET --plan NAME` one.
     """
     if name is not None:
-        click.echo(shipped_plan(name), nl=False)
+        click.echo(shipped_plan(name).decode(), nl=False)
         return
     plans = {one: read_plan(Path(one)).settings for one in shipped_names()}
     if as_json:

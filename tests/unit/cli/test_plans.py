@@ -1,6 +1,8 @@
 """The plans that ship, as the command line lists, shows and takes them."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +27,14 @@ def test_the_list_has_each_with_its_title() -> None:
     assert all(line.startswith(one["name"]) for line, one in zip(lines, found, strict=True))
     (tkperf,) = [one for one in found if one["name"] == "tkperf"]
     assert tkperf["tests"] == ["iops", "tp", "lat", "wsat"]
+
+
+def test_a_pipe_gets_the_file() -> None:
+    program = "from openpts.cli.main import main; main()"
+    shown = subprocess.run(
+        [sys.executable, "-c", program, "plans", "tkperf"], capture_output=True, check=True
+    )
+    assert shown.stdout == shipped_plan("tkperf")
 
 
 @pytest.mark.parametrize("name", shipped_names())

@@ -51,7 +51,7 @@ class PowerCommand:
         went = f"{self._numbers} values" + (f", {self._others} lines without" if self._others else "")
         if self._ended_with is not None:
             went += f"; the command ended by itself with {self._ended_with}"
-        return {"external power": Fact(f"{EXTERNAL_POWER}; as the command tells it: {went}", self._text)}
+        return {"external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}", self._text)}
 
     @contextmanager
     def running(self, sink: Sink) -> Iterator[None]:

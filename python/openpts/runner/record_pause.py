@@ -22,19 +22,19 @@ class RecordPause:
 
     writer: LastingWriter
     emit: Listener
-    _untold: list[Event] = field(default_factory=list)
+    _unannounced: list[Event] = field(default_factory=list)
     _announced: bool = False
     _paused_ns: int = 0
     _reason: str = ""
 
     def tell(self, event: Event) -> None:
         """Announce what is in the record, or follows from it: when the record has all that came before."""
-        self._untold.append(event)
+        self._unannounced.append(event)
         self._tell_stored()
 
     def _tell_stored(self) -> None:
-        while self._untold and not self.writer.waits:
-            self.emit(self._untold.pop(0))
+        while self._unannounced and not self.writer.waits:
+            self.emit(self._unannounced.pop(0))
 
     def announce(self) -> None:
         """Tell once that a pause will come."""

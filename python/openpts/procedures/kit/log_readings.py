@@ -9,7 +9,7 @@ from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 def with_log_readings(script: Script, phases: Container[Phase]) -> Script:
     """The script, which also asks for a reading before and after each program of these phases.
 
-    One reading between two programs is enough, whoever asks for it; around a purge and at the end of a run
+    One reading between two programs is enough for all that ask; around a purge and at the end of a run
     the log is read in any case.
     """
     answer: Answer = None

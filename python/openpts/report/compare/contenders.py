@@ -159,7 +159,7 @@ def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
 
 
 def _drive(manifest: Manifest) -> tuple[str, ...]:
-    """What tells a drive from others: model, serial number, firmware, user capacity, rounded and exact."""
+    """What makes a drive the same one: model, serial number, firmware, user capacity, rounded and exact."""
     dut, capacity_bytes = manifest.dut, manifest.target.user_capacity_bytes
     return (
         fact_text(dut, "model", manifest.target.name),

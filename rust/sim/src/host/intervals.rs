@@ -17,14 +17,14 @@ pub(super) struct Wishes {
     pub(super) scale: Scale,
 }
 
-/// What the drive tells of itself at a moment.
+/// What the drive reports of itself at a moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct DriveReading {
     sensed: Option<Sensed>,
     spent: Spent,
 }
 
-impl Told {
+impl DriveReading {
     pub(super) fn by(drive: &dyn Drive, at_ps: Ps) -> Self {
         Self { sensed: drive.sensed(at_ps), spent: drive.spent(at_ps) }
     }
@@ -39,8 +39,8 @@ pub(super) struct Intervals<'a> {
     origin_ps: Ps,
     end_ps: Ps,
     part: Box<Tally>,
-    /// What the drive told when the interval began.
-    told: Told,
+    /// What the drive reported when the interval began.
+    reading: DriveReading,
     report: &'a mut dyn FnMut(Report),
 }
 
@@ -49,7 +49,7 @@ impl<'a> Intervals<'a> {
         wishes: Wishes,
         step: u64,
         steady: Option<SteadyRule>,
-        told: Told,
+        reading: DriveReading,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
         let Wishes { interval_ns, interval_histograms, scale } = wishes;
@@ -59,16 +59,16 @@ impl<'a> Intervals<'a> {
             origin_ps: NEVER,
             end_ps: NEVER,
             part: Box::default(),
-            told,
+            reading,
             report,
         }
     }
 
     /// Intervals begin to count at this moment.
-    pub(super) fn begin_at(&mut self, origin_ps: Ps, told: Told) {
+    pub(super) fn begin_at(&mut self, origin_ps: Ps, reading: DriveReading) {
         self.origin_ps = origin_ps;
         self.end_ps = self.begin_ps(1);
-        self.told = told;
+        self.reading = reading;
     }
 
     /// When the interval of this number begins.
@@ -88,21 +88,21 @@ impl<'a> Intervals<'a> {
         &mut self.part
     }
 
-    /// The interval is over, and the drive tells this; true when the tracked figure is steady now.
-    pub(super) fn roll_over(&mut self, in_flight: u64, told: Told) -> bool {
-        let is_steady = self.report(self.account.interval_ns(), in_flight, told);
+    /// The interval is over, and the drive reports this; true when the tracked figure is steady now.
+    pub(super) fn roll_over(&mut self, in_flight: u64, reading: DriveReading) -> bool {
+        let is_steady = self.report(self.account.interval_ns(), in_flight, reading);
         self.end_ps = self.begin_ps(self.account.interval() + 1);
         is_steady
     }
 
-    fn report(&mut self, elapsed_ns: u64, in_flight: u64, told: Told) -> bool {
-        let before = std::mem::replace(&mut self.told, told);
-        let sensed = told.sensed;
+    fn report(&mut self, elapsed_ns: u64, in_flight: u64, reading: DriveReading) -> bool {
+        let before = std::mem::replace(&mut self.reading, reading);
+        let sensed = reading.sensed;
         let (result, is_steady) = self.account.end_interval(Some(&self.part), elapsed_ns, in_flight);
         let result = IntervalResult {
             temperature_c: sensed.map(|sensed| sensed.temperature_c),
             throttled: sensed.zip(before.sensed).map(|(sensed, before)| sensed.has_throttled_since(&before)),
-            spent: told.spent.since(before.spent),
+            spent: reading.spent.since(before.spent),
             ..result
         };
         (self.report)(Report::Interval(scaled_interval(result, self.scale)));
@@ -112,11 +112,11 @@ impl<'a> Intervals<'a> {
 
     /// The step has ended; gives all that was counted in it. What the last interval has lasts from its
     /// beginning to the last completion.
-    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, told: Told) -> Box<Tally> {
+    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, reading: DriveReading) -> Box<Tally> {
         if !self.part.is_empty() {
             let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
             let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
-            self.report(elapsed_ns, 0, told);
+            self.report(elapsed_ns, 0, reading);
         }
         self.account.end()
     }

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::ending::Ending;
 use super::events::Events;
 use super::flow::Flow;
-use super::intervals::{Intervals, Told};
+use super::intervals::{DriveReading, Intervals};
 use super::pacing::{SlotPacing, next_on_ps};
 use super::scaled_program::ScaledStep;
 use crate::drive::{Answer, Completion, Drive};
@@ -101,8 +101,8 @@ impl<'a> StepRun<'a> {
         let slot = |thread| Slot { begin_ps: 0, io: Flow::NOTHING, error: None, thread, in_flight: false };
         let slots: Vec<_> = (0..stimulus.tc * stimulus.qd).map(|place| slot(place / stimulus.qd)).collect();
         let lead_in_ios = if follows_load { lead_in_ios(context.wishes.scale, step, stimulus) } else { 0 };
-        let (steady, told) = (step.step.stop.steady, Told::by(drive, start_ps));
-        let intervals = Intervals::new(context.wishes, index, steady, told, report);
+        let (steady, reading) = (step.step.stop.steady, DriveReading::by(drive, start_ps));
+        let intervals = Intervals::new(context.wishes, index, steady, reading, report);
         Self {
             pacing: SlotPacing::new(stimulus.pacing),
             events: Events::new(slots.len() + flows.len()),
@@ -186,7 +186,7 @@ impl<'a> StepRun<'a> {
         self.lead_in_ps = at_ps - self.start_ps;
         self.start_ps = at_ps;
         let origin_ps = at_ps + self.step.ramp_ps;
-        self.intervals.begin_at(origin_ps, Told::by(self.drive, at_ps));
+        self.intervals.begin_at(origin_ps, DriveReading::by(self.drive, at_ps));
         self.ending = Ending::new(self.step, origin_ps);
         self.answers.measuring = self.step.ramp_ps == 0;
         self.edge_ps = if self.answers.measuring { self.intervals.end_ps() } else { origin_ps };
@@ -276,7 +276,7 @@ impl<'a> StepRun<'a> {
         if !self.answers.measuring {
             self.answers.measuring = true;
             self.flows.iter_mut().for_each(Flow::count_from_here);
-        } else if self.intervals.roll_over(self.in_flight, Told::by(self.drive, self.edge_ps)) {
+        } else if self.intervals.roll_over(self.in_flight, DriveReading::by(self.drive, self.edge_ps)) {
             self.ending.steady(self.edge_ps);
         }
         self.edge_ps = self.intervals.end_ps();
@@ -435,8 +435,8 @@ impl<'a> StepRun<'a> {
         let counted_ps = in_time_ps.max(self.answers.last_completion().unwrap_or(0));
         let drained_ps = self.now_ps - counted_ps;
         while self.answers.measuring && self.intervals.end_ps() <= counted_ps {
-            let told = Told::by(self.drive, self.intervals.end_ps());
-            self.intervals.roll_over(0, told);
+            let reading = DriveReading::by(self.drive, self.intervals.end_ps());
+            self.intervals.roll_over(0, reading);
         }
         self.context.progress.advance(self.answers.take_progress(), self.now_ps);
         self.answers.outcome.started_ns =
@@ -449,8 +449,8 @@ impl<'a> StepRun<'a> {
             .map(|at_ps| self.nominal_ns(at_ps))
             .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
         self.ending.note(&mut self.answers.outcome, &mut self.flows, self.start_ps);
-        let told = Told::by(self.drive, self.now_ps);
-        let whole = self.intervals.end(self.answers.last_completion(), told);
+        let reading = DriveReading::by(self.drive, self.now_ps);
+        let whole = self.intervals.end(self.answers.last_completion(), reading);
         Ran {
             outcome: self.answers.outcome,
             whole,

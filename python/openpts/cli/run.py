@@ -40,11 +40,10 @@ from openpts.runner.power_command import PowerCommand
 from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
-from openpts.units import NS_PER_S
+from openpts.units import NS_PER_DAY
 from openpts.vocabulary.tuning import Scenario
 
 _OFF: Final = "off"
-_DAY_NS: Final = 24 * 3600 * NS_PER_S
 _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
 _SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
 _SHORTEST_S, _LONGEST_S = 0.1, 3600.0
@@ -163,7 +162,7 @@ def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, p
         return order
     if purges:
         raise UsageError("--purge can't go with --continue, which reads what the earlier run wrote")
-    rest_ns = None if rest_days is None else round(rest_days * _DAY_NS)
+    rest_ns = None if rest_days is None else round(rest_days * NS_PER_DAY)
     return replace(order, continues=Continuation(stored_run(folder), rest_ns))
 
 

@@ -9,8 +9,8 @@ from openpts.fields import readers
 from openpts.fields.field import Kind
 from openpts.fields.parsing import amount_bytes
 from openpts.fields.workload_table import WorkloadTable, WorkloadWord
+from openpts.units import S_PER_YEAR
 
-_YEAR_S: Final = 365 * 24 * 3600
 _MOST_VALUES: Final = 64
 
 
@@ -70,10 +70,10 @@ SECONDS: Final = Kind(
     readers.seconds_ns,
     readers.seconds_text,
     "SECONDS",
-    {"ge": 0.001, "le": _YEAR_S},
+    {"ge": 0.001, "le": S_PER_YEAR},
     ("_ns", "_seconds"),
 )
-SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": _YEAR_S})
+SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": S_PER_YEAR})
 MILLISECONDS: Final = Kind(
     float,
     readers.milliseconds_ns,

@@ -15,7 +15,7 @@ from openpts.errors import RecordError, TargetError, UsageError
 from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import LastStep, Run, last_step, read_manifest
+from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.brought_back import other_identity, repeat
@@ -24,7 +24,7 @@ from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.preparation import Preparation
 from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
-from openpts.units import NS_PER_S, format_duration
+from openpts.units import format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
@@ -158,8 +158,7 @@ def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
 
 def _since_ns(stored_at: str) -> int:
     """How long ago the last step was stored; a clock that was set back counts as no time."""
-    since_s = (datetime.now(UTC) - datetime.fromisoformat(stored_at)).total_seconds()
-    return max(0, round(since_s * NS_PER_S))
+    return max(0, ns_between(stored_at, datetime.now(UTC).isoformat()))
 
 
 def _refuse_other_device(manifest: Manifest, now: Manifest) -> None:

@@ -31,7 +31,7 @@ impl PageMappedDrive {
         self.next_tick_ps = thermal.next_tick_ps();
     }
 
-    /// What the sensor says at a moment that may lie ahead of what the drive was told of.
+    /// What the sensor says at a moment that may lie ahead of the last one that the drive has simulated.
     pub(super) fn sensed_at(&self, now_ps: Ps) -> Option<Sensed> {
         let Heating { meter, thermal } = self.heating.as_ref()?;
         let thermal = thermal.as_ref()?;
@@ -44,7 +44,7 @@ impl PageMappedDrive {
         Some(thermal.sensed())
     }
 
-    /// What was used up until a moment that may lie ahead of what the drive was told of.
+    /// What was used up until a moment that may lie ahead of the last one that the drive has simulated.
     pub(super) fn spent_at(&self, now_ps: Ps) -> Spent {
         let energy_j = |heating: &Heating| heating.meter.energy_j(&self.activity(), self.now_ps.max(now_ps));
         Spent {

@@ -72,12 +72,7 @@ class BenchmarksConditions(
         looks = 2 * len(self.benchmarks) * -(-self.settle_ns // self.minute_ns)
         yield ("step_seconds", "settle_seconds"), looks
 
-    @property
-    def profile_rows(self) -> tuple[ProfileRow, ...]:
-        """The rows of all benchmarks."""
-        return tuple(row for benchmark in self.benchmarks for row in benchmark.rows)
-
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""
-        places = [(one.title, row) for one in self.benchmarks for row in one.rows]
-        return places[number - 1]
+        benchmark, row = self.rows[number - 1]
+        return benchmark.title, row

@@ -10,11 +10,10 @@ from openpts.pages.model import Axis, Block, Cell, Figure, Page, Series, Table, 
 from openpts.procedures.extended.lifetime.conditions import Continued, ReadBack
 from openpts.procedures.extended.lifetime.cycles import LifetimeRun
 from openpts.procedures.kit.header import date_and_time
-from openpts.units import MB, NS_PER_S, format_duration
+from openpts.units import MB, NS_PER_DAY, format_duration
 
 _ID: Final = "lifetime-age"
 _TITLE: Final = "Data Written Earlier: Errors and Response Times v Age and Temperature"
-_DAY_NS: Final = 24 * 3600 * NS_PER_S
 _MEAN, _P999, _MAX, _ERRORS, _BY_TEMPERATURE = range(5)
 
 
@@ -52,7 +51,9 @@ def age_verdict(measured: LifetimeRun) -> Verdict:
 def _age_text(age_ns: int | None) -> str:
     if age_ns is None:
         return "an unknown time"
-    return f"{cells.fixed(age_ns / _DAY_NS, 1)} days" if age_ns >= 2 * _DAY_NS else format_duration(age_ns)
+    return (
+        f"{cells.fixed(age_ns / NS_PER_DAY, 1)} days" if age_ns >= 2 * NS_PER_DAY else format_duration(age_ns)
+    )
 
 
 def _gap_table(measured: LifetimeRun, after: Continued) -> Table:
@@ -98,7 +99,7 @@ def _table(reads: Sequence[ReadBack]) -> Table:
 def _days(read: ReadBack) -> Cell:
     if read.age_ns is None:
         return cells.missing("the clock was set back")
-    return cells.number(read.age_ns / _DAY_NS, 2)
+    return cells.number(read.age_ns / NS_PER_DAY, 2)
 
 
 def _rate(read: ReadBack) -> Cell:

@@ -64,7 +64,7 @@ class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
     the drive takes no more writes or, if any error ends it, counts a media error, when it has used
     ``wear_limit_pct`` of its rated life, after ``write_limit_bytes`` (None: no limit), or after
     ``longest_ns``. ``verify``: what is read must be what this cycle wrote, if that is random data; no other
-    can be told from what an earlier cycle wrote.
+    differs from what an earlier cycle wrote.
     ``continues``: cycles are numbered on from an earlier run, whose data is read first.
     """
 

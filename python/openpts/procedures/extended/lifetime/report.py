@@ -26,11 +26,10 @@ from openpts.procedures.kit.header import Rows, active_range_amount_text, data_t
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
-from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
+from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 
 _TITLE: Final = "Lifetime"
-_DAY_NS: Final = 24 * 3600 * NS_PER_S
 
 
 def report(run: Run) -> ReportContent:
@@ -109,7 +108,12 @@ _RUN: Final[tuple[Measure[LifetimeRun], ...]] = (
 )
 _READ_BACK: Final[tuple[Measure[ReadBack], ...]] = (
     Measure(
-        "age_of_data", "Age of what was read later", "days", lambda read: read.age_ns, per=_DAY_NS, decimals=2
+        "age_of_data",
+        "Age of what was read later",
+        "days",
+        lambda read: read.age_ns,
+        per=NS_PER_DAY,
+        decimals=2,
     ),
     Measure("read_later", "Read later", "MB/s", lambda read: read.bytes_per_s, per=MB, better=Better.HIGHER),
     Measure(

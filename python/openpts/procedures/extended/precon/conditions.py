@@ -11,7 +11,7 @@ from openpts.fields import usual
 from openpts.fields.conditions import Contradictions
 from openpts.fields.field import Field
 from openpts.fields.kinds import FILLS, PASSES, listed, percent
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
+from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, PreconditionedConditions
 from openpts.vocabulary.data import DataPattern, ReducibleData
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -122,11 +122,6 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
         ),
     ]
 
-    @property
-    def profile_rows(self) -> tuple[ProfileRow, ...]:
-        """The rows of all benchmarks."""
-        return tuple(row for _, row in self.rows)
-
     entropies_pct: Annotated[
         tuple[float, ...],
         Field(
@@ -148,11 +143,6 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
     def data_patterns(self) -> tuple[DataPattern, ...]:
         """What conditioning writes, in all situations."""
         return tuple(self.of(situation).data for situation in self.situations)
-
-    @property
-    def rows(self) -> tuple[tuple[BenchmarkProfile, ProfileRow], ...]:
-        """The rows of all benchmarks in their order."""
-        return tuple((one, row) for one in self.benchmarks for row in one.rows)
 
     def of(self, situation: Situation) -> Self:
         """The conditions with the data of a situation."""

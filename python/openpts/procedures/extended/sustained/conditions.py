@@ -161,18 +161,8 @@ class SustainedConditions(
         ),
     ] = ()
 
-    @property
-    def rows(self) -> tuple[tuple[str, ProfileRow], ...]:
-        """The rows of each run in their order, each with the title of its benchmark."""
-        return tuple((one.title, row) for one in self.benchmarks for row in one.rows)
-
-    @property
-    def profile_rows(self) -> tuple[ProfileRow, ...]:
-        """The rows of each run."""
-        return tuple(row for _, row in self.rows)
-
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Run and row of a profile part: run #1 has the first half of the numbers."""
         run, place = divmod(number - 1, len(self.rows))
-        title, row = self.rows[place]
-        return f"Run #{run + 1}{f', {title}' if len(self.benchmarks) > 1 else ''}", row
+        benchmark, row = self.rows[place]
+        return f"Run #{run + 1}{f', {benchmark.title}' if len(self.benchmarks) > 1 else ''}", row

@@ -88,8 +88,8 @@ def sustained_run(run: Run) -> SustainedRun:
     fresh, sustained = (_rows_of(run, conditions, number) for number in (0, 1))
     several = len(conditions.benchmarks) > 1
     pairs = tuple(
-        Pair(title if several else "", *both)
-        for (title, _), *both in zip(conditions.rows, fresh, sustained, strict=True)
+        Pair(benchmark.title if several else "", *both)
+        for (benchmark, _), *both in zip(conditions.rows, fresh, sustained, strict=True)
     )
     claims, source = claims_of(conditions, run.manifest.dut)
     return SustainedRun(

@@ -14,11 +14,10 @@ from openpts.operator_files.source_position import PlacedText
 from openpts.operator_files.toml_text import read_toml
 from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
-from openpts.units import NS_PER_S
+from openpts.units import NS_PER_S, S_PER_YEAR
 from openpts.vocabulary.stimulus import BlockSize
 
 _MOST_KIB: Final = 256
-_YEAR_S: Final = 365 * 24 * 3600
 _WHOLE_RANGE: Final = "all"
 _RANDOM_PCTS: Final = {"SEQ": 0, "RND": 100}
 _OPTIONAL: Final = {"random_pct", "size", "sizes", "span", "data", "pass_size"}
@@ -26,7 +25,7 @@ _OPTIONAL: Final = {"random_pct", "size", "sizes", "span", "data", "pass_size"}
 _Text = Annotated[str, Meta(max_length=1000)]
 _Name = Annotated[str, Meta(min_length=1, max_length=60)]
 _Share = Annotated[int, Meta(ge=0, le=100)]
-_Seconds = Annotated[float, Meta(ge=0, le=_YEAR_S)]
+_Seconds = Annotated[float, Meta(ge=0, le=S_PER_YEAR)]
 _Weight = Annotated[int, Meta(ge=1, le=65_536)]
 T = TypeVar("T")
 
@@ -46,7 +45,7 @@ class _Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: str | UnsetType = UNSET
     passes: Annotated[int, Meta(ge=1, le=99)] | UnsetType = UNSET
     warm_up_s: _Seconds | UnsetType = UNSET
-    pass_s: Annotated[float, Meta(ge=0.001, le=_YEAR_S)] | UnsetType = UNSET
+    pass_s: Annotated[float, Meta(ge=0.001, le=S_PER_YEAR)] | UnsetType = UNSET
     pass_size: str | UnsetType = UNSET
     pause_s: _Seconds | UnsetType = UNSET
     statistic: Statistic | UnsetType = UNSET

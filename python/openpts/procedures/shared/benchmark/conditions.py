@@ -266,9 +266,9 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
         return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_passes)
 
     @property
-    def profile_rows(self) -> tuple[ProfileRow, ...]:
-        """The rows that are measured, those of one benchmark after those of another."""
-        raise NotImplementedError
+    def rows(self) -> tuple[tuple[BenchmarkProfile, ProfileRow], ...]:
+        """The rows of all benchmarks in their order."""
+        return tuple((one, row) for one in self.benchmarks for row in one.rows)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """A limit that no set can reach, or that all sets begin above."""
@@ -278,7 +278,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
                 ("most_passes",),
                 f"{self.most_passes} is even: use an odd number, of which the median is a pass",
             )
-        most = max(row.passes for row in self.profile_rows)
+        most = max(row.passes for _, row in self.rows)
         if self.until_rse_pct and most > self.most_passes:
             yield (
                 ("most_passes", "passes", "until_rse"),
@@ -288,7 +288,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     # SOL-STAT-03
     def doubts(self, given: Collection[str]) -> Contradictions:
         """An even number of passes, where none is added to it."""
-        if "passes" in given and not self.until_rse_pct and (even := self.profile_rows[0].passes) % 2 == 0:
+        if "passes" in given and not self.until_rse_pct and (even := self.rows[0][1].passes) % 2 == 0:
             yield (
                 ("passes",),
                 f"{even} is even: the median is the less favorable of the middle two; use an odd number",

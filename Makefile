@@ -121,7 +121,6 @@ CRASH_ROUNDS ?= 8
 CRASH := OPENPTS_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/python -m pytest -n $(JOBS) tests/crash
 crash: setup  ## kills at 400 random points of all tests, and power cuts if OPENPTS_LAB names the lab (hours)
 	$(CRASH)
-	[ -z "$$OPENPTS_LAB" ] || $(BIN)/python -m pytest tests/lab/test_power_cuts_of_the_host.py
 
 crash-sample: setup  ## 20 of these kills (a minute)
 	$(CRASH) --sample

@@ -1,6 +1,7 @@
-"""Reads what tests say they prove: requirement IDs in ``@pytest.mark.proves("PTS-X-03", "PTS-X-05..07")``.
+"""Reads what tests say they prove, of the specification and of guides.
 
-A Rust test has a comment before it that begins with ``proves:``. Nothing is imported or run.
+IDs of requirements are in ``@pytest.mark.proves("PTS-X-03", "PTS-X-05..07")``; a Rust test has a comment
+before it that begins with ``proves:``. Nothing is imported or run.
 """
 
 import ast
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from openpts.conformance.catalogue import by_id
+from openpts.conformance.practice import all_practices
 
-_ID: Final = re.compile(r"PTS-([A-Z]+)-(\d\d)\b")
+_ID: Final = re.compile(r"\b((?:PTS|SOL|TKP|LSI|HYP)-[A-Z]+)-(\d\d)\b")
 _RANGE: Final = re.compile(r"\.\.(\d\d)\b")
 _NEXT: Final = re.compile(r",\s*(\d\d)\b")
 _RUST_PROOF: Final = re.compile(
@@ -32,11 +34,11 @@ def requirement_ids(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for start in _ID.finditer(text):
         group, number, position = start[1], int(start[2]), start.end()
-        found[f"PTS-{group}-{number:02}"] = None
+        found[f"{group}-{number:02}"] = None
         while following := _RANGE.match(text, position) or _NEXT.match(text, position):
             last = int(following[1])
             first = number + 1 if following.re is _RANGE else last
-            found.update(dict.fromkeys(f"PTS-{group}-{n:02}" for n in range(first, last + 1)))
+            found.update(dict.fromkeys(f"{group}-{n:02}" for n in range(first, last + 1)))
             number, position = last, following.end()
     return tuple(found)
 
@@ -46,6 +48,7 @@ def marked_proofs(root: Path) -> Proofs:
 
     Raises MarkError.
     """
+    known = (*by_id(), *all_practices())
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for path, read in (
         *((path, _python_marks) for path in sorted((root / "tests").rglob("test_*.py"))),
@@ -54,12 +57,12 @@ def marked_proofs(root: Path) -> Proofs:
         name = path.relative_to(root).as_posix()
         for function, text in read(path.read_text(encoding="utf-8"), name):
             ids = requirement_ids(text)
-            if not ids or set(ids) - set(by_id()):
+            if not ids or set(ids) - set(known):
                 raise MarkError(f"{name}: {function} is marked with {text!r}: no such requirement")
             for requirement_id in ids:
                 found[requirement_id][f"{name}::{function}"] = None
     return {
-        requirement_id: tuple(found[requirement_id]) for requirement_id in by_id() if requirement_id in found
+        requirement_id: tuple(found[requirement_id]) for requirement_id in known if requirement_id in found
     }
 
 

@@ -1,8 +1,9 @@
-"""Writes docs/conformance.md: how each requirement is shown, and which tests prove it.
+"""Writes docs/conformance.md and docs/conformance-guides.md: how each requirement is shown, by which tests.
 
 The proofs also go into the package, whose reports name them.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,10 +12,12 @@ from docs.conformance_marks import Proofs, marked_proofs
 
 from openpts.conformance.catalogue import SECTION_TITLES, Level, Requirement, catalogue
 from openpts.conformance.conformance import ReasonKind, reasons
+from openpts.conformance.practice import GUIDES, Answer, all_practices, answer_of, practices, settings_of
 from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = "docs/conformance.md"
+GUIDES_PAGE: Final = "docs/conformance-guides.md"
 PROOFS: Final = "python/openpts/conformance/proofs.toml"
 
 CHECKED: Final = "checked"
@@ -40,9 +43,50 @@ Tests beside a checked requirement prove that openpts does it, or that the check
 """
 
 
+_GUIDES_HEAD: Final = """\
+# Conformance with four guides
+
+Made from the sources by `python -m docs.conformance_page`: do not edit. It lists what openpts reads out
+of four papers on the practice of measuring drives, in short words of its own; the papers decide. None of it
+binds a test of the specification, and none counts on the cover of a report.
+
+- **checked**: `openpts conformance RUN --guide NAME` checks it on the record of that run, by the check of the
+  specification's requirement that asks the same, or by the host audit.
+- **built in**: the tests named here prove it.
+- **left to the operator**, **outside**, **not yet**, **not met**: the reason is given.
+
+What to type with a paper in hand: [Solidigm](guide-solidigm.md), [TKperf](guide-tkperf.md),
+[LSI](guide-lsi.md), [Hyperstone](guide-hyperstone.md).
+"""
+
+
 def page(proven: Proofs) -> str:
-    """The whole page."""
+    """The page of the specification."""
     return "\n".join([_HEAD, *_summary(proven), *_sections(proven)])
+
+
+def guides_page(proven: Proofs) -> str:
+    """The page of the guides."""
+    answers = {id_: answer_of(id_, proven) for id_ in all_practices()}
+    lines = [_GUIDES_HEAD, f"| Guide | {' | '.join(one.capitalize() for one in Answer)} |"]
+    lines.append(f"|---|{'---:|' * len(Answer)}")
+    for guide, title in GUIDES.items():
+        counts = Counter(answers[id_] for id_ in practices(guide))
+        lines.append(f"| {title} | {' | '.join(str(counts[one]) for one in Answer)} |")
+    for guide, title in GUIDES.items():
+        lines += [f"\n## {title}\n", "| ID | Place | Requirement | Shown | By |", "|---|---|---|---|---|"]
+        lines += [_guide_row(id_, answers[id_], proven) for id_ in practices(guide)]
+    return "\n".join([*lines, ""])
+
+
+def _guide_row(id_: str, answer: Answer, proven: Proofs) -> str:
+    practice = all_practices()[id_]
+    note = f"in part: {practice.note}" if practice.partly else practice.note
+    shown = answer + (f"<br>*{note}*" if note else "")
+    settings = ", ".join(advice.title for advice in settings_of(id_))
+    by = [*practice.like, *([f"host audit: {settings}"] if settings else [])]
+    by += [f"`{test}`" for test in proven.get(id_, ())]
+    return f"| {id_} | {practice.clause} | {practice.text} | {shown} | {'<br>'.join(by)} |"
 
 
 def proofs_file(proven: Proofs) -> str:
@@ -98,10 +142,11 @@ def _row(requirement: Requirement, proven: Proofs) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the pages, and what the package has of them."""
     proven = marked_proofs(ROOT)
     (ROOT / PROOFS).write_text(proofs_file(proven), encoding="utf-8")
     (ROOT / PAGE).write_text(page(proven), encoding="utf-8")
+    (ROOT / GUIDES_PAGE).write_text(guides_page(proven), encoding="utf-8")
 
 
 if __name__ == "__main__":

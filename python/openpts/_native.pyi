@@ -156,7 +156,8 @@ class IntervalResult:
 
     ``operations`` are those that had an I/O, by name. ``cpu`` is user, system and I/O wait in per cent
     of all processors and the process's own time in ns. A simulated drive with a sensor tells what that says
-    at the interval's end and whether heat slowed it down in it; other engines have None.
+    at the interval's end and whether heat slowed it down in it; other engines have None. ``energy_j`` is what
+    a simulated drive has drawn in it, ``media_write_bytes`` what it has written to its media.
     """
 
     step: int
@@ -168,6 +169,8 @@ class IntervalResult:
     cpu: tuple[float, float, float, int] | None
     temperature_c: int | None
     throttled: bool | None
+    energy_j: float | None
+    media_write_bytes: int | None
 
 @final
 class StepResult:
@@ -178,7 +181,8 @@ class StepResult:
     ``errors`` are operation, reason, count and first offsets of all that failed alike.
     ``ios_by_block_size`` and ``ios_by_zone`` count the transfers in the order of the stimulus, and are
     empty where it has one size, or no zones.
-    ``standstills`` are when this process did not run and for how long.
+    ``standstills`` are when this process did not run and for how long. ``energy_j`` and
+    ``media_write_bytes`` are what a simulated drive used up in it.
     """
 
     index: int
@@ -196,6 +200,8 @@ class StepResult:
     errors: list[tuple[str, str, int, list[int]]]
     standstills: list[tuple[int, int]]
     streams: str
+    energy_j: float | None
+    media_write_bytes: int | None
 
 @final
 class CaptureSummary:
@@ -235,6 +241,7 @@ class Engine:
         batched_wait: bool,
         cpus: list[int],
         most_errors: int,
+        over_read_errors: bool,
         capture: tuple[PathLike[str], int] | None,
         resumed: tuple[int, str] | None,
     ) -> Engine: ...
@@ -460,6 +467,7 @@ class SimulatedDrive:
         interval_ns: int,
         interval_histograms: bool,
         most_errors: int,
+        over_read_errors: bool,
         capture: tuple[PathLike[str], int] | None,
     ) -> SimulatedEngine:
         """An engine on this drive; the limits are those of the largest stimulus to come.

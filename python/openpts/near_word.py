@@ -8,5 +8,6 @@ _LEAST_RATIO = 0.6
 
 def near_word(word: str, known: Iterable[str]) -> str | None:
     """The known word that is most like ``word``, upper or lower case; None where none is near."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=_LEAST_RATIO)
-    return near[0] if near else None
+    by_lower_case = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(word.lower(), list(by_lower_case), n=1, cutoff=_LEAST_RATIO)
+    return by_lower_case[near[0]] if near else None

@@ -19,6 +19,8 @@ TB: Final = 1000**4
 NS_PER_US: Final = 1000
 NS_PER_MS: Final = 1000**2
 NS_PER_S: Final = 1000**3
+NS_PER_DAY: Final = 24 * 3600 * NS_PER_S
+S_PER_YEAR: Final = 365 * 24 * 3600
 
 _BYTES_PER_UNIT: Final = {
     "": 1,

@@ -1,9 +1,13 @@
-"""Says how often openpts was killed: the figure of docs/reliability.md."""
+"""Says how often openpts was killed, and where power was cut: the figures of docs/reliability.md."""
 
 import pytest
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     passed = terminalreporter.getreports("passed")
-    kills = [value for report in passed for name, value in report.user_properties if name == "kills"]
+    said = [(name, value) for report in passed for name, value in report.user_properties]
+    kills = [value for name, value in said if name == "kills"]
     terminalreporter.write_line(f"{sum(kills)} kills in {len(kills)} runs that lost nothing")
+    for count, after_a_step, places in (value for name, value in said if name == "cuts"):
+        words = ", ".join(f"{place} {times}" for place, times in places.items())
+        terminalreporter.write_line(f"{count} power cuts, {after_a_step} after an announced step: {words}")

@@ -7,7 +7,7 @@ a cut is as it was. Nothing is left behind: no entry of the journal, no draft, n
 
 import math
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,7 +22,7 @@ from openpts.record.writer import DATABASE_NAME
 from tests.crash.victim import At, Blow, Ended, Told, openpts
 
 RUN = "run-folder"
-_SIGKILL = -9
+SIGKILL = -9
 _TABLES_ONLY = ("--no-html", "--no-pdf")
 
 
@@ -67,7 +67,7 @@ CASES = (
     sim("cbw", *_TWO),
     sim("dirth", *_TWO),
     sim("fill"),
-    sim("sustained"),
+    sim("sustained", scale="0.012"),
     sim("entropy", drive="sata-reduction"),
     sim("benchmarks", scale="0.012"),
     sim("precon"),
@@ -87,7 +87,7 @@ FILE_CASES = (
 )
 
 
-def _place() -> Path:
+def new_place() -> Path:
     """A new working directory, with the folders that a victim has."""
     place = Path(mkdtemp(prefix="crash-", dir=_root()))
     (place / "tmp").mkdir()
@@ -111,7 +111,7 @@ class Undisturbed:
 
 @cache
 def undisturbed(case: Case) -> Undisturbed:
-    place = _place()
+    place = new_place()
     ran = openpts(*case.run, cwd=place)
     assert ran.code == 0, ran.output
     reported = openpts("report", RUN, cwd=place)
@@ -142,7 +142,7 @@ class Trial:
 
     case: Case
     random: Random
-    place: Path = field(default_factory=_place)
+    place: Path = field(default_factory=new_place)
     kills: int = 0
     told: list[Told] = field(default_factory=list)
     latest: tuple[Told, ...] = ()
@@ -172,11 +172,25 @@ class Trial:
             self._report_is_old_or_whole()
         return self.kills
 
+    def has_outlived(self, told: Sequence[Told], latest: Sequence[Told]) -> bool:
+        """Whether the folder that a power cut left is a run's; then it has what was told, and opens."""
+        self.told, self.latest, self.kills = list(told), tuple(latest), 1
+        stand = self._has_kept_what_was_told(set())
+        if not (self.folder.exists() and self._has_begun()):
+            return False
+        self._opens(stand)
+        return True
+
+    def goes_on(self) -> None:
+        """To the end, which is that of any other run."""
+        self._to_its_end(self.case.resume)
+        self._is_as_good_as_any(set())
+
     def _killed(self, command: tuple[str, ...], blow: Blow) -> bool:
         ended = openpts(*command, cwd=self.place, blow=blow)
         self.told += ended.told
         self.latest = ended.told
-        if ended.code == _SIGKILL:
+        if ended.code == SIGKILL:
             self.kills += 1
             return True
         assert ended.code == 0 or "nothing is left to resume" in ended.output, (command, blow, ended.output)
@@ -226,7 +240,7 @@ class Trial:
         assert run.manifest.state is RunState.COMPLETE
         assert len(run.manifest.attempts) <= 1 + self.kills
         if self.case.simulated:
-            assert _figures(run) == _figures(whole)
+            assert figures_of(run) == figures_of(whole)
             assert set(self.told) <= {Told.of(step.place, step.sample) for step in run.steps}
         else:
             self._stands(run, before)
@@ -261,7 +275,7 @@ class Trial:
         Its files get their names one behind the other: in between, ``verify`` names what does not belong.
         """
         blow = drawn(self.random, undisturbed(self.case).reported)
-        if openpts("report", RUN, cwd=self.place, blow=blow).code == _SIGKILL:
+        if openpts("report", RUN, cwd=self.place, blow=blow).code == SIGKILL:
             self.kills += 1
         json = (self.folder / "report.json").read_bytes()
         verified = openpts("verify", RUN, cwd=self.place)
@@ -282,7 +296,7 @@ def stored_steps(folder: Path) -> Iterable[tuple[int, str, int]]:
         return connection.execute("SELECT cycle, part, started_ns FROM step").fetchall()
 
 
-def _figures(run: Run) -> tuple[object, ...]:
+def figures_of(run: Run) -> tuple[object, ...]:
     """All that a run of a simulated drive measured and found."""
     manifest = run.manifest
     steps = [(Told.of(step.place, step.sample), step.sample.state, step.sample.streams) for step in run.steps]

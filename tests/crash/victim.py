@@ -23,7 +23,7 @@ import msgspec
 
 from openpts.cli.main import main
 from openpts.runner import run
-from openpts.runner.events import Event, StepFinished
+from openpts.runner.events import Event, Listener, StepFinished
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
@@ -162,12 +162,14 @@ def _in_child(arguments: Sequence[str], cwd: Path, blow: Blow, logs: dict[str, P
         os._exit(code)
 
 
-def watched(arguments: Sequence[str], told: Path, blow: Blow, points: Path | None = None) -> int:
-    """Carry out the command line in this process, until the blow falls."""
+def watched(
+    arguments: Sequence[str], told: Path, blow: Blow, points: Path | None = None, *hearing: Listener
+) -> int:
+    """Carry out the command line in this process, until the blow falls; others hear what it tells as well."""
     sys.argv = ["openpts", *arguments]
     watch = _Watch(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), blow)
     to_all = run._to_all
-    run._to_all = lambda listeners: to_all([*listeners, watch.hear])
+    run._to_all = lambda listeners: to_all([*listeners, watch.hear, *hearing])
     sys.addaudithook(watch.audit)
     sqlite3.connect = watch.traced(sqlite3.connect)
     code = 0

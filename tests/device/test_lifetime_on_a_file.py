@@ -59,3 +59,62 @@ def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
     assert last.failure is not None
     first = last.failure.offset_bytes // SECTOR_BYTES
     assert first <= 1000 < first + last.failure.length_bytes // SECTOR_BYTES
+
+
+def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> None:
+    """Sectors that changed while nothing ran are found and counted, and life goes on."""
+    words = (
+        "run",
+        "lifetime",
+        "file:./x?size=32MiB",
+        "--overwrite-file",
+        "--no-report",
+        "--json",
+        "--cycles",
+    )
+    assert openpts(*words, "2", "--out", "first", cwd=tmp_path).exit_code == 0
+    with (tmp_path / "x").open("r+b") as target:
+        for lba in (1000, 40_000):
+            target.seek(lba * SECTOR_BYTES)
+            target.write(b"\xff" * SECTOR_BYTES)
+    strict = openpts(*words, "1", "--continue", "first", "--out", "strict", cwd=tmp_path)
+    assert strict.exit_code == 0, strict.stderr
+    assert strict.json["ended_by"].startswith("first failed read of what cycle 2 wrote: LBA 1000: no header")
+    assert strict.json["cycles"] == []
+    going_on = ("--stop-on", "failed-write", "--continue", "first", "--out", "second")
+    patient = openpts(*words, "1", *going_on, cwd=tmp_path)
+    assert patient.exit_code == 0, patient.stderr
+    at_once, later = patient.json["read_back"]
+    assert (at_once["errors"], later["errors"], patient.json["io_errors"]) == (0, 2, 2)
+    assert at_once["age_ns"] < later["age_ns"] < 600 * 10**9
+    assert [(cycle["number"], cycle["complete"]) for cycle in patient.json["cycles"]] == [(3, True)]
+    run = read_run(tmp_path / "second")
+    assert run.manifest.purges == ()
+    (errors,) = [error for step in run.steps for error in step.sample.errors]
+    assert errors.reason == "no header, the sector is not one that was written"
+    block = 128 * 1024
+    assert errors.first_offsets_bytes == tuple(lba * SECTOR_BYTES // block * block for lba in (1000, 40_000))
+    content = (tmp_path / "x").read_bytes()
+    assert {struct.unpack_from("<QQ", content, at + 16)[1] for at in range(0, SIZE_BYTES, SECTOR_BYTES)} == {
+        3
+    }
+
+
+def test_another_file_size_is_refused(tmp_path: Path) -> None:
+    words = ("run", "lifetime", "--no-report", "--cycles", "1", "--overwrite-file")
+    assert openpts(*words, "file:./x?size=32MiB", "--out", "first", cwd=tmp_path).exit_code == 0
+    refused = openpts(*words, "file:./y?size=16MiB", "--continue", "first", "--out", "second", cwd=tmp_path)
+    assert refused.exit_code == 3
+    assert "it is not the drive of that run: capacity 17 MB" in refused.complaint
+    rested = openpts(
+        *words,
+        "file:./x?size=32MiB",
+        "--continue",
+        "first",
+        "--rest-days",
+        "1",
+        "--out",
+        "second",
+        cwd=tmp_path,
+    )
+    assert "--rest-days is for simulated drives" in rested.complaint

@@ -28,6 +28,7 @@ def _scratch(path: Path, size_bytes: int, roots: SystemRoots):
         yield target
 
 
+@pytest.mark.proves("SOL-DEV-02")
 @pytest.mark.proves("PTS-DEF-10", "PTS-PRG-01")
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
 def test_a_discard_is_proven(sector_bytes: int, attach, tmp_path: Path, roots: SystemRoots) -> None:

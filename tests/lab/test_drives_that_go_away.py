@@ -125,3 +125,32 @@ def test_the_drive_is_found_again_under_another_name_and_its_cache_is_set_back(f
     assert (left.said("journal-before"), left.said("journal-after")) == ("1\n", "0\n")
     assert "is WCE again" in left.said("restored")
     assert "00000001" in left.said("cache-back")
+
+
+def test_a_run_whose_drive_is_pulled_and_back_at_once_ends_and_is_resumed_on_it(tmp_path: Path) -> None:
+    """Nothing waits for the run: the drive gets the name that is free when it is back."""
+    left_by(
+        tmp_path,
+        *("--nvme", "64M"),
+        script=f"""
+        node_of() {{ lsblk -dno NAME,SERIAL | sed -n "s/^\\([^ ]*\\) *$1\\$/\\/dev\\/\\1/p"; }}
+        begin pulled {NVME} --step-seconds 4
+        until_log pulled 'WIPC done'; lab-ctl unplug nvme0; lab-ctl plug nvme0; ended pulled
+        until [ -b "$(node_of LABNVME0000)" ]; do sleep 0.2; done
+        node_of LABNVME0000 > name
+        {OPENPTS} resume pulled --target $(node_of LABNVME0000) --confirm-serial LABNVME0000 \
+          --accept-interruption --no-report > resumed.log 2> resumed.complaint
+        echo $? > resumed.status
+        ls state/journal | wc -l > journal
+        what_is cache nvme get-feature $(node_of LABNVME0000) -f 6
+        """,
+    )
+    left = Left(tmp_path, "pulled")
+    assert left.status == 7, left.complaint
+    assert "has gone away: see dmesg" in left.complaint
+    assert Left(tmp_path, "resumed").status == 0, left.said("resumed.complaint")
+    attempts = left.run.manifest.attempts
+    assert left.run.manifest.state is RunState.COMPLETE
+    assert [attempt.end for attempt in attempts[:-1]] == [RunState.FAILED]
+    assert left.said("journal") == "0\n"
+    assert "00000001" in left.said("cache")

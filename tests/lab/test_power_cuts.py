@@ -47,7 +47,7 @@ node() {{
 }}
 cut_again_and_again() {{
   {OPENPTS} run powercut $(node $1) --confirm-serial $1 --cut-command /tmp/cut-$1 --cycles {CYCLES} \\
-    --range 16MiB --load-seconds 2 --tc 2 --qd 4 --writes-per-flush 100 --out $LAB_SHARE/$1
+    --range 16MiB --load-seconds 2 --tc 2 --qd 4 --writes-per-flush 50 --out $LAB_SHARE/$1
   echo $? > $LAB_SHARE/$1.status
 }}
 """
@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {_POWER}
         powered {SOUND} 4420 'client-qlc?capacity=200MB' || exit 11
         cut_again_and_again {SOUND}
-        powered {FAULTY} 4421 'client-qlc?capacity=200MB&seed=2&faults=lost-write:0.02' || exit 12
+        powered {FAULTY} 4421 'client-qlc?capacity=200MB&seed=2&faults=lost-write:0.2' || exit 12
         cut_again_and_again {FAULTY}
         nvme disconnect-all
         kill $(cat /tmp/{SOUND}.pid /tmp/{FAULTY}.pid)

@@ -19,6 +19,8 @@ from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.shared.benchmark import CATALOGUE
+from openpts.procedures.shared.benchmark.benchmark_file import read_benchmark
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import DATABASE_NAME
@@ -302,6 +304,13 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "TOML plan": Reader("plan.toml", from_texts(*PLANS_TOML), plan_of),
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),
+        "benchmark": Reader(
+            "mine.toml",
+            from_texts(
+                *((CATALOGUE / f"{name}.toml").read_bytes() for name in ("short", "iometer-database"))
+            ),
+            read_benchmark,
+        ),
         "simulated drive's name": Reader("name", from_texts(*URLS), of_words),
         # 3: a drive that is too small for the test
         "preset": Reader("drive.toml", from_texts(*presets), preset, exit_codes=frozenset({2, 3, 8})),

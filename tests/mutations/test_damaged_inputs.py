@@ -48,6 +48,7 @@ SAMPLES = {
     "TOML plan": 150,
     "YAML plan": 100,
     "description": 600,
+    "benchmark": 150,
     "simulated drive's name": 3000,
     "preset": 60,
 }

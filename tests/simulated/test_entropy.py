@@ -22,6 +22,7 @@ def shorter(conditions: Conditions) -> Conditions:
     return replace(conditions, precondition_passes=0.3, minute_ns=10 * NS_PER_S, write_pcts=(0, 5, 100))
 
 
+@pytest.mark.proves("LSI-ENT-01")
 def test_a_drive_that_reduces_data_is_found_out(tmp_path: Path) -> None:
     run = run_whole("entropy", DriveClass.ENTERPRISE, tmp_path / "run", shorter, "sim:sata-reduction")
     figures = summarise(run)

@@ -54,6 +54,7 @@ def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
     assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}
 
 
+@pytest.mark.proves("HYP-FILL-02")
 def test_break_points_of_a_script_are_found_where_it_has_them(tmp_path: Path) -> None:
     """Rates by bytes written: 4 MB/s for 30.5 % of the capacity, 1 for 36.6 %, then half of that.
 

@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace as with_changes
 
 from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, TargetError, UsageError
+from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, read_run
@@ -43,7 +47,9 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts
 from tests.support.shortened_runs import SMALL
@@ -198,6 +204,25 @@ def test_it_goes_on_wherever_it_was_killed(
     assert after.manifest.attempts[-1].went_on_at == goes_on_at
 
 
+@pytest.mark.parametrize("number", [3, 6, 8, 13])
+def test_passes_that_were_added_stand_and_the_others_follow(tmp_path: Path, number: int) -> None:
+    """Killed in the first passes of a row, between those that are added, and among those of the next row."""
+
+    def adjust(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        wanted = (BENCHMARKS["crystaldiskmark-demo"],)
+        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0, longest_pass_ns=10**8)
+
+    rates = [5000.0, 9000.0, 500.0, 420.0, 480.0, 470.0, 475.0, 9000.0, 400.0, 300.0, 500.0, 700.0, 300.0]
+    folder, cut = tmp_path / "whole", tmp_path / "cut"
+    order = ordered("benchmarks", folder, f"sim:{write_oracle(tmp_path, rates)}?seed=42")
+    killed_at = Killed(folder, cut, at=nth(StepFinished, number))
+    run_test(PROCEDURES["benchmarks"], replace(order, adjust=adjust), [killed_at.hear])
+    after = resumed(cut)
+    assert_as_undisturbed(after, read_run(folder, interval_histograms=True))
+    assert [len(after.phase(Phase.PROFILE, number=row)) for row in (1, 2)] == [6, 9]
+
+
 def test_it_is_cut_off_twice_by_the_operator_and_goes_on(tmp_path: Path) -> None:
     _, undisturbed = killed(tmp_path, nth(StepFinished, 3))
     order = replace(small(tmp_path), folder=tmp_path / "stopped")
@@ -306,10 +331,13 @@ def test_a_complete_run_is_refused(one_cut: Path) -> None:
 
 
 def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
-    """Killed in the second of three, once more just after that has ended, and then left alone."""
-    target = f"sim:{write_oracle(tmp_path, [20_000.0])}"
+    """Killed in the second of three, just after that has ended, and before its record has begun."""
+    target, plan = f"sim:{write_oracle(tmp_path, [20_000.0])}", tmp_path / "plan.toml"
+    plan.write_text('tests = ["lat", "hir", "sustained"]\n[common]\nqd = 2\ntime_scale = "1/600"\n')
+    with plan.open("a") as file:
+        file.write('[purpose]\nuse_case = "gaming"\n')
     folder, in_second, behind_it = tmp_path / "suite", tmp_path / "in-second", tmp_path / "behind-it"
-    words = ["--tests", "lat,hir,xsr", "--time-scale", "1/600", "--no-report"]
+    words = ["--plan", str(plan), "--no-report"]
     with pytest.MonkeyPatch.context() as patch:
         began = folder / "2-hir" / DATABASE_NAME
         in_hir = Killed(
@@ -323,8 +351,13 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         patch.setattr(runner_suite, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-xsr")]
-    for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1])):
+    undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-sustained")]
+    assert [getattr(run.manifest.conditions, "qd", None) for run in undisturbed] == [2, 2, 2]
+    shutil.copytree(in_second, not_begun := tmp_path / "not-begun")
+    shutil.rmtree(not_begun / "2-hir")
+    (not_begun / "2-hir" / "input").mkdir(parents=True)
+    (not_begun / "2-hir" / DATABASE_NAME).touch()
+    for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1]), (not_begun, [1, 1, 1])):
         states = [entry.state.value for entry in read_suite(cut).entries]
         assert states == ["complete", "running", "waiting"]
         again = CliRunner().invoke(resume, [str(cut), "--no-report"], catch_exceptions=False)
@@ -335,7 +368,9 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         runs = [read_run(cut / entry.folder) for entry in suite.entries]
         assert [len(run.manifest.attempts) for run in runs] == attempts
         assert [run.manifest.conditions for run in runs] == [run.manifest.conditions for run in undisturbed]
+        assert {run.manifest.purpose.sentence for run in runs} == {Purpose(use_case="gaming").sentence}
         assert [run.steps for run in runs] == [run.steps for run in undisturbed]
+        assert all((run.folder / "input/plan.toml").read_bytes() == plan.read_bytes() for run in runs)
         page = (cut / "index.html").read_text()
         assert ("running" in page, "waiting" in page) == (False, False)
         with pytest.raises(RecordError, match="has come to its end"):

@@ -59,6 +59,7 @@ def without_dates(manifest: Manifest) -> Manifest:
     return replace(manifest, test_id="", started_at="", ended_at="", purges=purges)
 
 
+@pytest.mark.proves("SOL-GEN-01")
 @pytest.mark.parametrize("target", ["oracle", "enterprise-tlc?capacity=8GB&scale=2"])
 def test_equal_orders_leave_equal_run_folders(tmp_path: Path, target: str) -> None:
     if target == "oracle":

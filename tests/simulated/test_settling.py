@@ -68,6 +68,7 @@ def moved_bytes(looks: tuple[Look, ...]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(written)]
 
 
+@pytest.mark.proves("SOL-GEN-06", "SOL-DEV-03")
 def test_a_wait_ends_when_the_cache_is_empty_and_not_before() -> None:
     course = after_writes(0.3)
     assert course.last.settled
@@ -98,9 +99,10 @@ def with_idle_time(conditions: Conditions) -> Conditions:
 @pytest.fixture(scope="module")
 def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("rested") / "run"
-    return run_whole("benchmarks", DriveClass.CLIENT, folder, with_idle_time, "sim:client-qlc?capacity=32GB")
+    return run_whole("benchmarks", DriveClass.CLIENT, folder, with_idle_time, TARGET)
 
 
+@pytest.mark.proves("SOL-DEV-04")
 def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None:
     rest = [step.sample for step in rested.phase(Phase.REST, number=1)]
     assert len(rest) >= 20  # ten minutes at the least, each with a look
@@ -112,6 +114,7 @@ def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None
     )
 
 
+@pytest.mark.proves("SOL-DEV-04")
 def test_its_report_says_what_the_idle_time_did(rested: Run) -> None:
     report = build_report(rested, default_date(rested))
     texts = [

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.cli.verify import verify
 from openpts.device.guard.consent import Consent
@@ -23,12 +25,14 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 FAST = [20_000.0]
@@ -62,14 +66,38 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     assert "SIMULATED" in page
 
 
-def test_only_the_tests_that_were_asked_for_run_in_the_specifications_order(tmp_path: Path) -> None:
-    found = suite(tmp_path / "suite", f"sim:{write_oracle(tmp_path, FAST)}", "--tests", "xsr,iops")
-    assert [entry["folder"] for entry in found["entries"]] == ["1-iops", "2-xsr"]
+def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_path: Path) -> None:
+    target = f"sim:{write_oracle(tmp_path, FAST)}"
+    found = suite(tmp_path / "suite", target, "--tests", "sustained, XSR iops,xsr")
+    assert [entry["folder"] for entry in found["entries"]] == ["1-sustained", "2-xsr", "3-iops"]
+    assert {entry["state"] for entry in found["entries"]} == {"complete"}
+    page = (tmp_path / "suite/index.html").read_text()
+    assert "practice beyond PTS" in page
+    assert "PTS section 7" in page
+
+
+def test_a_name_of_no_test_is_refused_with_the_near_one(tmp_path: Path) -> None:
+    ended = CliRunner().invoke(run_all, ["sim:theory", "--tests", "iops,sustaned"])
+    assert ended.exit_code == 2
+    assert "sustaned: did you mean sustained?" in ended.output
+
+
+def test_a_plan_says_which_tests_run_and_options_win(tmp_path: Path) -> None:
+    plan, target = tmp_path / "plan.toml", f"sim:{write_oracle(tmp_path, FAST)}"
+    plan.write_text("tests = ['xsr', 'hir']\n[common]\nqd = 3\n")
+    suite(tmp_path / "of-plan", target, "--plan", str(plan))
+    assert states(tmp_path / "of-plan") == {"xsr": "complete", "hir": "complete"}
+    conditions = read_run(tmp_path / "of-plan/2-hir").manifest.conditions
+    assert getattr(conditions, "qd", None) == 3
+    suite(tmp_path / "chosen", target, "--plan", str(plan), "--tests", "iops")
+    assert states(tmp_path / "chosen") == {"iops": "complete"}
 
 
 def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text('class = "client"\n[common]\nactive_range = 50\n[iops]\nqd = 3\n[hir]\nqd = 5\n')
+    with plan.open("a") as file:
+        file.write('[purpose]\nuse_case = "gaming"\n')
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     folder = tmp_path / "suite"
     suite(folder, target, "--tests", "iops,hir", "--plan", str(plan), "--active-range", "75")
@@ -77,18 +105,23 @@ def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> Non
     assert [m.conditions.drive_class for m in manifests] == [DriveClass.CLIENT] * 2
     assert [m.conditions.active_range.end_pct for m in manifests] == [75, 75]
     assert [getattr(m.conditions, "qd", None) for m in manifests] == [3, 5]
+    assert [m.purpose for m in manifests] == [Purpose(use_case="gaming")] * 2
 
 
 @pytest.mark.slow
 def test_the_checksums_of_a_suite_are_those_of_its_files_at_its_end(tmp_path: Path) -> None:
     plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
-    plan.write_text("[common]\nactive_range = 50\n")
+    plan.write_text("short_report = true\n[common]\nactive_range = 50\n")
     words = (f"sim:{write_oracle(tmp_path, FAST)}", "--time-scale", "1/600", "--tests", "iops,lat")
     ended = CliRunner().invoke(run_all, [*words, "--plan", str(plan), "--out", str(folder)])
     assert ended.exit_code == 0, ended.output
     for report in (folder, folder / "1-iops", folder / "2-lat"):
         verified = CliRunner().invoke(verify, [str(report)])
         assert verified.exit_code == 0, str(verified.exception)
+        assert json.loads((report / "report-short.json").read_text())["style"] == "short"
+    assert [name.partition(".")[0] for name in read_suite(folder).reports] == ["report"] * 3 + [
+        "report-short"
+    ] * 3
     for name in ("suite.json", "index.html", "1-iops/input/plan.toml", "2-lat/report.pdf"):
         before = (folder / name).read_bytes()
         (folder / name).write_bytes(before + b" ")
@@ -117,7 +150,18 @@ def test_what_one_test_would_refuse_is_refused_before_the_first(
 def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, FAST)
     error = refused(tmp_path / "suite", f"sim:{preset}?capacity=32MiB", "--tests", "iops,cbw,xsr")
+    assert "iops: " in str(error)
     assert "too small" in str(error)
+    assert not (tmp_path / "suite").exists()
+
+
+def test_steps_too_short_for_a_drive_s_scale_in_the_last_test_are_refused_before_the_first(
+    tmp_path: Path,
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("tests = ['powercut', 'thermal']\n[powercut]\ncycles = 1\n[thermal]\nload_seconds = 1\n")
+    error = refused(tmp_path / "suite", "sim:client-qlc", "--plan", str(plan))
+    assert str(error).startswith("thermal: sim:client-qlc")
     assert not (tmp_path / "suite").exists()
 
 
@@ -141,6 +185,31 @@ def test_an_io_that_fails_ends_its_test_and_not_the_suite(tmp_path: Path) -> Non
     assert str(folder / "index.html") in str(error)
     assert states(folder) == {"iops": "failed", "hir": "complete"}
     assert "write of 131072 B at byte" in (folder / "index.html").read_text()
+
+
+def test_a_drive_that_loses_data_in_power_cuts_fails_that_test_and_not_the_suite(tmp_path: Path) -> None:
+    plan, folder = tmp_path / "plan.toml", tmp_path / "suite"
+    target = "sim:client-qlc?capacity=24GB&faults=lost-flush:0.01"
+    plan.write_text(
+        "tests = ['powercut', 'lat']\nseed = 5\n[powercut]\ncycles = 5\nrange = '8MiB'\nload_seconds = 0.01\n"
+        "[lat]\nread_pcts = [0]\nblock_sizes = ['4KiB']\nprecondition_passes = 0\nstep_seconds = 0.5\n"
+        "histogram_seconds = 0.5\nmax_rounds = 5\n"
+    )
+    error = refused(folder, target, "--plan", str(plan))
+    assert "1 of 2 tests failed: powercut: the drive lost data in" in str(error)
+    assert error.exit_code == 7
+    assert states(folder) == {"powercut": "failed", "lat": "complete"}
+    # cut off in the first, which no other process can go on with: what is behind it does
+    entries = read_suite(folder).entries
+    begun = replace(entries[0], state=SuiteState.RUNNING, reason=None)
+    write_suite(folder, replace(read_suite(folder), entries=(begun, *entries[1:]), ended_at=None))
+    writer = RunWriter.reopen(folder / "1-powercut")
+    writer.update_manifest(state=RunState.RUNNING)
+    writer.close()
+    again = CliRunner().invoke(resume, [str(folder), "--no-report"])
+    assert again.exit_code == 0, str(again.exception)
+    assert states(folder) == {"powercut": "failed", "lat": "complete"}
+    assert "was cut off" in str(read_suite(folder).entries[0].reason)
 
 
 def test_without_keeping_going_the_first_failure_is_the_last(tmp_path: Path) -> None:

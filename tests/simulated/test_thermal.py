@@ -32,6 +32,7 @@ def hot(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_whole("thermal", DriveClass.ENTERPRISE, folder / "run", without_fill, target)
 
 
+@pytest.mark.proves("SOL-BMK-06", "HYP-TMP-02")
 def test_a_hot_drive_throttles_when_its_log_says_so(hot: Run) -> None:
     figures = summarise(hot)["loads"]
     cold, warm = figures["cold_run"], figures["warm_run"]
@@ -77,6 +78,7 @@ def test_the_report_has_the_drives_limits_and_both_panels(hot: Run) -> None:
     assert items["Warning limit of the drive (WCTEMP)"] == "70 °C"
 
 
+@pytest.mark.proves("SOL-BMK-06")
 def test_a_duty_cycle_keeps_a_drive_cooler(hot: Run) -> None:
     figures = summarise(hot)["loads"]
     assert figures["duty_cycle"]["highest_temperature_c"] < figures["cold_run"]["highest_temperature_c"]

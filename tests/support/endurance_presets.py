@@ -1,5 +1,6 @@
 """Presets of drives that get hot, and of drives that wear out: shipped ones with a few numbers changed."""
 
+import re
 from pathlib import Path
 
 from openpts.simulation.presets import load_preset
@@ -26,13 +27,39 @@ def write_hot_drive(folder: Path) -> Path:
 
 def write_worn_drive(folder: Path) -> Path:
     """The stick of MLC with flash that lasts for some 60 erases."""
-    wear = (
-        f"[page_mapped.wear]\nmean_erases = {MEAN_ERASES}\ndeviation_share = 0.08\n"
-        f"rated_erases = {RATED_ERASES}\n\n"
-    )
     return _written(
-        folder / "worn.toml", load_preset("mlc").text, ("# Published figures", f"{wear}# Published figures")
+        folder / "worn.toml",
+        load_preset("mlc").text,
+        ("mean_erases = 4000.0", f"mean_erases = {MEAN_ERASES}"),
+        ("deviation_share = 0.05", "deviation_share = 0.08"),
+        ("rated_erases = 3000.0", f"rated_erases = {RATED_ERASES}"),
     )
+
+
+def write_short_lived(
+    folder: Path, name: str, mean_erases: float, rated_erases: float, *changes: tuple[str, str]
+) -> Path:
+    """A shipped preset whose blocks live for fewer erases, all else as it is but for the changes."""
+    text = load_preset(name).text
+    for key, value in (("mean_erases", mean_erases), ("rated_erases", rated_erases)):
+        text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+        assert count == 1
+    return _written(folder / f"{name}-short.toml", text, *changes)
+
+
+def write_forgetful_drive(folder: Path, uncorrectable_chance: float) -> Path:
+    """The stick of MLC: some days after a cell that was erased before is written, a read of it needs a retry.
+
+    It fails in spite of that with the chance that is given. The rate of bit errors is 1e-5 of fresh data, and
+    more than 3e-5 after a month; a retry helps from 2e-5 on.
+    """
+    law = (
+        "[page_mapped.media_errors]\nbase = 1e-5\nper_erase = 0.0\npower = 1.0\nper_age = 1e-5\n"
+        "age_hours = 24.0\nper_read = 0.0\ntiers = [2e-5]\nretry_us = 500.0\n"
+        f"uncorrectable_chance = {uncorrectable_chance}\n\n"
+    )
+    text = load_preset("mlc").text
+    return _written(folder / "forgetful.toml", text, ("# Published figures", f"{law}# Published figures"))
 
 
 def _written(path: Path, text: str, *changes: tuple[str, str]) -> Path:

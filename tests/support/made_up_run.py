@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -111,6 +112,7 @@ def made_up_run(
         steps=tuple(steps),
         ledger=(),
         health=tuple(health),
+        zero_at=datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC),
     )
 
 
@@ -269,7 +271,9 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
                 **_counts(step.stimulus),
             )
             samples.append(sample)
-            steps.append(StepRecord(StepPlace(cycle, request.phase, request.number, position), sample))
+            steps.append(
+                StepRecord(StepPlace(max(1, cycle), request.phase, request.number, position), sample)
+            )
             now_ns += sample.elapsed_ns
         answer = tuple(samples)
 

@@ -1,4 +1,6 @@
-"""Repeated runs as a set, and two sets beside each other: median, spread, delta, and whether they differ.
+"""Repeats as a set, and two sets beside each other: median, spread, delta, and whether they differ.
+
+The repeats are runs of a test, or passes of a benchmark's row within a run.
 
 Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. openpts' own rule decides when two
 sets are called different: the ranges lie apart, which chance seldom does, and the difference is large enough
@@ -22,6 +24,8 @@ from openpts.vocabulary.better import Better
 ADVISED_RUNS: Final = 3
 MOST_RUNS: Final = 7
 RSE_LIMIT_PCT: Final = 5.0
+STEP_RUNS: Final = 2
+"""So many more are made at a time, so that their number stays odd."""
 LEAST_DIFFERENCE_PCT: Final = 2.0
 """Medians that differ by less are of no interest, unless the operator sets another value."""
 
@@ -29,7 +33,8 @@ LEAST_DIFFERENCE_PCT: Final = 2.0
 class Quality(StrEnum):
     """Whether a set of runs supports a statement.
 
-    MORE_RUNS: they lie too far apart, and more runs may mend it. DISCARDED: they still do with seven or more.
+    MORE_RUNS: they lie too far apart, and more runs may mend it. DISCARDED: they still do with the most runs
+    that a set may need.
     """
 
     ONE_RUN = "one run"
@@ -55,27 +60,42 @@ class Outcome(StrEnum):
     DISCARDED = "discarded"
 
 
+def measured_median(values: Sequence[float], better: Better) -> float:
+    """The middle value, which was measured: of an even number the less favorable of the two."""
+    in_order = sorted(values, reverse=better is Better.LOWER)
+    return in_order[(len(in_order) - 1) // 2]
+
+
+# SOL-STAT-05, 06
+@dataclass(frozen=True, slots=True)
+class SetRule:
+    """When a set is accepted: its RSE is at most so many per cent. With ``most`` runs it is discarded."""
+
+    rse_limit_pct: float = RSE_LIMIT_PCT
+    most: int = MOST_RUNS
+
+
 # SOL-STAT-01 to 06, 09
 @dataclass(frozen=True, slots=True)
 class RunSet:
-    """One figure of all warm runs of a drive, at least one, in the order of the runs.
+    """One figure of all warm runs of a drive, or of all passes of a row: at least one, in their order.
 
     A cold run is none of them.
     """
 
     values: tuple[float, ...]
     better: Better
+    rule: SetRule = SetRule()
 
     @property
     def count(self) -> int:
-        """Warm runs."""
+        """Warm runs or passes."""
         return len(self.values)
 
     @property
     def median(self) -> float:
         """The middle value, which was measured: of an even number the less favorable of the two."""
-        in_order = sorted(self.values, reverse=self.better is Better.LOWER)
-        return in_order[(self.count - 1) // 2]
+        return measured_median(self.values, self.better)
 
     @property
     def low(self) -> float:
@@ -98,9 +118,18 @@ class RunSet:
         if self.count == 1:
             return Quality.ONE_RUN
         rse_pct = self.rse_pct
-        if rse_pct is not None and rse_pct <= RSE_LIMIT_PCT:
+        if rse_pct is not None and rse_pct <= self.rule.rse_limit_pct:
             return Quality.ACCEPTED
-        return Quality.DISCARDED if self.count >= MOST_RUNS else Quality.MORE_RUNS
+        return Quality.DISCARDED if self.count >= self.rule.most else Quality.MORE_RUNS
+
+    @property
+    def to_add(self) -> int:
+        """Runs to be added before the set is judged again; 0 for one that has its median, or is discarded."""
+        is_odd = self.count % 2 == 1
+        if self.quality is Quality.ACCEPTED and is_odd and self.count >= ADVISED_RUNS:
+            return 0
+        step = STEP_RUNS if is_odd else 1
+        return step if self.count + step <= self.rule.most else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
+from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
 from openpts.cli.report import print_notes
 from openpts.errors import UsageError
 
@@ -45,6 +45,15 @@ _OUT = Path("openpts-comparison")
     metavar="PCT",
     help="Report no difference of medians below this.",
 )
+@click.option(
+    "--rse-limit",
+    "rse_limit_pct",
+    type=click.FloatRange(min=0, max=100),
+    default=RSE_LIMIT_PCT,
+    show_default=True,
+    metavar="PCT",
+    help="Accept a set whose relative standard error is at most this.",
+)
 @click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file.")
 @click.option("--pdf", is_flag=True, help="Write pages for print (PDF).")
 @click.option("--csv", is_flag=True, help="Write each table and series as a CSV file.")
@@ -69,6 +78,7 @@ def compare(
     labels: tuple[str, ...],
     cold: tuple[Path, ...],
     least_difference_pct: float,
+    rse_limit_pct: float,
     out: Path | None,
     paper: str,
     redact: bool,
@@ -78,9 +88,9 @@ def compare(
     """Compare runs: medians, spread, and the significance of the differences.
 
     RUN is a run folder, or that of a suite, which includes all of its runs. Runs of one drive (model, serial
-    number, firmware) under the same conditions form a set, which is compared by its median. Use three warm
-    runs or more, an odd number. The more figures are compared, the more runs a difference needs to count; the
-    page says how many. A red list names the conditions in which runs differ.
+    number, firmware, capacity) under the same conditions form a set, which is compared by its median. Use
+    three warm runs or more, an odd number. The more figures are compared, the more runs a difference needs to
+    count; the page says how many. A red list names the conditions in which runs differ.
     """
     from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
     from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise
@@ -89,7 +99,8 @@ def compare(
     from openpts.report.compare.sources import read_entries  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
 
-    comparison = compare_runs(read_entries(runs, _labels(labels), cold), base, least_difference_pct)
+    entries = read_entries(runs, _labels(labels), cold)
+    comparison = compare_runs(entries, base, least_difference_pct, rse_limit_pct)
     report, figures = build_comparison(comparison, paper=paper), comparison_figures(comparison)
     if redact:
         records = [run.run.manifest for run in comparison.runs]

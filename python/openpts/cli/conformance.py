@@ -2,20 +2,22 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
 import click
+from msgspec.structs import asdict
 from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import table_console
 from openpts.conformance.catalogue import SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
+from openpts.conformance.practice import GUIDES, findings, practices
 from openpts.evidence.finding import STATUS_TITLES, Status
 from openpts.record.manifest import Manifest
-from openpts.record.reader import read_run
+from openpts.record.reader import Run, read_run
 from openpts.report.conformance_page import finding_text
 
 _STYLES: Final = {
@@ -118,6 +120,29 @@ def _table(rows: Sequence[Conformance]) -> Table:
 _STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}
 
 
+def _show_guide(run: Run, guide: str, statuses: Container[Status], *, as_json: bool) -> None:
+    """The requirements of a guide with these statuses."""
+    shown = {id_: found for id_, found in findings(run, guide).items() if found.status in statuses}
+    if as_json:
+        rows = [{"id": id_, "text": practices(guide)[id_].text, **asdict(one)} for id_, one in shown.items()]
+        click.echo(
+            json.dumps({"test_id": run.manifest.test_id, "guide": guide, "requirements": rows}, indent=2)
+        )
+        return
+    table = Table(box=None, pad_edge=False, show_header=False, expand=True)
+    for width in (13, 14):
+        table.add_column(width=width, no_wrap=True)
+    table.add_column(ratio=5)
+    table.add_column(ratio=6, overflow="fold")
+    for id_, found in shown.items():
+        style, practice = _STYLES[found.status], practices(guide)[id_]
+        words = Text(f"{practice.text} [{practice.clause}]")
+        table.add_row(Text(id_), Text(found.status, style=style), words, Text(finding_text(found)))
+    console = table_console(sys.stdout)
+    console.print(f"{run.manifest.test_id}: {GUIDES[guide]}\n")
+    console.print(table)
+
+
 @click.command("conformance")
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option(
@@ -132,9 +157,14 @@ _STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}
     multiple=True,
     help="Show requirements of this level; may be repeated.",
 )
+@click.option(
+    "--guide",
+    type=click.Choice(list(GUIDES)),
+    help="Show what the run shows of a guide's requirements instead; they count in no report.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def conformance_command(
-    run_folder: Path, only: tuple[str, ...], level: tuple[str, ...], as_json: bool
+    run_folder: Path, only: tuple[str, ...], level: tuple[str, ...], guide: str | None, as_json: bool
 ) -> None:
     """Check a run against every requirement of the specification, from its folder alone.
 
@@ -144,8 +174,11 @@ def conformance_command(
     run) or not applicable. Only the checked ones are counted as met.
     """
     run = read_run(run_folder)
-    everything = conformance_of(run)
     statuses = {_STATUS_WORDS[word] for word in only} or set(Status) - {Status.NOT_APPLICABLE}
+    if guide is not None:
+        _show_guide(run, guide, statuses, as_json=as_json)
+        return
+    everything = conformance_of(run)
     shown = [
         each
         for each in everything

@@ -9,6 +9,7 @@ from typing import IO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from openpts.cli.broken_pipe import with_controls
 from openpts.visible_text import visible
@@ -66,3 +67,14 @@ def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_CO
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = pipe_columns
     return console
+
+
+def table_of(*headings: str) -> Table:
+    """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for heading in headings:
+        number = heading.startswith(">")
+        table.add_column(
+            heading.lstrip(">="), justify="right" if number else "left", no_wrap=heading[:1] in {">", "="}
+        )
+    return table

@@ -44,8 +44,12 @@ EXAMPLES: Final = (
         "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
     ),
     (
-        "openpts run all sim:client-qlc --class client --time-scale 1/60",
-        "Run the whole suite, one folder for each test and an index page over them.",
+        "openpts run all sim:enterprise-tlc --quick",
+        "Run a shortened suite on a simulated drive, one folder for each test and an index page over them.",
+    ),
+    (
+        "openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf",
+        "Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.",
     ),
     (
         "openpts purge /dev/nvme0n1 --confirm-serial S3R1AL",
@@ -96,6 +100,8 @@ EXAMPLES: Final = (
 _A_TEST: Final = "iops sim:enterprise-tlc"
 _ARGUMENTS: Final = {
     "openpts": f"run {_A_TEST}",
+    "openpts benchmarks": "show crystaldiskmark",
+    "openpts benchmarks show": "crystaldiskmark",
     "openpts compare": "old-firmware new-firmware",
     "openpts conformance": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts crosscheck": "/dev/nvme0n1",
@@ -104,6 +110,7 @@ _ARGUMENTS: Final = {
     "openpts idle-flush": "/dev/nvme0n1",
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts plan": _A_TEST,
+    "openpts plans": "tkperf",
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",
     "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",

@@ -88,6 +88,9 @@ _VERSION_LINE = "openpts %(version)s"
 
 # Where each command is; it is loaded when it is asked for, which for some takes half a second.
 _COMMANDS = {
+    "benchmarks": Place(
+        "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
+    ),
     "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
     "conformance": Place(
         "openpts.cli.conformance:conformance_command",
@@ -101,6 +104,7 @@ _COMMANDS = {
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
+    "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "rehearse": Place(

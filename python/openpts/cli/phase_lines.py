@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from openpts.cli.progress import RunProgress
+from openpts.procedures.kit.spread import spread_words
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
 from openpts.procedures.shared.benchmark.results import passes_of, row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
@@ -24,7 +25,7 @@ def phase_lines(progress: RunProgress) -> list[str]:
         return []
     text = _LINES[apply.phase](progress, progress.finished)
     name = phase_text(apply.phase, apply.number)
-    if apply.phase in _IN_PIECES:
+    if apply.phase in _IN_PIECES or apply.until_alike:
         # the test decides whether another piece follows, so only the progress of the phase is known
         return [f"{name} at {format_duration(progress.phase_ns)}: {text}"]
     return [f"{name} done: {text}" if text else f"{name} done"]
@@ -133,7 +134,7 @@ def _each_figure(samples: Sequence[Sample]) -> str:
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """Levels of a sweep differ in one property; a zone of a rotational disk has figures of both patterns."""
     patterns = {s.step.stimulus.access_pattern for s in samples if s.step.stimulus is not None}
-    return _bursts(progress, samples) if len(patterns) < 2 else _each_figure(samples)
+    return _bursts(progress, samples) if len(patterns) < 2 < len(samples) else _each_figure(samples)
 
 
 def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -142,11 +143,12 @@ def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
     if not isinstance(conditions, ProfileTestConditions) or apply is None:
         return _each_figure(samples)
     where, row = conditions.row_of(apply.number)
-    passes = passes_of(row, samples)
-    figure = row_figure(passes, row.units[0], row.statistic)
+    passes = passes_of(row, [*progress.earlier_passes, *samples])
+    figure = row_figure(passes, row.units[0], row.statistic, conditions.set_rule)
     if figure is None:
         return f"{where}, {row.title}: no I/O"
-    of = f" ({row.statistic} of {len(passes)} passes)" if len(passes) > 1 else ""
+    spread = ", ".join(spread_words(figure.passes, "pass"))
+    of = f" ({row.statistic} of {len(passes)} passes; {spread})" if len(passes) > 1 else ""
     decimals = 0 if figure.shown >= 1000 else 1 if figure.shown >= 10 else 3
     return f"{where}, {row.title}: {figure.shown:,.{decimals}f} {figure.unit}{of}"
 
@@ -186,6 +188,7 @@ _LINES: Final[dict[Phase, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Phase.BURST: _bursts,
     Phase.REST: _rest,
     Phase.DRIVE_CYCLE: _drive_cycle,
+    Phase.LATER_READ: _steady_access,
 }
 
 

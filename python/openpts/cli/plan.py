@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +19,8 @@ from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
-from openpts.parameters.plan_file import plan_schema
+from openpts.parameters.plan_file import plan_schema, read_plan
+from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
@@ -156,6 +158,28 @@ def _drive(
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(AssumedDrive.rated(unopened.preset.rated if unopened.preset else {}), **changes)
+
+
+@click.command("plans")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as a JSON array.")
+def plans_command(name: str | None, *, as_json: bool) -> None:
+    """List the plans that ship, for `--plan NAME`; with NAME print its file, to read or to edit a copy.
+
+    `openpts run all TARGET --plan NAME` runs all tests of a plan, `openpts run TEST TARGET --plan NAME` one.
+    """
+    if name is not None:
+        click.echo(shipped_plan(name).decode(), nl=False)
+        return
+    plans = {one: read_plan(Path(one)).settings for one in shipped_names()}
+    if as_json:
+        found = [
+            {"name": one, "title": of["title"], "tests": of.get("tests", [])} for one, of in plans.items()
+        ]
+        click.echo(json.dumps(found, indent=2))
+        return
+    for one, of in plans.items():
+        click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, _BELOW_LABELS))
 
 
 @click.command("plan-schema")

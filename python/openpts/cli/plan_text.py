@@ -198,6 +198,7 @@ _NAMES = {
     Phase.BURST: "bursts",
     Phase.REST: "rests",
     Phase.DRIVE_CYCLE: "drive cycles",
+    Phase.LATER_READ: "later reads",
 }
 
 

@@ -10,7 +10,7 @@ import click
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.device.purge.choose import purge_choice
 from openpts.fields.conditions import Conditions
-from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
+from openpts.parameters.contradictions import doubts, refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
@@ -19,6 +19,7 @@ from openpts.record.manifest import People
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts
 from openpts.vocabulary.purge import AUTO, PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
 
 CLASS_OPTION = click.option(
@@ -30,9 +31,10 @@ CLASS_OPTION = click.option(
 PLAN_OPTION = click.option(
     "--plan",
     "plan_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML or YAML file with any of these, and with those that are rarely set; options override it. "
-    "See `openpts plan-schema`.",
+    type=click.Path(path_type=Path),
+    metavar="NAME|FILE",
+    help="Plan that ships (`openpts plans`), or TOML or YAML file with any of these, and with those that are "
+    "rarely set; options override it. See `openpts plan-schema`.",
 )
 QUICK_OPTION = click.option(
     "--quick",
@@ -116,6 +118,16 @@ class Choices:
             path = Path(self.plan.path).parent / beside
         return DescribedDrive() if path is None else read_description(path)
 
+    def purpose(self, description: DescribedDrive) -> Purpose:
+        """What the drive is for: the plan's table over the description's."""
+        planned: Purpose = self.settings.get("purpose", Purpose())
+        return planned.over(description.purpose)
+
+    @property
+    def short_report(self) -> bool:
+        """Whether the plan asks for the short report as well."""
+        return bool(self.settings.get("short_report", False))
+
     def inputs(self, description: DescribedDrive) -> dict[str, bytes]:
         """The files that the operator wrote, under the names that their copies have in the run folder."""
         found: dict[str, bytes] = {}
@@ -136,9 +148,10 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     given = given_as_options(test.conditions, options)
     plan = None if path is None else read_plan(path)
     choices = chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
-    choices.adjust(
-        test.standard_conditions(choices.drive_class, 0)
-    )  # refused now, before any target is opened
+    # refused now, before any target is opened
+    conditions = choices.adjust(test.standard_conditions(choices.drive_class, 0))
+    for doubt in doubts(choices.given, conditions):
+        click.echo(f"warning: {doubt}", err=True)
     return choices
 
 

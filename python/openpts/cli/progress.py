@@ -182,6 +182,7 @@ class RunProgress:
 
     ``phase`` says in words what goes on. ``finished`` are the samples of the steps that were asked for
     together and run, or have just ended; ``phase_ns`` is the time of all steps of that phase and number.
+    ``earlier_passes`` are those of the same row of a benchmark that were asked for before.
     ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``written_bytes`` are those
     since the last purge. ``simulated``: time passes for the drive as fast as it can be computed.
     """
@@ -193,6 +194,7 @@ class RunProgress:
     cycle: int = 1
     apply: Apply | None = None
     finished: list[Sample] = field(default_factory=list)
+    earlier_passes: list[Sample] = field(default_factory=list)
     phase_ns: int = 0
     written_bytes: int = 0
     step_fraction: float | None = 0.0
@@ -305,6 +307,9 @@ class RunProgress:
         self.phase = f"cycle {cycle}, {text}" if cycle > 1 else text
         if (self.cycle, self._phase_and_number) != (cycle, (apply.phase, apply.number)):
             self.phase_ns, self._phase_and_number = 0, (apply.phase, apply.number)
+            self.earlier_passes.clear()
+        elif apply.until_alike and apply is not self.apply:  # a piece that is repeated counts once
+            self.earlier_passes += self.finished
         self.cycle, self.apply = cycle, apply
         self.finished.clear()
         self._plan.begin(cycle, apply.phase, apply.number)

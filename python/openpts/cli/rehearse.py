@@ -12,7 +12,7 @@ import click
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.procedure_options import choices_of, options_of
-from openpts.cli.report import report_on
+from openpts.cli.report import reports_on
 from openpts.cli.run import display_on
 from openpts.cli.verdict_lines import cycle_line
 from openpts.device.targets.simulated_target import MOST_SCALE
@@ -190,7 +190,8 @@ def _command(test: Procedure) -> click.Command:
         stream = sys.stderr if as_json else sys.stdout
         with display_on(stream) as hear:
             rehearsal = rehearse(subject, plan, [hear], available_memory_bytes(SystemRoots()))
-        reports = () if no_report else report_on(rehearsal.run.folder).documents
+        written = () if no_report else reports_on(rehearsal.run.folder)
+        reports = [path for one in written for path in one.documents]
         if as_json:
             click.echo(json.dumps(_rehearsal_object(rehearsal, reports), indent=2))
         else:

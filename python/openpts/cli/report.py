@@ -1,7 +1,7 @@
 """`openpts report`: make the report from run folders, on any machine."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     source = ReportSource.of(runs, out)
     written = write_report(source, out=out, options=ReportOptions(style=Style(style), **options))
     if as_json:
-        _print_json(source.run_folders, written, redact=options["redact"])
+        _print_json(source.run_folders, [written], redact=options["redact"])
     else:
         print_paths(written)
     _note_unfinished(source.run_folders)
@@ -74,20 +74,25 @@ def _note_unfinished(run_folders: Iterable[Path]) -> None:
             click.echo(f"openpts: {folder} is not complete: `openpts resume {folder}` goes on", err=True)
 
 
-def report_on(run_folder: Path) -> "WrittenReport":
-    """Write the report of a run beside its record, with all that belongs to it."""
+def reports_on(folder: Path) -> "list[WrittenReport]":
+    """Write the report of a run or a suite beside the record; its short form, too, if that was ordered."""
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
-    from openpts.report.write import write_report  # noqa: PLC0415 slow to load
+    from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 slow to load
 
-    return write_report(ReportSource.of((run_folder,)))
+    source = ReportSource.of((folder,))
+    written = [write_report(source)]
+    if any(manifest.ordered and manifest.ordered.short_report for manifest in source.manifests()):
+        written.append(write_report(source, options=ReportOptions(style=Style.SHORT)))
+    return written
 
 
-def print_result(run_folder: Path, written: "WrittenReport | None", *, as_json: bool) -> None:
-    """Say where a run's report is; as JSON together with the run's figures."""
+def print_result(run_folder: Path, written: "Sequence[WrittenReport]", *, as_json: bool) -> None:
+    """Say where a run's reports are; as JSON together with the run's figures."""
     if as_json:
         _print_json((run_folder,), written, redact=False)
-    elif written is not None:
-        print_paths(written)
+        return
+    for report_of_run in written:
+        print_paths(report_of_run)
 
 
 def print_paths(written: "WrittenReport") -> None:
@@ -105,7 +110,7 @@ def print_notes(written: "WrittenReport") -> None:
         click.echo(f"openpts: {note}", err=True)
 
 
-def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", *, redact: bool) -> None:
+def _print_json(run_folders: tuple[Path, ...], written: "Sequence[WrittenReport]", *, redact: bool) -> None:
     """One object for one run; of several runs, a list of theirs."""
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
@@ -115,9 +120,9 @@ def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", 
     summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
     if redact:
         summaries = redacted_figures(summaries, [run.manifest for run in runs])
-    if written is not None:
-        print_notes(written)
-    reports = [str(path) for path in written.documents] if written is not None else []
+    for one in written:
+        print_notes(one)
+    reports = [str(path) for one in written for path in one.documents]
     if len(summaries) == 1:
         click.echo(json.dumps({**summaries[0], "reports": reports}, indent=2))
     else:

@@ -8,7 +8,7 @@ import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
 from openpts.cli.help_order import together
-from openpts.cli.report import print_result, report_on
+from openpts.cli.report import print_result, reports_on
 from openpts.cli.run import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.procedures.registry import procedure_of
@@ -79,4 +79,4 @@ def resume(
     run = stored_run(folder)
     order = Order.to_resume(Resumption(run, **accepted), agreed, target)
     run_and_log(procedure_of(run.manifest.conditions.test), order, stream)
-    print_result(folder, None if no_report else report_on(folder), as_json=as_json)
+    print_result(folder, () if no_report else reports_on(folder), as_json=as_json)

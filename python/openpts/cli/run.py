@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -13,14 +14,14 @@ from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSE
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
+from openpts.cli.number_types import FiniteRange
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.report import print_result, report_on
+from openpts.cli.report import print_result, reports_on
 from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import (
-    DataLossError,
     InterruptedRunError,
     LostRecordError,
     OpenptsError,
@@ -31,12 +32,15 @@ from openpts.errors import (
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
-from openpts.record.reader import read_run
+from openpts.record.reader import read_run, stored_run
+from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
+from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.units import NS_PER_DAY
 from openpts.vocabulary.tuning import Scenario
 
 _OFF: Final = "off"
@@ -132,6 +136,36 @@ RUN_OPTIONS = together(
 )
 
 
+_CONTINUE_OPTIONS: Final = (
+    click.option(
+        "--continue",
+        "continued",
+        metavar="RUN",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Follow the finished run in this folder on the same drive, without a purge: read first what it "
+        "wrote last, then number its cycles on, under its conditions where none are given.",
+    ),
+    click.option(
+        "--rest-days",
+        type=FiniteRange(0, 3650),
+        metavar="DAYS",
+        help="With --continue, leave a simulated drive alone for this long first; 0.",
+    ),
+)
+
+
+def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, purges: bool) -> Order:
+    """The order of a run that follows the one in the folder, if there is one. Raises UsageError."""
+    if folder is None:
+        if rest_days is not None:
+            raise UsageError("--rest-days needs --continue: only data that an earlier run wrote can age")
+        return order
+    if purges:
+        raise UsageError("--purge can't go with --continue, which reads what the earlier run wrote")
+    rest_ns = None if rest_days is None else round(rest_days * NS_PER_DAY)
+    return replace(order, continues=Continuation(stored_run(folder), rest_ns))
+
+
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
@@ -139,24 +173,24 @@ def _command(test: Procedure) -> click.Command:
     @click.argument("target")
     @together(*options_of(test))
     @together(*([PURGE_OPTION] if test.purges else []))
+    @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @RUN_OPTIONS
-    def command(target: str, as_json: bool, no_report: bool, **options: Any) -> None:
+    def command(
+        target: str,
+        as_json: bool,
+        no_report: bool,
+        continued: Path | None = None,
+        rest_days: float | None = None,
+        **options: Any,
+    ) -> None:
         order = order_of(target, choices_of(test, options), **options)
+        order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
         folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
-        print_result(folder, None if no_report else report_on(folder), as_json=as_json)
+        print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
         if test.cuts_power:
-            _end_with_losses(folder)
+            end_with_losses(folder)
 
     return command
-
-
-def _end_with_losses(folder: Path) -> None:
-    """Raise DataLossError if the drive lost what had to survive, so that scripts see it."""
-    cuts = read_run(folder).manifest.cuts
-    if accused := sum(cut.accused for cut in cuts):
-        raise DataLossError(
-            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
-        )
 
 
 for _test in PROCEDURES.values():
@@ -204,7 +238,9 @@ def order_of(
         scenario=choices.scenario(scenario),
         tune=tune,
         description=description,
+        purpose=choices.purpose(description),
         inputs=choices.inputs(description),
+        short_report=choices.short_report,
     )
 
 

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from openpts.cli.broken_pipe import with_controls
-from openpts.cli.console import table_console
+from openpts.cli.console import table_console, table_of
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.sim_serve import serve
 from openpts.cli.terminal import can_be_drawn_over
@@ -63,7 +63,7 @@ def _preset_object(preset: Preset) -> dict[str, Any]:
 
 def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
     """A line for each preset."""
-    table = _table("=Name", "Model", ">Capacity", ">Scale", "Stands for")
+    table = table_of("=Name", "Model", ">Capacity", ">Scale", "Stands for")
     for preset in presets:
         table.add_row(
             preset.name,
@@ -78,7 +78,7 @@ def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
 def _print_parameters(stream: IO[str], preset: Preset) -> None:
     """All parameters of a preset, with their units; assumed ones are marked."""
     _print(stream, f"{preset.name}: {preset.summary}", "")
-    table = _table("=Parameter", ">Value", "Unit", "")
+    table = table_of("=Parameter", ">Value", "Unit", "")
     for name, value in _parameters(preset.as_written()):
         assumed = any(name == each or name.startswith(f"{each}.") for each in preset.assumed)
         table.add_row(name, _value_text(value), unit_of(name), "assumed" if assumed else "")
@@ -92,7 +92,7 @@ def unit_of(name: str) -> str:
 
 def _print_amplifications(stream: IO[str], rows: Sequence[Amplification]) -> None:
     """Write amplification against theory."""
-    table = _table(
+    table = table_of(
         ">Over-provisioning",
         ">Theory",
         ">Effective",
@@ -117,7 +117,7 @@ def _print_amplifications(stream: IO[str], rows: Sequence[Amplification]) -> Non
 
 def _print_checked(stream: IO[str], rows: Sequence[Checked]) -> None:
     """Published figures against those of the model."""
-    table = _table("Figure", ">Published", ">Model", "Unit", ">Deviation", "Claim", "Holds")
+    table = table_of("Figure", ">Published", ">Model", "Unit", ">Deviation", "Claim", "Holds")
     for row in rows:
         figure = row.figure
         table.add_row(
@@ -173,17 +173,6 @@ def _figure_text(value: float) -> str:
 
 def _yes(holds: bool) -> str:
     return "yes" if holds else "NO"
-
-
-def _table(*headings: str) -> Table:
-    """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for heading in headings:
-        number = heading.startswith(">")
-        table.add_column(
-            heading.lstrip(">="), justify="right" if number else "left", no_wrap=heading[:1] in {">", "="}
-        )
-    return table
 
 
 def _print(stream: IO[str], *parts: Table | str) -> None:

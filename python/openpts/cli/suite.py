@@ -1,4 +1,4 @@
-"""`openpts run all`: the whole suite on one target, one folder for each test and an index page."""
+"""`openpts run all`: a suite of tests on one target, one folder for each test and an index page."""
 
 import json
 import secrets
@@ -24,19 +24,20 @@ from openpts.cli.procedure_options import (
     Choices,
     chosen,
 )
-from openpts.cli.report import report_on
+from openpts.cli.report import reports_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
-from openpts.errors import OpenptsError, RecordError
+from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
+from openpts.near_word import near_word
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PTS, procedure_of
+from openpts.planning.plan import RunPlan
+from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.manifest import RunState
-from openpts.record.reader import read_manifest, stored_run
+from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -46,26 +47,35 @@ from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
 
 
-class _Tests(click.ParamType[tuple[Procedure, ...]]):
-    """Names of tests between commas."""
+class _Tests(click.ParamType[tuple[str, ...]]):
+    """Names of tests between commas or blanks."""
 
     name = "tests"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Procedure, ...]:
-        """The tests in the specification's order, each once."""
-        names = {name.strip() for name in str(value).split(",")}
-        if unknown := sorted(names - set(PTS)):
-            self.fail(f"{', '.join(unknown)}: the tests are {', '.join(PTS)}", param, ctx)
-        return tuple(test for name, test in PTS.items() if name in names)
+    ) -> tuple[str, ...]:
+        """The tests in the order in which they were named, each once."""
+        names = tuple(dict.fromkeys(str(value).replace(",", " ").lower().split()))
+        for name in names:
+            if name not in PROCEDURES:
+                near = near_word(name, PROCEDURES)
+                known = f"the tests are {', '.join(PROCEDURES)}"
+                self.fail(f"{name}: {f'did you mean {near}?' if near else known}", param, ctx)
+        return names
 
 
 _SUITE_OPTIONS = together(
     CLASS_OPTION,
     PLAN_OPTION,
     QUICK_OPTION,
-    click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(PTS)}."),
+    click.option(
+        "--tests",
+        type=_Tests(),
+        metavar="TEST,...",
+        help=f"These, in this order: {', '.join(PROCEDURES)}. Without it those of the plan, or all of the "
+        "specification.",
+    ),
     *parameter_options(next(iter(PTS.values())), Conditions),  # all tests have these
     SEED_OPTION,
     click.option(
@@ -77,7 +87,7 @@ _SUITE_OPTIONS = together(
 )
 
 
-@click.command("all", short_help="All tests, one after the other (PTS sections 7 to 14).")
+@click.command("all", short_help="Several tests, one after the other: all of PTS, or any.")
 @click.argument("target")
 @_SUITE_OPTIONS
 @PURGE_OPTION
@@ -85,22 +95,23 @@ _SUITE_OPTIONS = together(
 def run_all(
     target: str,
     *,
-    tests: tuple[Procedure, ...] | None,
+    tests: tuple[str, ...] | None,
     keep_going: bool,
     out: Path | None,
     as_json: bool,
     no_report: bool,
     **options: Any,
 ) -> None:
-    """Run all tests on TARGET in the order of the specification, each with its own purge and preconditioning.
+    """Run several tests on TARGET, each with its own purge and preconditioning.
 
-    Each test has its run folder; suite.json and index.html cover all of them. Settings of single tests are
-    given in a plan file, with a table for each. All tests are checked before the first purge. If a test
-    fails, the results of the others are kept and the suite continues; it ends if a purge fails, if a target
-    is refused or gone, or if it is stopped.
+    Which tests: those of --tests, or of the plan, or all of the specification in its order. Each has its run
+    folder; suite.json and index.html cover all of them. Settings of single tests are given in a plan file,
+    with a table for each. All tests are checked before the first purge. If a test fails, the results of the
+    others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
+    it is stopped.
     """
     stream = sys.stderr if as_json else sys.stdout
-    all_choices = _choices_of(tests or tuple(PTS.values()), options)
+    all_choices = _choices_of(tests, options)
     _announce(target, all_choices, stream)
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     RunWriter.check_free(folder)
@@ -113,7 +124,8 @@ def run_all(
         target=target,
         ordered=parts[0].order.ordered,
         people=parts[0].order.people,
-        revision=all_choices[0].drive_class.revision,
+        purpose=parts[0].order.purpose,
+        revision=parts[0].order.wanted_conditions(parts[0].test).class_text,
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -141,6 +153,8 @@ def resume_suite(
             f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
             "run the tests that are left with --tests"
         )
+    # the files that the operator wrote for the suite: each of its runs has a copy
+    inputs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
     suite = replace(
         suite,
         ordered=replace(suite.ordered, target=target or suite.ordered.target),
@@ -148,8 +162,6 @@ def resume_suite(
     )
     if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
-    # the files that the operator wrote for the suite: each of its runs has a copy
-    inputs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
     again = (_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries)
     parts = [replace(part, order=replace(part.order, inputs=inputs)) for part in again]
     runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
@@ -157,12 +169,22 @@ def resume_suite(
 
 
 def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
-    """The state of a test, which may have come to its end just before the suite was killed."""
+    """The state of a test, which may have come to its end just before the suite was killed.
+
+    One that was killed before its record began begins again, in a folder of its own. One that cuts the
+    drive's power can't be resumed: it stays as it is, and those behind it go on.
+    """
     run_folder = folder / entry.folder
-    if entry.state in DONE or not (run_folder / DATABASE_NAME).exists():
+    if entry.state in DONE:
         return entry
-    is_complete = read_manifest(run_folder).state is RunState.COMPLETE
-    return replace(entry, state=SuiteState.COMPLETE, reason=None) if is_complete else entry
+    if not has_begun(run_folder):
+        remove_unbegun(run_folder)
+        return entry
+    if read_manifest(run_folder).state is RunState.COMPLETE:
+        return replace(entry, state=SuiteState.COMPLETE, reason=None)
+    if procedure_of(entry.test).cuts_power:
+        return replace(entry, state=SuiteState.FAILED, reason="was cut off, which it can't be resumed from")
+    return entry
 
 
 def _part_again(
@@ -173,6 +195,7 @@ def _part_again(
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
     if begins and entry.conditions is not None and ordered is not None:
         order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
+        order = replace(order, purpose=suite.purpose)
     else:
         wanted = Resumption(stored_run(run_folder), **accepted)
         order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
@@ -210,25 +233,28 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
     def report(run_folder: Path) -> Sequence[str]:
         if no_report:
             return ()
-        return [path.name for path in report_on(run_folder).documents]
+        return [path.name for written in reports_on(run_folder) for path in written.documents]
 
     @contextmanager
     def display(entry: SuiteEntry) -> Iterator[Listener]:
-        click.echo(f"{entry.title} (PTS section {entry.section}), in {folder / entry.folder}", file=stream)
+        source = procedure_of(entry.test).source
+        click.echo(f"{entry.title} ({source}), in {folder / entry.folder}", file=stream)
         with display_on(stream) as hear:
             yield hear
 
     return SuiteRunner(folder, suite, display, publish, report, keep_going)
 
 
-def _choices_of(tests: Sequence[Procedure], options: dict[str, Any]) -> list[Choices]:
+def _choices_of(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:
     """The choices for each test; what a plan has for them counts less than what options say."""
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     given = given_as_options(Conditions, options)
     plan = None if path is None else read_plan(path)
+    planned = () if plan is None else plan.settings.get("tests", ())
     return [
-        chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed) for test in tests
+        chosen(PROCEDURES[name], plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+        for name in dict.fromkeys(tests or planned or PTS)
     ]
 
 
@@ -236,7 +262,7 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
     """Refuse now what one of the tests would refuse later, and say how long all of them take."""
     unopened = UnopenedTarget.of(target, SystemRoots())
     drive = AssumedDrive.rated(unopened.preset.rated if unopened.preset else {})
-    plans = [planned_run(choices, unopened, drive) for choices in all_choices]
+    plans = [_planned(choices, unopened, drive) for choices in all_choices]
     names = ", ".join(choices.test.name for choices in all_choices)
     shortest, longest = (
         sum(extent.duration_ns for extent in extents)
@@ -248,3 +274,15 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
         f"suite of {names}: about {lengths}, writes up to about {written}",
         file=stream,
     )
+
+
+def _planned(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
+    """The plan of one of the tests; what it would be refused for has its name."""
+    try:
+        plan = planned_run(choices, unopened, drive)
+        if unopened.preset is not None and not choices.test.cuts_power:
+            steps = [step for planned in plan.longest for step in planned.apply.steps]
+            unopened.deviations(steps, None, plan.conditions.write_cache_enabled, SystemRoots())
+    except (UsageError, TargetError) as error:
+        raise type(error)(f"{choices.test.name}: {error}") from error
+    return plan

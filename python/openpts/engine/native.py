@@ -44,6 +44,7 @@ class NativeEngine(ProgramQueue):
                 batched_wait=self._options.completion_wait is CompletionWait.BATCHED,
                 cpus=list(self._options.cpus),
                 most_errors=self._options.most_errors,
+                over_read_errors=self._options.over_read_errors,
                 capture=None if capture is None else (capture.folder, capture.lba_bytes),
                 resumed=None if resumed is None else (resumed.interruptions, resumed.streams),
             )

@@ -76,13 +76,14 @@ class NativeOptions:
 
     ``io_path`` None: what the probe finds to suit the target. ``cpus``: processors that the threads are
     pinned to, in turn; empty: wherever the scheduler puts them. ``most_errors`` I/Os may fail before the
-    run does.
+    run does; with ``over_read_errors`` no read is one of them.
     """
 
     io_path: IoPath | None = None
     completion_wait: CompletionWait = CompletionWait.EACH
     cpus: tuple[int, ...] = ()
     most_errors: int = 0
+    over_read_errors: bool = False
     interval_ns: int = NS_PER_S
     interval_histograms: bool = True
     capture: CaptureOrder | None = None

@@ -12,7 +12,10 @@ from openpts.engine.program import program_json
 from openpts.errors import RecordError, UsageError
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import (
+    DRIVE_ENERGY,
+    DRIVE_MEDIA_WRITES,
     NOTHING,
+    Counted,
     CpuShares,
     Interval,
     IoErrors,
@@ -26,7 +29,11 @@ from openpts.vocabulary.stimulus import Step
 
 
 def _sample_of(
-    step: Step, result: _native.StepResult, interval_ns: int, intervals: tuple[Interval, ...]
+    step: Step,
+    result: _native.StepResult,
+    interval_ns: int,
+    intervals: tuple[Interval, ...],
+    counted: tuple[Counted, ...],
 ) -> Sample:
     """The sample of a step, with the intervals that came before its result."""
     return Sample(
@@ -49,6 +56,7 @@ def _sample_of(
         ios_by_zone=tuple(result.ios_by_zone),
         standstills=tuple(Standstill(*standstill) for standstill in result.standstills),
         streams=result.streams,
+        counted=counted,
         **_operations(result.operations),
     )
 
@@ -98,6 +106,39 @@ def _capture_summary_of(summary: _native.CaptureSummary) -> CaptureSummary:
     )
 
 
+class _DeviceCounts:
+    """What simulated drives report to have drawn and written, added up over all steps.
+
+    Bytes have a point for each interval in which they grew, energy only one for each step.
+    """
+
+    def __init__(self) -> None:
+        self._totals: dict[str, float] = {}
+        self._written = 0
+        self._points: list[Counted] = []
+
+    def in_interval(self, result: _native.IntervalResult, interval_ns: int) -> None:
+        if result.media_write_bytes:
+            self._written += result.media_write_bytes
+            end_ns = result.index * interval_ns + result.elapsed_ns
+            total = self._totals.get(DRIVE_MEDIA_WRITES, 0) + self._written
+            self._points.append(Counted(end_ns, DRIVE_MEDIA_WRITES, total))
+
+    def in_step(self, result: _native.StepResult) -> tuple[Counted, ...]:
+        """All points of the step that has ended: the totals at its end, the first time also at its start."""
+        ended: list[Counted] = []
+        for name, used in ((DRIVE_ENERGY, result.energy_j), (DRIVE_MEDIA_WRITES, result.media_write_bytes)):
+            if used is None:
+                continue
+            if name not in self._totals:
+                self._points.insert(0, Counted(0, name, 0))
+            self._totals[name] = self._totals.get(name, 0) + used
+            ended.append(Counted(result.elapsed_ns, name, self._totals[name]))
+        within = [point for point in self._points if point.after_ns < result.elapsed_ns]
+        self._points, self._written = [], 0
+        return (*within, *ended)
+
+
 class ProgramQueue:
     """Steps that were submitted, and the intervals of the one that runs. ``engine`` carries them out."""
 
@@ -110,6 +151,7 @@ class ProgramQueue:
         self._submitted: deque[Step] = deque()
         self._intervals: list[Interval] = []
         self._shown = 0
+        self._device = _DeviceCounts()
 
     def submit(self, steps: Sequence[Step]) -> None:
         """As the contract of engines has it."""
@@ -141,9 +183,13 @@ class ProgramQueue:
                     return None
                 case _native.IntervalResult():
                     self._intervals.append(_interval_of(report))
+                    self._device.in_interval(report, self._interval_ns)
                 case _native.StepResult():
                     intervals, self._intervals, self._shown = tuple(self._intervals), [], 0
-                    return _sample_of(self._submitted.popleft(), report, self._interval_ns, intervals)
+                    counted = self._device.in_step(report)
+                    return _sample_of(
+                        self._submitted.popleft(), report, self._interval_ns, intervals, counted
+                    )
 
     def new_intervals(self) -> tuple[Interval, ...]:
         """As the contract of engines has it."""

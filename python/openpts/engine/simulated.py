@@ -45,6 +45,7 @@ class SimulatedEngine(ProgramQueue):
                 interval_ns=options.interval_ns,
                 interval_histograms=options.interval_histograms,
                 most_errors=options.most_errors,
+                over_read_errors=options.over_read_errors,
                 capture=None if capture is None else (capture.folder, capture.lba_bytes),
             )
         except _native.UnavailableError as error:

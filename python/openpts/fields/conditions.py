@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from openpts.fields import readers
 from openpts.fields.field import Field, Kind, Parameter
-from openpts.fields.kinds import SECONDS, SWITCH
+from openpts.fields.kinds import SECONDS, SWITCH, number
 from openpts.fields.time_scale import at_time_scale
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.verdict import SteadyState
@@ -41,6 +42,13 @@ def _time_scale_text(scale: float) -> str:
     if scale == 1:
         return "as specified"
     return f"durations and repetitions x {condition_text('time_scale', scale)}"
+
+
+class EarlierRun(Struct, frozen=True, kw_only=True):
+    """The run that another one follows on the same drive: its id, and its folder as it was named then."""
+
+    run: str
+    folder: str
 
 
 class Conditions(Struct, frozen=True, kw_only=True):
@@ -68,6 +76,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
         "active_range",
         "data",
         "secondary_metrics",
+        "battery_wh",
     )
 
     drive_class: Annotated[DriveClass, Field("", free="a set of settings of its own")] = field(name="profile")
@@ -154,6 +163,17 @@ class Conditions(Struct, frozen=True, kw_only=True):
         ),
     ] = True
 
+    battery_wh: Annotated[
+        float | None,
+        Field(
+            "Battery",
+            "Report how many hours a battery of so many watt-hours lasts at each load.",
+            number("WH", gt=0, le=100_000),
+            text="{:g} Wh",
+            free="what is computed from the measured power, not what is done",
+        ),
+    ] = None
+
     @property
     def test(self) -> str:
         """The test's short name: ``iops``."""
@@ -165,9 +185,19 @@ class Conditions(Struct, frozen=True, kw_only=True):
         return None
 
     @property
+    def data_patterns(self) -> tuple[DataPattern, ...]:
+        """What is written, of a test that varies it everything."""
+        return (self.data,)
+
+    @property
     def class_text(self) -> str:
         """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
         return self.drive_class.revision if self.of_specification else f"{self.drive_class.value} class"
+
+    def part_name(self, place: StepPlace) -> str | None:
+        """What the test calls the part that a step belongs to; None where that is its phase."""
+        del place
+        return None
 
     def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
         """A workload at a demand, in the range and with the data of this test."""
@@ -181,12 +211,32 @@ class Conditions(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def earlier_run(self) -> EarlierRun | None:
+        """The run that this one follows, where there is one."""
+        return None
+
+    @property
+    def goes_on_over_read_errors(self) -> bool:
+        """Whether reads that fail are counted without end, and only other I/Os end the test."""
+        return False
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether the test begins with what an earlier run has left on the drive, and so without a purge."""
+        return self.earlier_run is not None
+
+    @property
     def chosen_workloads(self) -> tuple[Workload, ...]:
         """Workloads that the target and LBA segments have to suit."""
         return ()
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """What of these conditions can't be together; ``given`` are the parameters that were given."""
+        del given
+        yield from ()
+
+    def doubts(self, given: Collection[str]) -> Contradictions:
+        """What of these conditions is possible, but not advised."""
         del given
         yield from ()
 

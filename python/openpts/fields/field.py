@@ -35,7 +35,8 @@ class Kind:
     ``type`` is that of a value in a plan file and ``limits`` are those of msgspec.Meta; ``read`` makes the
     field's value of it, with the parameter's name for what is refused, and ``show`` the reverse, as on the
     command line. ``metavar`` is the value's placeholder in the help. ``units`` are those at the end of the
-    field's name and of the parameter's: ``rest_ns`` is given as ``rest_seconds``.
+    field's name and of the parameter's: ``rest_ns`` is given as ``rest_seconds``. ``beside`` makes of a value
+    that names files one that does so from anywhere, if it is written in a file in that folder.
     """
 
     type: Any
@@ -44,6 +45,7 @@ class Kind:
     metavar: str | None = "N"
     limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     units: tuple[str, str] = ("", "")
+    beside: Callable[[Any, str], Any] | None = None
 
     def parameter_name(self, field: str) -> str:
         """The name under which an operator gives a field."""

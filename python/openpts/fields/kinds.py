@@ -1,7 +1,7 @@
 """The kinds of values that conditions have: their limits, their words, their place in the help."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -9,8 +9,8 @@ from openpts.fields import readers
 from openpts.fields.field import Kind
 from openpts.fields.parsing import amount_bytes
 from openpts.fields.workload_table import WorkloadTable, WorkloadWord
+from openpts.units import S_PER_YEAR
 
-_YEAR_S: Final = 365 * 24 * 3600
 _MOST_VALUES: Final = 64
 
 
@@ -39,6 +39,9 @@ def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:
     def read(name: str, values: list[Any]) -> tuple[Any, ...]:
         return readers.without_repeats(name, tuple(entry.read(name, value) for value in values))
 
+    def beside(values: list[Any], folder: str) -> list[Any]:
+        return values if entry.beside is None else [entry.beside(value, folder) for value in values]
+
     return Kind(
         list[Annotated[entry.type, Meta(**entry.limits)] if entry.limits else entry.type],  # type: ignore[misc]
         read,
@@ -46,6 +49,7 @@ def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:
         f"{entry.metavar},...",
         {"min_length": least, "max_length": most},
         entry.units,
+        beside,
     )
 
 
@@ -53,6 +57,12 @@ THREADS: Final = count(1, 1024)
 DEPTH: Final = count(1, 4096)
 ROUNDS: Final = count(1, 10_000)
 FILLS: Final = number(gt=0, le=1000)
+FILLS_OR_NONE: Final = Kind(
+    Annotated[float, Meta(gt=0, le=1000)] | Literal["none"],
+    lambda _name, value: None if value == "none" else value,
+    lambda value: "none" if value is None else _number_text(value),
+    "N|none",
+)
 PASSES: Final = number(ge=0, le=1000)
 WHOLE_PERCENT: Final = Kind(int, metavar="PCT", limits={"ge": 0, "le": 100})
 SECONDS: Final = Kind(
@@ -60,10 +70,10 @@ SECONDS: Final = Kind(
     readers.seconds_ns,
     readers.seconds_text,
     "SECONDS",
-    {"ge": 0.001, "le": _YEAR_S},
+    {"ge": 0.001, "le": S_PER_YEAR},
     ("_ns", "_seconds"),
 )
-SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": _YEAR_S})
+SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": S_PER_YEAR})
 MILLISECONDS: Final = Kind(
     float,
     readers.milliseconds_ns,

@@ -27,8 +27,9 @@ class Measured:
     that belongs to the value: why it is missing, a low count. ``point`` is the operating point. ``state`` is
     a note for a value not of steady state where the test looks for it, empty otherwise; ``steady`` is the
     state in a summary's words. ``stands_in``: the maximum stands in for a percentile that the I/Os do not
-    suffice for; it is shown, but compared with nothing. ``is_key``: executive summary, suite and comparison
-    show it; ``on_cover``: so does the cover of its own run, as ``cover_label``.
+    suffice for; it is shown, but compared with nothing. ``repeats`` are the values of the passes that it is
+    of with their spread, JSON-ready; None of a single one. ``is_key``: executive summary, suite and
+    comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Measured:
     state: str = ""
     steady: str = NO_STEADY_STATE
     stands_in: bool = False
+    repeats: Mapping[str, Any] | None = None
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
@@ -106,6 +108,7 @@ class Measure(Generic[R]):
     decimals: int = 0
     absent: str = NOT_MEASURED
     stands_in: Callable[[R], bool] | None = None
+    repeats: Callable[[R], Mapping[str, Any] | None] | None = None
     of_steady_state: bool = True
     is_key: bool = True
     on_cover: bool = True
@@ -130,6 +133,7 @@ class Measure(Generic[R]):
             state=subject.state if measured and self.of_steady_state else "",
             steady=subject.steady,
             stands_in=results is not None and self.stands_in is not None and self.stands_in(results),
+            repeats=None if results is None or self.repeats is None else self.repeats(results),
             is_key=self.is_key,
             on_cover=self.on_cover,
             cover_label=(self.cover_label or self.label).format_map(words),
@@ -159,6 +163,7 @@ def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:
             "note": one.note,
             "state": one.state or None,
             "stands_in": one.stands_in,
+            "repeats": one.repeats,
         }
         for one in found
     }

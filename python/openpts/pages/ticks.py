@@ -11,6 +11,7 @@ from openpts.units import NS_PER_S
 _SPAN_FOR_LOG = 10
 _DECADES_FOR_125 = 2
 _FEWEST_TICKS = 3
+_EACH_TICKED = 10
 _FACTORS: Final = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 _MINUTE_NS: Final = 60 * NS_PER_S
 _HOUR_NS: Final = 60 * _MINUTE_NS
@@ -88,6 +89,13 @@ def span_axis(title: str, low: float, high: float) -> Axis:
     if high <= low:
         return linear_axis(title, low, high)
     return Axis(title, "linear", (low, high), _ticks_within(low, high, _round_step((high - low) / 7)))
+
+
+def whole_axis(title: str, first: float, last: float) -> Axis:
+    """Whole numbers from one to another, each ticked up to ten: there is no half of a cycle."""
+    low, high = first - 0.5, last + 0.5
+    step = 1.0 if high - low <= _EACH_TICKED else _round_step((high - low) / 7)
+    return Axis(title, "linear", (low, high), _ticks_within(low, high, step))
 
 
 def count_axis(title: str, largest: float) -> Axis:

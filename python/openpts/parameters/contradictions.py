@@ -24,6 +24,11 @@ def contradictions(given: Given, conditions: Conditions) -> list[str]:
     return [f"{given.name_of(*parameters)}: {text}" for parameters, text in found]
 
 
+def doubts(given: Given, conditions: Conditions) -> list[str]:
+    """What is not advised, a line for each, with the place of the parameter that is to blame."""
+    return [f"{given.name_of(*names)}: {text}" for names, text in conditions.doubts(given.values)]
+
+
 def refuse_contradictions(given: Given, conditions: Conditions) -> None:
     """Raises UsageError on the first contradiction."""
     if found := contradictions(given, conditions):

@@ -1,4 +1,4 @@
-"""The description file: what a drive doesn't tell of itself, for the header of its reports."""
+"""The description file: what a drive doesn't tell of itself, and what it is for, for its reports."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from openpts.parameters.source_position import PlacedText
-from openpts.parameters.toml_text import read_toml
-from openpts.parameters.written_file import at, placed_text, read_written, shaped
+from openpts.operator_files.source_position import PlacedText
+from openpts.operator_files.toml_text import read_toml
+from openpts.operator_files.written_file import at, placed_text, read_written, shaped
 from openpts.system_files import printable
 from openpts.vocabulary.facts import DescribedDrive, Fact
+from openpts.vocabulary.purpose import Purpose
 
 _MOST_KIB: Final = 64
 
@@ -20,7 +21,8 @@ _Text = Annotated[str, Meta(min_length=1, max_length=500)]
 class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an operator may say of a drive; all but ``serial`` goes to the report under these names.
 
-    ``serial`` says which drive is meant: a run on any other is refused.
+    ``serial`` says which drive is meant: a run on any other is refused. ``purpose`` is the table that a plan
+    file may have as well.
     """
 
     serial: _Text | UnsetType = UNSET
@@ -33,6 +35,7 @@ class Description(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     data_sheet: _Text | UnsetType = UNSET
     price: _Text | UnsetType = UNSET
     notes: _Text | UnsetType = UNSET
+    purpose: Purpose | UnsetType = UNSET
 
 
 def read_description(path: Path) -> DescribedDrive:
@@ -50,8 +53,11 @@ def _with_places(description: Description, text: PlacedText, path: str) -> Descr
     facts = tuple(
         (key, Fact(printable(value), f"{at(path, text.place_of((key,)))}, stated by the operator"))
         for key in text.content
-        if key != "serial" and (value := getattr(description, key)) is not UNSET
+        if key not in {"serial", "purpose"} and (value := getattr(description, key)) is not UNSET
     )
     return DescribedDrive(
-        path, serial=None if description.serial is UNSET else description.serial, facts=facts
+        path,
+        serial=None if description.serial is UNSET else description.serial,
+        facts=facts,
+        purpose=Purpose() if description.purpose is UNSET else description.purpose,
     )

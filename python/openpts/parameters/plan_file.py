@@ -1,27 +1,30 @@
 """The plan file: what to run and how, as TOML or YAML, for people and their editors."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
-from openpts.fields.field import parameters_of
+from openpts.fields.field import Parameter, parameters_of
+from openpts.operator_files.source_position import Path as ValuePath
+from openpts.operator_files.source_position import PlacedText
+from openpts.operator_files.toml_text import read_toml
+from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.source_position import Path as ValuePath
-from openpts.parameters.source_position import PlacedText
-from openpts.parameters.toml_text import read_toml
-from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
+from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
+from openpts.vocabulary.purpose import Purpose
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,
@@ -32,12 +35,28 @@ _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
 _MOST_KIB: Final = 1024
 _MOST_SEED: Final = 2**63 - 1
 
+if TYPE_CHECKING:
+    _Test = str
+else:
+    _Test = Literal[tuple(PROCEDURES)]
+
 _Name = Annotated[str, Meta(max_length=200)]
 
 
 class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan of openpts: tests of SNIA PTS 2.0.1 on one device."""
 
+    title: Annotated[_Name, Meta(description="What the plan is for, in a line.")] | UnsetType = UNSET
+    tests: (
+        Annotated[
+            list[_Test],
+            Meta(
+                min_length=1,
+                description="What `openpts run all` runs, in this order; all tests of the specification.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     drive_class: (
         Annotated[
             Literal["enterprise", "client"],
@@ -82,18 +101,49 @@ class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         | UnsetType
     ) = UNSET
+    purpose: (
+        Annotated[
+            Purpose,
+            Meta(
+                description="What the drive is for, for the report; a key here wins over the description's."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    short_report: (
+        Annotated[bool, Meta(description="Write the report in its short form, too: that of TKperf.")]
+        | UnsetType
+    ) = UNSET
     operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
     auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
     sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
 
 
+def _common() -> dict[str, Parameter]:
+    """What every test has, and what several tests have alike."""
+    homes: dict[str, list[Parameter]] = {}
+    for test in PROCEDURES.values():
+        for name, parameter in parameters_of(test.conditions).items():
+            homes.setdefault(name, []).append(parameter)
+    usual = {name: Counter(one.kind for one in found).most_common(1)[0] for name, found in homes.items()}
+    several = {
+        name: next(one for one in homes[name] if one.kind is kind)
+        for name, (kind, count) in usual.items()
+        if count > 1
+    }
+    return {**several, **parameters_of(Conditions)}
+
+
+_COMMON: Final = _common()
+
+
 def _table(
-    name: str, conditions: type[Conditions], description: str, purpose: str = ""
+    name: str, words: str, parameters: Mapping[str, Parameter], description: str, purpose: str = ""
 ) -> tuple[str, Any, Any]:
-    """A table of a plan, with a key for each parameter of the conditions; what is not given is unset."""
-    keys = [(one.name, one.type | UnsetType, UNSET) for one in parameters_of(conditions).values()]
+    """A table of a plan, with a key for each parameter; what is not given is unset."""
+    keys = [(one.name, one.type | UnsetType, UNSET) for one in parameters.values()]
     table = msgspec.defstruct(
-        f"{conditions.__name__.removesuffix('Conditions') or 'Common'}Parameters",
+        f"{words}Parameters",
         keys,
         namespace={"__doc__": " ".join(purpose.split("\n\n", maxsplit=1)[0].split()) or description},
         frozen=True,
@@ -106,9 +156,20 @@ def _table(
 PlanFile = msgspec.defstruct(
     "PlanFile",
     [
-        _table("common", Conditions, "Parameters of every test of the plan."),
+        _table(
+            "common",
+            "Common",
+            _COMMON,
+            "Parameters of all tests of the plan; one that not every test has applies to those that have it.",
+        ),
         *(
-            _table(test.name, test.conditions, f"{test.title} test ({test.source}).", test.purpose)
+            _table(
+                test.name,
+                test.conditions.__name__.removesuffix("Conditions"),
+                parameters_of(test.conditions),
+                f"{test.title} test ({test.source}).",
+                test.purpose,
+            )
             for test in PROCEDURES.values()
         ),
     ],
@@ -132,22 +193,27 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Class, seed, purge, scenario and people, as far as the file has them."""
+        """What is beside the tables, as far as the file has it."""
         names = PlanSettings.__struct_fields__
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 
     def given(self, test: str) -> Given:
-        """What the plan gives for a test: its own table over the common one."""
-        return self._given(test).over(self._given("common"))
+        """What the plan gives for a test: its own table over what it has of the common one."""
+        known = parameters_of(PROCEDURES[test].conditions)
+        alike = {
+            name: one for name, one in known.items() if name in _COMMON and one.kind is _COMMON[name].kind
+        }
+        return self._given(test, known).over(self._given("common", alike))
 
-    def _given(self, table: str) -> Given:
+    def _given(self, table: str, known: Mapping[str, Parameter]) -> Given:
         content = getattr(self.file, table)
         if content is UNSET:
             return Given()
+        folder = str(Path(self.path).parent)
         values = {
-            name: value
+            name: value if (beside := known[name].kind.beside) is None else beside(value, folder)
             for name in content.__struct_fields__
-            if (value := getattr(content, name)) is not UNSET
+            if name in known and (value := getattr(content, name)) is not UNSET
         }
         return Given(values, {name: self._name((table, name)) for name in values})
 
@@ -158,8 +224,11 @@ class Plan:
 def read_plan(path: Path) -> Plan:
     """Read a plan file, and look whether all in it makes sense, for any test that it has a table of.
 
-    Raises WrittenFileError with everything that is wrong.
+    A path without an ending or a folder is the name of a plan that ships. Raises WrittenFileError with
+    everything that is wrong.
     """
+    if path.name == str(path) and not path.suffix:
+        return parse_plan(shipped_plan(path.name), f"{path}{SUFFIX}", read_toml)
     read = _READERS.get(path.suffix.lower())
     if read is None:
         raise UsageError(f"{path}: the name of a plan file ends in .toml, .yaml or .yml")
@@ -176,15 +245,22 @@ def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan
 
 
 def _senseless(plan: Plan) -> tuple[str, ...]:
-    """Values that no condition can have, and what can't be together; each once, whatever test it is for."""
+    """Values that no condition can have, and what can't be together; each once, whatever test it is for.
+
+    What is common can be contradictory for a test that the plan is not for: that shows if it is run.
+    """
+    tables = {test for test in PROCEDURES if getattr(plan.file, test) is not UNSET}
+    meant = tables | set(plan.settings.get("tests", ()))
     drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
     for test in PROCEDURES.values():
         if all(getattr(plan.file, table) is UNSET for table in (test.name, "common")):
             continue
         given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
-        bad = dict.fromkeys(_refused(given, standard))
-        found |= bad or dict.fromkeys(contradictions(given, conditions_of(given, standard)))
+        bad = _refused(given, standard)
+        if not bad and test.name in meant:
+            bad = contradictions(given, conditions_of(given, standard))
+        found |= dict.fromkeys(bad)
     return tuple(sorted(found, key=_in_order))
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from msgspec import structs
+
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import phase_text
+from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Answer, Apply, CutPower, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
@@ -27,10 +29,15 @@ MOST_STEPS: Final = 1_000_000
 """What a plan may have: a run of a year has less than a tenth of it."""
 
 
+_FAR_APART: Final = 10**9
+"""A single one of a set that has so many times as much brings its relative standard error near to 100 %."""
+
+
 class Ending(StrEnum):
     """When the drive is assumed to be steady: in the first window that can be, or only in the last one.
 
-    A drive that never is takes no longer: without steady state HIR has no wait states (PTS 11.2).
+    A drive that never is takes no longer: without steady state HIR has no wait states (PTS 11.2). What is
+    repeated until it lies close together does so at once, or never.
     """
 
     SHORTEST = "shortest"
@@ -69,14 +76,13 @@ def dry_run(
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
                 planned.append(
                     PlannedApply(
-                        cycle,
+                        cycle if isinstance(request, CutPower) else max(1, cycle),
                         apply,
                         tuple(sample.elapsed_ns for sample in samples),
                         tuple(sample.write.bytes for sample in samples),
                     )
                 )
-                restless = ending is Ending.LONGEST and _restless(apply)
-                answer = tuple(_twice_as_fast(sample) for sample in samples) if restless else samples
+                answer = _unlike(planned, samples) if ending is Ending.LONGEST else samples
             if isinstance(request, CutPower):
                 answer = Cut(request.apply.number, "planned", request.write_cache_enabled, 0, "a plan")
     except StopIteration:
@@ -132,12 +138,37 @@ def _measured(
     )
 
 
+def _unlike(planned: Sequence[PlannedApply], samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+    """The answer to the last apply of a drive that takes longest."""
+    apply = planned[-1].apply
+    if apply.until_alike:
+        is_first = len(planned) < 2 or _numbered(planned[-2]) != _numbered(planned[-1])
+        return (*samples[:-1], _far_apart(samples[-1])) if is_first else samples
+    return tuple(_twice_as_fast(sample) for sample in samples) if _restless(apply) else samples
+
+
+def _numbered(planned: PlannedApply) -> tuple[int, Phase, int]:
+    return planned.cycle, planned.apply.phase, planned.apply.number
+
+
 def _restless(apply: Apply) -> bool:
     """Every other round, so that no window is steady but the one that ends with the last round."""
     if apply.most is None:
         return False
     still_to_come = apply.most - apply.number
     return still_to_come >= WINDOW_ROUNDS and (still_to_come - WINDOW_ROUNDS) % 2 == 0
+
+
+def _far_apart(sample: Sample) -> Sample:
+    """A pass that does not lie close to any other, by its rate or by its response times."""
+
+    def changed(found: OperationSample) -> OperationSample:
+        ios, amount_bytes = _FAR_APART * found.ios, _FAR_APART * found.bytes
+        return structs.replace(
+            found, ios=ios, bytes=amount_bytes, latency_sum_ns=_FAR_APART * ios * sample.elapsed_ns
+        )
+
+    return structs.replace(sample, read=changed(sample.read), write=changed(sample.write))
 
 
 def _twice_as_fast(sample: Sample) -> Sample:

@@ -105,7 +105,9 @@ def _offsets(text_px: float) -> list[tuple[float, float]]:
         found += [(0.0, -up), (0.0, up)]
         if n == 0:
             found += [(side, dy) for dy in (0.0, LINE_PX / 2, -LINE_PX / 2) for side in (beside, -beside)]
-        found += [(shoulder, -up), (-shoulder, -up), (shoulder, up), (-shoulder, up)]
+        # at the plot's edge a shoulder reaches out of it, and a text that ends at the ring's middle does not
+        for along in (shoulder, text_px / 2):
+            found += [(along, -up), (-along, -up), (along, up), (-along, up)]
     return found
 
 

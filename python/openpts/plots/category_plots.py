@@ -4,18 +4,23 @@ import math
 from typing import Any, Final
 
 from openpts.pages.model import Cell, Figure, Series, Table
-from openpts.plots.axes import Spec, field, inner_size_px
+from openpts.plots.axes import LINE_PX, Spec, field, inner_size_px
 from openpts.plots.font_metrics import text_width_px
 from openpts.plots.series import SHOWN, marker, slot_color, slot_of
 
 _LEAST_GAP: Final = 0.2  # of a category's width
 _WIDEST_BAR_PX: Final = 110
 _ABOVE_BAR_PX: Final = 5
+_BELOW_POINT_PX: Final = 13
 
 
 def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
-    """Points of each category side by side: x the category, offset and color the series."""
-    rows = [
+    """Points of each category side by side: x the category, offset and color the series.
+
+    What is beyond the axis is at its edge, with its value.
+    """
+    low, high = figure.y.domain
+    rows: list[dict[str, Any]] = [
         {
             "category": label,
             "y": cell.value,
@@ -29,6 +34,9 @@ def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
         for column, cell in zip(table.columns, table.rows[line].cells, strict=True)
         if cell.value is not None
     ]
+    cut = any(not low <= row["y"] <= high for row in rows)
+    if cut:
+        rows = [{**row, "y": min(max(row["y"], low), high), "value": row["y"]} for row in rows]
     slots = [slot_of(series.color, figure) for series in figure.series]
     points: Spec = {
         "data": {"values": rows},
@@ -46,9 +54,45 @@ def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
             {"field": "category", "type": "nominal", "title": figure.x.title},
             {"field": "name", "type": "nominal", "title": "Series"},
             {"field": "round", "type": "nominal", "title": table.group or "Round"},
-            {"field": "y", "type": "quantitative", "title": figure.y.title, "format": ",.2f"},
+            {
+                "field": "value" if cut else "y",
+                "type": "quantitative",
+                "title": figure.y.title,
+                "format": ",.2f",
+            },
         ]
-    return [points]
+    beyond = _beyond(figure, rows, points["encoding"]["xOffset"]) if cut else []
+    if interactive:
+        for layer in beyond:
+            layer["transform"] = [{"filter": SHOWN}]
+    return [points, *beyond]
+
+
+def _beyond(figure: Figure, rows: list[dict[str, Any]], offset: Spec) -> list[Spec]:
+    """The values of points at an edge, those of a series in a category together, one below the other."""
+    at_edge: dict[tuple[str, bool], dict[str, list[dict[str, Any]]]] = {}
+    for row in rows:
+        if row["value"] != row["y"]:
+            of_series = at_edge.setdefault((row["category"], row["y"] == figure.y.domain[1]), {})
+            of_series.setdefault(row["key"], []).append(row)
+    layers: list[Spec] = []
+    for (_, is_top), of_series in at_edge.items():
+        for place, own in enumerate(of_series.values()):
+            ends = dict.fromkeys(f"{end(row['value'] for row in own):,.0f}" for end in (min, max))
+            dy = (1 if is_top else -1) * (_BELOW_POINT_PX + place * LINE_PX)
+            layers.append(
+                {
+                    "data": {"values": [{**own[0], "text": " to ".join(ends)}]},
+                    "mark": {"type": "text", "baseline": "middle", "dy": dy, "clip": False},
+                    "encoding": {
+                        "x": field("category", figure.x),
+                        "xOffset": offset,
+                        "y": field("y", figure.y),
+                        "text": {"field": "text"},
+                    },
+                }
+            )
+    return layers
 
 
 def bar_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:

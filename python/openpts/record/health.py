@@ -1,13 +1,18 @@
 """What the record holds of the device beside its I/O: readings of its log, and what was sampled meanwhile."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
+
+EXTERNAL_POWER: Final = "power_external_w"
+"""What a power meter of the operator's reports, among what was sampled."""
 
 
 class Occasion(StrEnum):
@@ -55,3 +60,8 @@ class TelemetrySeries:
 
     t_ns: Sequence[int]
     values: Sequence[float]
+
+    def held(self, begin_ns: int, end_ns: int) -> Sequence[float]:
+        """The values that held between these moments: each does until the next."""
+        first = max(0, bisect_right(self.t_ns, begin_ns) - 1)
+        return self.values[first : bisect_right(self.t_ns, end_ns)]

@@ -19,7 +19,7 @@ from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
@@ -78,6 +78,11 @@ class LastingWriter:
             writer.close()
             raise UnwritableRecordError(f"can't write the record in {self.folder}: {self.trouble}")
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is anything that the disk has not taken."""
+        return bool(self._waiting)
+
     def update_manifest(self, **sections: object) -> None:
         """As RunWriter does."""
         self._write(lambda writer: writer.update_manifest(**sections))
@@ -98,9 +103,9 @@ class LastingWriter:
         """As RunWriter does."""
         self._write(lambda writer: writer.add_step(place, sample, deviations))
 
-    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
+    def set_aside(self, place: StepPlace) -> None:
         """As RunWriter does."""
-        self._write(lambda writer: writer.set_aside(cycle, phase, number))
+        self._write(lambda writer: writer.set_aside(place))
 
     def try_again(self) -> str:
         """Write what waits and take the reserve again; why that can't be, empty if all is well again.

@@ -7,6 +7,7 @@ from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
@@ -34,6 +35,7 @@ class Ordered:
     """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
+    ``short_report``: the report is wanted in its short form, too.
     """
 
     target: str
@@ -46,6 +48,7 @@ class Ordered:
     tune: bool
     telemetry_period_s: float | None
     power_command: str | None
+    short_report: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class Manifest:
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
+    ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
     """
 
     test_id: str
@@ -118,3 +122,4 @@ class Manifest:
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    purpose: Purpose = field(default_factory=Purpose)

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
-from msgspec import structs
+from msgspec import Meta, structs
 
 from openpts.errors import RecordError
 from openpts.folder_files import check_files
@@ -23,6 +24,7 @@ from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.units import NS_PER_S
 from openpts.visible_text import visible_line
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
@@ -41,8 +43,13 @@ class _Query(NamedTuple):
     kind: Any
 
 
+class _NotBegunError(RecordError):
+    """There is nothing of a run in the folder but its beginning."""
+
+
 _JUST_BEGUN: Final = "its run has just begun, or ended at once"
 _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
+_STORED: Final = "SELECT stored_at, started_ns, elapsed_ns FROM step"
 _DEVIATIONS: Final = _Query(
     "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
 )
@@ -86,6 +93,7 @@ class Run:
     """A whole run, steps in the order in which they ran.
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
+    ``zero_at`` is when the engine's clock was 0; None in records of versions 4 and 5, which don't say.
     """
 
     folder: Path
@@ -94,6 +102,24 @@ class Run:
     ledger: tuple[Deviation, ...]
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
+    zero_at: datetime | None = None
+
+    # SOL-GEN-07
+    def time_at(self, clock_ns: int) -> str | None:
+        """When the engine's clock showed that, ISO 8601, UTC; None where it is not known.
+
+        On a simulated drive, as if its virtual time had begun with the run.
+        """
+        zero_at = self.zero_at
+        try:
+            if self.manifest.target.simulation is not None and self.steps:
+                zero_at = datetime.fromisoformat(self.manifest.started_at)
+                clock_ns -= self.steps[0].sample.started_ns
+            if zero_at is None:
+                return None
+            return (zero_at + timedelta(microseconds=clock_ns // 1000)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except (ValueError, OverflowError):  # a damaged record
+            return None
 
     @cached_property
     def telemetry_series(self) -> dict[str, TelemetrySeries]:
@@ -157,6 +183,18 @@ def read_manifest(folder: Path) -> Manifest:
         return in_visible_lines(_manifest(folder, connection), Manifest)
 
 
+def has_begun(folder: Path) -> bool:
+    """Whether a folder has the record of a run: one that was killed before that began has done nothing yet.
+
+    Raises RecordError as ``read_run`` does where it has another one.
+    """
+    try:
+        read_manifest(folder)
+    except _NotBegunError:
+        return False
+    return True
+
+
 def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """Load a run folder, and hold against each other what its record says twice.
 
@@ -205,6 +243,12 @@ def _visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint,
     return tuple(structs.replace(point, name=names[point.name]) for point in points)
 
 
+def ns_between(earlier: str, later: str) -> int:
+    """From one moment of a record to another, ISO 8601; below 0 where a clock was set back."""
+    passed = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
+    return round(passed.total_seconds() * NS_PER_S)
+
+
 def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """As ``read_run``, but whatever it says and as it says it: for what has just written it.
 
@@ -221,7 +265,23 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             ledger=tuple(Deviation(*row) for row in _rows(connection, _DEVIATIONS)),
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in _rows(connection, _TELEMETRY)),
+            zero_at=_zero_at(connection),
         )
+
+
+def _zero_at(connection: sqlite3.Connection) -> datetime | None:
+    """By the step that was stored soonest after it had ended."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        return None
+    kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
+    rows = rows_of(connection.execute(_STORED), "step", kind)
+    try:
+        return min(
+            (at - timedelta(microseconds=(began + took) // 1000) for at, began, took in rows), default=None
+        )
+    except OverflowError:  # a damaged record
+        return None
 
 
 def last_step(folder: Path) -> LastStep:
@@ -245,13 +305,13 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
     if not os.path.lexists(database):
-        raise RecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}")
+        raise _NotBegunError(f"{folder} is not a run folder: it has no {DATABASE_NAME}")
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise RecordError(f"{folder} is empty: {_JUST_BEGUN}")
+                raise _NotBegunError(f"{folder} is empty: {_JUST_BEGUN}")
             if version not in READABLE_VERSIONS:
                 readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
                 raise RecordError(
@@ -286,17 +346,20 @@ def _open(database: Path) -> sqlite3.Connection:
 
 
 def _of_today(conditions: str) -> str:
-    """Conditions as this openpts names their test: that of benchmark profiles was called ``profile``."""
-    content: dict[str, msgspec.Raw] = decode_json(conditions, dict[str, msgspec.Raw])
-    if content.get("test") != msgspec.Raw(b'"profile"'):
-        return conditions
-    return msgspec.json.encode({**content, "test": "benchmarks"}).decode()
+    """Conditions in today's words: benchmark profiles were called ``profile``, and a benchmark came alone."""
+    content: dict[str, Any] = dict(decode_json(conditions, dict[str, msgspec.Raw]))
+    renamed = content.get("test") == msgspec.Raw(b'"profile"')
+    if renamed:
+        content["test"] = "benchmarks"
+    if alone := "benchmark" in content:
+        content["benchmarks"] = [content.pop("benchmark")]
+    return msgspec.json.encode(content).decode() if renamed or alone else conditions
 
 
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
-        raise RecordError(f"{folder} is empty: {_JUST_BEGUN}")
+        raise _NotBegunError(f"{folder} is empty: {_JUST_BEGUN}")
     # records of earlier versions have none
     if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
         raise RecordError(
@@ -306,7 +369,16 @@ def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     if "conditions" in stored:
         stored["conditions"] = _of_today(stored["conditions"])
     sections = {section: msgspec.Raw(text) for section, text in stored.items()}
-    return decode_json(msgspec.json.encode(sections), Manifest)
+    try:
+        return decode_json(msgspec.json.encode(sections), Manifest)
+    except msgspec.ValidationError as error:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == SCHEMA_VERSION or ", at conditions" not in str(error):
+            raise
+        raise RecordError(
+            f"can't read {folder}: its record has version {version}, and the conditions of its test are not "
+            "those that this openpts knows; read it with the openpts that wrote it, or run the test again"
+        ) from error
 
 
 def _rows(connection: sqlite3.Connection, query: _Query) -> Iterator[Any]:

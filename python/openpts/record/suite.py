@@ -11,6 +11,7 @@ from openpts.folder_files import read_file, write_files
 from openpts.procedures.registry import AnyConditions
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import Ordered, People
+from openpts.vocabulary.purpose import Purpose
 
 SUITE_NAME = "suite.json"
 
@@ -50,7 +51,7 @@ class Suite:
     """All tests in the order in which they run. Times are ISO 8601, UTC.
 
     ``reports`` are those on all tests together, beside suite.json; ``report_reason`` says why there is none.
-    ``ordered`` and ``people`` are of all tests; None and empty in older suites.
+    ``ordered``, ``people`` and ``purpose`` are of all tests; None and empty in older suites.
     """
 
     target: str
@@ -63,6 +64,7 @@ class Suite:
     report_reason: str | None = None
     ordered: Ordered | None = None
     people: People = field(default_factory=People)
+    purpose: Purpose = field(default_factory=Purpose)
 
 
 def write_suite(folder: Path, suite: Suite) -> None:

@@ -2,8 +2,9 @@
 
 import hashlib
 import os
+import re
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
@@ -13,12 +14,13 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
-from openpts.folder_files import check_files, make_empty_file, read_file, write_files
+from openpts.folder_files import check_files, make_empty_file, read_file, remove_file, write_files
+from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
 
 DATABASE_NAME = "run.db"
@@ -30,6 +32,10 @@ INPUT_FOLDER = "input"
 
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
+
+_OF_A_BEGINNING: Final = re.compile(
+    rf"{DATABASE_NAME}(-wal|-shm|-journal)?|{CLAIM_NAME}|{CAPTURE_FOLDER}|{INPUT_FOLDER}|\.openpts-.*"
+)
 
 Row = tuple[object, ...]
 
@@ -159,10 +165,7 @@ class RunWriter:
     def add_telemetry(self, points: Sequence[TelemetryPoint]) -> None:
         """Store a batch of samples; of two with the same name and time the later counts."""
         with self._transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)",
-                [(point.name, point.t_ns, point.value) for point in points],
-            )
+            _insert_points(connection, ((point.name, point.t_ns, point.value) for point in points))
 
     def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
         """Store one step with its intervals, histograms and errors, and what of it is to be in the ledger.
@@ -183,14 +186,19 @@ class RunWriter:
             _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
             _insert(connection, "io_error", step_id, _error_rows(sample))
             _insert(connection, "standstill", step_id, _standstill_rows(sample))
+            start_ns = sample.started_ns
+            _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
             _insert_deviations(connection, deviations)
 
-    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
-        """Let the complete steps of this number of a phase count for nothing: they are repeated."""
+    def set_aside(self, place: StepPlace) -> None:
+        """Let the complete steps of a phase and number from this place on count for nothing: they are
+        repeated.
+        """
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE step SET state = ? WHERE cycle = ? AND part = ? AND number = ? AND state = ?",
-                (REPEATED, cycle, phase, number, StepState.COMPLETE),
+                "UPDATE step SET state = ?"
+                " WHERE cycle = ? AND part = ? AND number = ? AND position >= ? AND state = ?",
+                (REPEATED, place.cycle, place.phase, place.number, place.position, StepState.COMPLETE),
             )
 
     def set_aside_after(self, steps: int, health: Collection[int]) -> None:
@@ -276,6 +284,24 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         raise kind(f"can't write the record in {folder}: {error}") from error
 
 
+def remove_unbegun(folder: Path) -> None:
+    """Remove what a run has left in its folder that was killed before its record began.
+
+    A folder that has anything else stays as it is. Raises RecordError.
+    """
+    names = [path.relative_to(folder) for path in folder.rglob("*")]
+    if not all(_OF_A_BEGINNING.fullmatch(name.parts[0]) for name in names):
+        return
+    try:
+        for name in sorted(names, reverse=True):  # a folder comes behind what is in it
+            if (folder / name).is_dir():
+                (folder / name).rmdir()
+            else:
+                remove_file(folder, str(name))
+    except OSError as error:
+        raise RecordError(f"can't remove the beginning of a run in {folder}: {error.strerror}") from error
+
+
 def inputs_of(folder: Path) -> dict[str, bytes]:
     """A run's copies of the files that the operator wrote for it, by their names. Raises RecordError."""
     kept = folder / INPUT_FOLDER
@@ -306,6 +332,10 @@ def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, row
             f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
             ((step_id, *row) for row in rows),
         )
+
+
+def _insert_points(connection: sqlite3.Connection, points: Iterable[tuple[str, int, float]]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)", points)
 
 
 def _insert_deviations(connection: sqlite3.Connection, deviations: Sequence[Deviation]) -> None:

@@ -146,11 +146,13 @@ def _purges_ns(run: Run) -> int:
 
 def _longest_ns(run: Run, planned: Sequence[PlannedApply]) -> int:
     """What was rehearsed at its own length, and what did not come to pass as planned."""
-    rehearsed: dict[tuple[object, ...], int] = {}
+    rehearsed: dict[tuple[object, ...], list[int]] = {}
     for step in run.steps:
-        key = (step.place.cycle, step.place.phase, step.place.number)
-        rehearsed[key] = rehearsed.get(key, 0) + step.sample.elapsed_ns
-    return sum(
-        rehearsed.get((one.cycle, one.apply.phase, one.apply.number), sum(one.durations_ns))
-        for one in planned
-    )
+        place = (step.place.cycle, step.place.phase, step.place.number)
+        rehearsed.setdefault(place, []).append(step.sample.elapsed_ns)
+    lengths: dict[tuple[object, ...], list[int]] = {}
+    for one in planned:
+        lengths.setdefault((one.cycle, one.apply.phase, one.apply.number), []).extend(one.durations_ns)
+    for key, found in rehearsed.items():
+        lengths[key] = [*found, *lengths.get(key, [])[len(found) :]]
+    return sum(sum(durations_ns) for durations_ns in lengths.values())

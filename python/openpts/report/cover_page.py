@@ -11,6 +11,7 @@ from openpts.pages.texts import NOT_STATED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import Manifest, RunState
+from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
 from openpts.report.trend_figures import trend_figures
 
@@ -26,6 +27,7 @@ def cover_page(part: RunPart) -> Page:
         "Executive summary",
         (
             _drive_table(part),
+            *purpose_tables([(part.name, part.purpose)]),
             ended,
             *part.failures,
             *health_verdicts(part),

@@ -16,6 +16,7 @@ from openpts.report.cover_page import (
     purge_and_cache,
     with_pages,
 )
+from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
 from openpts.report.trend_figures import trend_figures
 
@@ -27,6 +28,7 @@ def executive_page(parts: Sequence[RunPart]) -> Page:
         "Executive summary",
         (
             _drive_table(parts),
+            *purpose_tables((part.name, part.purpose) for part in parts),
             *_verdicts(parts),
             _key_values(parts),
             *trend_figures(parts),

@@ -18,9 +18,10 @@ from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.suite_index import INDEX_NAME
 
 SUMS_NAME: Final = "SHA256SUMS"
+_LOG_NAME: Final = f"{DATABASE_NAME}-wal"
 RECORD_PATTERNS: Final = (
     DATABASE_NAME,
-    f"{DATABASE_NAME}-wal",  # only of a run that was killed, or that still goes on
+    _LOG_NAME,  # only of a run that was killed, or that still goes on
     CLAIM_NAME,
     f"{INPUT_FOLDER}/*",
     f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run
@@ -48,7 +49,8 @@ def record_files(folders: Sequence[Path]) -> list[RecordFile]:
         for folder in folders
         for pattern in RECORD_PATTERNS
         for path in sorted(folder.glob(pattern))
-        if path.lstat().st_size  # an empty log comes and goes with those who read
+        # an empty log comes and goes with those who read
+        if path.lstat().st_size or path.name != _LOG_NAME
     ]
     with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
         return list(threads.map(lambda file: _record_file(*file), files))
@@ -72,22 +74,21 @@ def names_in(home: Path, files: Sequence[RecordFile]) -> dict[str, str]:
 
 
 def renew_suite_checksums(folder: Path) -> None:
-    """Enter the suite's files as they are now in the list of the report on all tests, if there is one.
+    """Enter the suite's files as they are now in the lists of the reports on all tests, if there are any.
 
     Raises RecordError.
     """
-    try:
-        *lines, _ = os.fsdecode(read_file(folder, SUMS_NAME)).split("\n")
-        named = [(line, match[2] if (match := LINE.fullmatch(line)) else "") for line in lines]
-        renewed = [
-            f"{checksum_of(folder, name)}  {name}\n" if name in SUITE_FILES else f"{line}\n"
-            for line, name in named
-        ]
-        write_files(folder, {SUMS_NAME: os.fsencode("".join(renewed))})
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RecordError(f"can't write {folder / SUMS_NAME}: {error.strerror}") from error
+    for sums in sorted(path.name for path in folder.glob(f"*{SUMS_NAME}")):
+        try:
+            *lines, _ = os.fsdecode(read_file(folder, sums)).split("\n")
+            named = [(line, match[2] if (match := LINE.fullmatch(line)) else "") for line in lines]
+            renewed = [
+                f"{checksum_of(folder, name)}  {name}\n" if name in SUITE_FILES else f"{line}\n"
+                for line, name in named
+            ]
+            write_files(folder, {sums: os.fsencode("".join(renewed))})
+        except OSError as error:
+            raise RecordError(f"can't write {folder / sums}: {error.strerror}") from error
 
 
 def _check_folder(folder: Path, name: str) -> None:

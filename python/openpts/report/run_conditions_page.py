@@ -1,11 +1,12 @@
 """Conditions during a run: gaps without I/O, the engine's own share, processors, telemetry."""
 
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Final
 
+from openpts.analysis.run_comparison import measured_median
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
@@ -17,6 +18,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.report.host_page import no_audit
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.own_share import KERNEL_THREADS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
@@ -165,7 +167,7 @@ def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Row:
         Cell(_phase_name(phase)),
         (
             cells.number(len(gaps_ns), 0),
-            cells.number(statistics.median(gaps_ns) / NS_PER_MS, 3),
+            cells.number(measured_median(gaps_ns, Better.LOWER) / NS_PER_MS, 3),
             cells.number(max(gaps_ns) / NS_PER_MS, 3),
             Cell(f"{longest.place}: {longest.sample.step}"),
         ),
@@ -245,4 +247,4 @@ def _shares(steps: Iterable[StepRecord], share_of: Callable[[CpuShares], float])
 
 def _mean(shares: Sequence[tuple[float, int]]) -> float:
     values, weights = zip(*shares, strict=True)
-    return statistics.fmean(values, weights)
+    return fmean(values, weights)

@@ -27,6 +27,7 @@ from openpts.report.conformance_page import conformance_page
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
 from openpts.report.merge import prefixed
+from openpts.report.purpose_box import PurposeRow, purpose_rows
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulated_time, simulation_items
@@ -45,9 +46,9 @@ class RunPart(msgspec.Struct, frozen=True):
     ``title`` and ``short_title`` are those of its test, ``path`` that of its run folder, which need not be
     text. ``verdicts`` and ``measures`` are the test's own; ``failures`` are I/Os that failed,
     ``health_alerts`` the red lines that the drive's own log gives, ``drive`` what the cover says of the
-    drive, ``simulated_time`` how long a simulated one was at work, ``applied`` the demands of the steps.
-    ``sections`` are the test's pages; the other pages are shared with other runs. ``host`` is None where
-    there is no host to audit.
+    drive, ``purpose`` what that is for, ``simulated_time`` how long a simulated one was at work, ``applied``
+    the demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
+    ``host`` is None where there is no host to audit.
     """
 
     name: str
@@ -62,6 +63,7 @@ class RunPart(msgspec.Struct, frozen=True):
     failures: tuple[Verdict, ...]
     health_alerts: tuple[str, ...]
     drive: tuple[tuple[str, str], ...]
+    purpose: tuple[PurposeRow, ...]
     simulated_time: str
     applied: tuple[Applied, ...]
     sections: tuple[Section, ...]
@@ -111,6 +113,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         failures=failures(run),
         health_alerts=alerts,
         drive=tuple(drive_items(run)),
+        purpose=purpose_rows(run),
         simulated_time=simulated_time(run),
         applied=applied_demand(run),
         sections=tuple(

@@ -29,7 +29,7 @@ class IndexRow:
     """One test of the page. ``figures`` are names, texts and notes; ``links`` labels with paths."""
 
     title: str
-    section: int
+    source: str
     state: SuiteState
     reason: str
     steady: tuple[str, ...] = ()
@@ -94,11 +94,12 @@ def _run_of(folder: Path, entry: SuiteEntry) -> Run | None:
 
 def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
     reason = "; ".join(word for word in (entry.reason, entry.report_reason) if word)
+    source = procedure_of(entry.test).source
     if run is None:
-        return IndexRow(entry.title, entry.section, entry.state, reason)
+        return IndexRow(entry.title, source, entry.state, reason)
     return IndexRow(
         title=entry.title,
-        section=entry.section,
+        source=source,
         state=entry.state,
         reason=reason,
         steady=tuple(_steady_lines(run)),

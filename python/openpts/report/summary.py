@@ -1,14 +1,15 @@
 """The figures of a run for machines: what ``--json`` prints, derived from the record alone."""
 
-from statistics import median
 from typing import Any
 
 import msgspec
 
+from openpts.analysis.run_comparison import measured_median
 from openpts.pages.measure import measure_figures
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.simulated_drive import simulation_mark
+from openpts.vocabulary.better import Better
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -34,4 +35,4 @@ def summarise(run: Run) -> dict[str, Any]:
 
 def _gaps(run: Run) -> dict[str, float] | None:
     gaps = [step.sample.gap_ns or 0 for step in run.with_gaps]
-    return {"median": median(gaps), "max": max(gaps)} if gaps else None
+    return {"median": measured_median(gaps, Better.LOWER), "max": max(gaps)} if gaps else None

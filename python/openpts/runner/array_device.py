@@ -1,6 +1,6 @@
 """An array of md as the device under test, whose members the operator gave up for purging."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic_ns
@@ -177,6 +177,10 @@ class ArrayDevice:
     @property
     def facts(self) -> TargetFacts:
         return self._device.facts
+
+    @property
+    def inputs(self) -> Mapping[str, bytes]:
+        return self._device.inputs
 
     def identity(self) -> Facts:
         return self._device.identity()

@@ -1,6 +1,6 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
 
@@ -47,6 +47,10 @@ class DeviceUnderTest(Protocol):
     @property
     def healed(self) -> tuple[Healing, ...]:
         """What runs that were killed had left on it, and what became of that before it was opened."""
+
+    @property
+    def inputs(self) -> Mapping[str, bytes]:
+        """The files that the operator wrote for it, by the names of their copies in the run folder."""
 
     def identity(self) -> Facts:
         """What it is (PTS 5.4), under the keys of the report's header."""
@@ -140,7 +144,7 @@ def device_under_test(
         yield SimulatedDevice.of(parse_simulated_target(text), run_id)
         return
     target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
-    healed = heal_before_run(target, journal, roots) if for_writing else ()
+    healed = heal_before_run(target, journal, roots, run_id) if for_writing else ()
     if for_writing and consent.confirm_members and isinstance(target, BlockTarget):
         with ArrayDevice.opened(target, consent, roots, journal, healed, run_id=run_id) as array:
             yield array

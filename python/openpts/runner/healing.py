@@ -1,10 +1,12 @@
 """Puts back what runs that were killed have left behind, by the journal: before a run, or when asked to."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.targets.target import BlockTarget, Target
@@ -86,10 +88,13 @@ def heal(
     return tuple(done)
 
 
-def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tuple[Healing, ...]:
+def heal_before_run(
+    target: Target, journal: Journal, roots: SystemRoots, run_id: str | None = None
+) -> tuple[Healing, ...]:
     """Put back what runs that were killed have left on this drive, and on the host whatever the drive.
 
-    Raises RefusedError if a password of openpts is still on it, and JournalError.
+    A drive is claimed for the run meanwhile: one that another run owns is left as it is. Raises RefusedError
+    then, and if a password of openpts is still on it, and JournalError.
     """
     device = BlockDevice.of_node(target.path, roots) if isinstance(target, BlockTarget) else None
 
@@ -98,11 +103,11 @@ def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tup
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
         return device is not None and is_drive(device, entry.subject)
 
-    left_behind = [entry.entry_id for entry in journal.left_behind()]
+    left_behind = [entry for entry in journal.left_behind() if is_on_it(entry)]
     for entry in journal.entries():
         if device is None or entry.kind is not Kind.DRIVE_PASSWORD or not is_on_it(entry):
             continue
-        if entry.entry_id in left_behind:
+        if entry.entry_id in {left.entry_id for left in left_behind}:
             raise RefusedError(
                 f"a run of {entry.made_at} was interrupted while openpts had a password on "
                 f"{drive_text(entry.subject)}: remove it with `openpts unlock {target}`"
@@ -111,7 +116,9 @@ def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tup
             f"another openpts is using the password of {drive_text(entry.subject)}, which was set "
             f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
         )
-    return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
+    changes_it = any(entry.kind is Kind.WRITE_CACHE for entry in left_behind)
+    with drive_claimed(device, run_id, roots) if device is not None and changes_it else nullcontext():
+        return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 
 
 @dataclass(frozen=True, slots=True)

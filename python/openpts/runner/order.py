@@ -12,11 +12,13 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Ordered, People, RunState
+from openpts.runner.continued_run import Continuation
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
 
 Adjust = Callable[[Conditions], Conditions]
@@ -34,7 +36,7 @@ class Order:
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
     not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
     the files that the operator wrote for the run, by the names of their copies. ``resumes``: the run in
-    ``folder`` goes on, under the conditions of its record.
+    ``folder`` goes on, under the conditions of its record. ``continues``: a new run follows a finished one.
     """
 
     target: str
@@ -52,9 +54,12 @@ class Order:
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
+    purpose: Purpose = field(default_factory=Purpose)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
+    short_report: bool = False
     resumes: Resumption | None = None
+    continues: Continuation | None = None
 
     @property
     def ordered(self) -> Ordered:
@@ -71,6 +76,7 @@ class Order:
             tune=self.tune,
             telemetry_period_s=self.telemetry.period_s,
             power_command=self.telemetry.power_command,
+            short_report=self.short_report,
         )
 
     @classmethod
@@ -129,6 +135,7 @@ class Order:
             pin_to_node=ordered.pin_to_node,
             tune=ordered.tune,
             telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
+            short_report=ordered.short_report,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

@@ -1,7 +1,7 @@
 """A drive or a file as the device under test: its engine, its gauges, its health, its purge."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,6 +123,11 @@ class PhysicalDevice:
         """See the protocol."""
         assert self.target.owner is not None  # noqa: S101 what was opened for reading belongs to no run
         return self.target.owner
+
+    @property
+    def inputs(self) -> Mapping[str, bytes]:
+        """None: it is described in the order."""
+        return {}
 
     def identity(self) -> Facts:
         """Raises TargetError if the drive has gone."""

@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from openpts.errors import UsageError
+from openpts.record.health import EXTERNAL_POWER
 from openpts.system_files import printable
 from openpts.vocabulary.facts import Fact, Facts
 
-NAME: Final = "power_external_w"
 _LONGEST_LINE: Final = 200
 _PATIENCE_S: Final = 2.0
 
@@ -51,7 +51,7 @@ class PowerCommand:
         went = f"{self._numbers} values" + (f", {self._others} lines without" if self._others else "")
         if self._ended_with is not None:
             went += f"; the command ended by itself with {self._ended_with}"
-        return {"external power": Fact(f"{NAME}; as the command tells it: {went}", self._text)}
+        return {"external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}", self._text)}
 
     @contextmanager
     def running(self, sink: Sink) -> Iterator[None]:
@@ -95,7 +95,7 @@ class PowerCommand:
                     self._others += 1
                 else:
                     self._numbers += 1
-                    sink((at_ns, NAME, watts))
+                    sink((at_ns, EXTERNAL_POWER, watts))
         if not stopping.is_set():
             self._ended_with = process.returncode
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
 from openpts.device.guard.consent import Consent
@@ -17,8 +18,9 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.stamped_writers import PowerRules, StampedWriters
-from openpts.errors import OpenptsError, RefusedError, RunFailedError, TargetError, UsageError
+from openpts.errors import DataLossError, OpenptsError, RefusedError, RunFailedError, TargetError, UsageError
 from openpts.programs import ProgramError, find_program, run_program
+from openpts.record.reader import read_run
 from openpts.system_files import SystemRoots, printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import WriteCacheReport
@@ -231,3 +233,12 @@ def cut_command(command: str | None) -> tuple[str, ...]:
     if not words or find_program(words[0]) is None:
         raise UsageError(f"--cut-command: program {printable(words[0] if words else command)} not found")
     return words
+
+
+def end_with_losses(folder: Path) -> None:
+    """Raise DataLossError if the drive of a run lost what had to survive, so that scripts see it."""
+    cuts = read_run(folder).manifest.cuts
+    if accused := sum(cut.accused for cut in cuts):
+        raise DataLossError(
+            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
+        )

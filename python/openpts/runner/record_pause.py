@@ -1,12 +1,12 @@
 """The pause of a run whose record can't be written for now: between steps, until its disk has room again."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.errors import InterruptedRunError
 from openpts.record.lasting_writer import LastingWriter
-from openpts.runner.events import Listener, RecordDelayed, RunGoesOn, RunPaused
+from openpts.runner.events import Event, Listener, RecordDelayed, RunGoesOn, RunPaused
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import StepPlace
@@ -22,9 +22,19 @@ class RecordPause:
 
     writer: LastingWriter
     emit: Listener
+    _unannounced: list[Event] = field(default_factory=list)
     _announced: bool = False
     _paused_ns: int = 0
     _reason: str = ""
+
+    def tell(self, event: Event) -> None:
+        """Announce what is in the record, or follows from it: when the record has all that came before."""
+        self._unannounced.append(event)
+        self._tell_stored()
+
+    def _tell_stored(self) -> None:
+        while self._unannounced and not self.writer.waits:
+            self.emit(self._unannounced.pop(0))
 
     def announce(self) -> None:
         """Tell once that a pause will come."""
@@ -51,6 +61,7 @@ class RecordPause:
         self._paused_ns += paused_ns
         self._announced = False
         self.emit(RunGoesOn(paused_ns))
+        self._tell_stored()
 
     def deviations(self, place: StepPlace, sample: Sample) -> tuple[Deviation, ...]:
         """The ledger entry of the first step after a pause; none if the drive was not idle in it.

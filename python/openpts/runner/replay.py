@@ -67,17 +67,18 @@ class CutOff:
     @property
     def text(self) -> str:
         """Where the run goes on, for its record."""
+        cycle = max(1, self.cycle)
         match self.next:
             case Purge():
                 return f"the purge of cycle {self.cycle + 1}"
             case Apply(phase, number):
-                return f"{phase_text(phase, number)} of cycle {self.cycle}"
+                return f"{phase_text(phase, number)} of cycle {cycle}"
             case SetWriteCache():
-                return f"the setting of the write cache in cycle {self.cycle}"
+                return f"the setting of the write cache in cycle {cycle}"
             case ReadHealth(phase, number):
-                return f"a reading of the drive's log in {phase_text(phase, number)} of cycle {self.cycle}"
+                return f"a reading of the drive's log in {phase_text(phase, number)} of cycle {cycle}"
             case _:
-                return f"the end of cycle {self.cycle}, with nothing left to measure in it"
+                return f"the end of cycle {cycle}, with nothing left to measure in it"
 
     @property
     def where(self) -> str:
@@ -237,7 +238,11 @@ class _Record:
 
 
 def places_of(apply: Apply, cycle: int, at: StepPlace) -> list[StepPlace]:
-    """The places of a request's steps from ``at`` on: pieces of one phase and number count on."""
+    """The places of a request's steps from ``at`` on: pieces of one phase and number count on.
+
+    A run that continues another begins without a purge; its steps are of the first cycle all the same.
+    """
+    cycle = max(1, cycle)
     goes_on = (at.cycle, at.phase, at.number) == (cycle, apply.phase, apply.number)
     first = at.position if goes_on else 0
     return [StepPlace(cycle, apply.phase, apply.number, first + index) for index in range(len(apply.steps))]

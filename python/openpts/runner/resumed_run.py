@@ -6,11 +6,8 @@ the purge and the end of the rounds; or from the round that was cut, if the oper
 is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Final
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Resumed
@@ -18,22 +15,19 @@ from openpts.errors import RecordError, TargetError, UsageError
 from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import LastStep, Run, last_step, read_manifest
+from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
+from openpts.runner.brought_back import other_identity, repeat
+from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.preparation import Preparation
-from openpts.runner.replay import Answered, CutOff, GoesOn, cut_of, resumed
+from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
-from openpts.units import NS_PER_S, format_capacity, format_duration
+from openpts.units import format_duration
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
-from openpts.vocabulary.sample import Sample
-
-_IDENTITY: Final = ("serial", "model", "firmware")
-_POLL_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +116,8 @@ class ResumedRun:
     ) -> None:
         """The device as it was where the run goes on, as far as it can be brought back to that."""
         if device.facts.simulation is not None:
-            samples = {step.place: step.sample for step in self.run.steps}
-            for answered in self.cut.kept:
-                stored = [samples[place] for place in answered.places]
-                _repeat(answered, stored, engine, preparation, self.run.folder)
+            bring_back_earlier(self.run.manifest.conditions, device, preparation)
+            repeat(self.cut.kept, self.run, engine, preparation, "resume")
             return
         driver.add_deviations(self.entries)
         if isinstance(self.cut.next, Apply | ReadHealth):
@@ -166,31 +158,16 @@ def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
 
 def _since_ns(stored_at: str) -> int:
     """How long ago the last step was stored; a clock that was set back counts as no time."""
-    since_s = (datetime.now(UTC) - datetime.fromisoformat(stored_at)).total_seconds()
-    return max(0, round(since_s * NS_PER_S))
+    return max(0, ns_between(stored_at, datetime.now(UTC).isoformat()))
 
 
 def _refuse_other_device(manifest: Manifest, now: Manifest) -> None:
     """Raises TargetError where anything that a drive is known by is not as in the record."""
-    then = _identity(manifest.target, manifest.dut)
-    found = _identity(now.target, now.dut)
-    others = [f"{name} {found[name]} instead of {then[name]}" for name in then if found[name] != then[name]]
-    if others:
+    if others := other_identity(manifest, now):
         raise TargetError(
             f"can't resume on {now.target.path}: it is not as the run left it: {', '.join(others)}; name the "
             "drive of the run with --target, or run the test again"
         )
-
-
-def _identity(target: TargetFacts, dut: Facts) -> dict[str, str]:
-    """What must be as it was; of a simulated drive all that it is made from."""
-    return {
-        **{name: (fact.value or "none") if (fact := dut.get(name)) else "none" for name in _IDENTITY},
-        "kind": target.kind,
-        "capacity": f"{format_capacity(target.user_capacity_bytes)} ({target.user_capacity_bytes} B)",
-        "LBA size": f"{target.sector_bytes} B",
-        "simulation": str(target.simulation),
-    }
 
 
 def _refuse_other_platform(wanted: Resumption, then: Attempt, now: Attempt) -> None:
@@ -248,38 +225,3 @@ def _entries(test: Procedure, wanted: Resumption, cut: CutOff, begun: Attempt) -
             )
         )
     return entries
-
-
-def _repeat(
-    answered: Answered,
-    stored: Sequence[Sample],
-    engine: CapturingEngine,
-    preparation: Preparation,
-    folder: Path,
-) -> None:
-    """Carry out again what the record has of a simulated drive, and hold the figures against it.
-
-    Raises RecordError if they are others: another version computed them.
-    """
-    match answered.request:
-        case Purge():
-            preparation.purge(lambda _share, _text: None)
-        case SetWriteCache(enabled):
-            preparation.write_cache(enabled)
-        case Apply(steps=steps):
-            engine.submit(steps)
-            for sample in stored:
-                while (again := engine.poll(_POLL_S)) is None:
-                    pass
-                if _figures(again) != _figures(sample):
-                    raise RecordError(
-                        f"can't resume {folder}: this version of openpts computes other figures of "
-                        f"{sample.step} than its record has; run the test again"
-                    )
-        case _:
-            pass
-
-
-def _figures(sample: Sample) -> tuple[object, ...]:
-    """What two simulations of a step must have in common."""
-    return sample.started_ns, sample.elapsed_ns, sample.gap_ns, sample.read, sample.write, sample.state

@@ -32,6 +32,7 @@ from openpts.runner.close_run import (
     place_for_capture,
     put_back_on_failure,
 )
+from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
@@ -115,7 +116,8 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
     seed = secrets.randbits(63) if order.seed is None else order.seed
     standard = test.standard_conditions(order.drive_class, seed)
-    wanted = order.adjust(standard)
+    continues = order.continues
+    wanted = order.adjust(standard if continues is None else continues.conditions(test, seed))
     order.admit(wanted, device.facts)
     conditions = test.possible_on(wanted, device.facts.sector_bytes)
     if device.facts.simulation is not None:
@@ -128,6 +130,8 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     entries = device.deviations(() if test.cuts_power else steps)
     manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
     folder = order.folder or Path("openpts-runs") / manifest.test_id
+    if continues is not None:
+        continues.check(manifest, device.health().values)
     resumed = None
     if order.resumes is None:
         RunWriter.check_free(folder)
@@ -135,10 +139,14 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
         script = test.script(conditions, capacity_bytes)
         resumed = resumed_run(test, order.resumes, manifest, device.health(), script)
         manifest = resumed.run.manifest
-    options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
+    options = replace(
+        order.options,
+        interval_ns=interval_ns(conditions.minute_ns),
+        over_read_errors=conditions.goes_on_over_read_errors,
+    )
     check_free_space(device, plan, folder, options.interval_ns)
     preparation = Preparation(device, order.purge_choice)
-    if test.purges:
+    if test.purges and not conditions.keeps_data:
         preparation.check_purge()
     attempt = 1 if resumed is None else resumed.number
     cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
@@ -192,7 +200,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
-        with _record_of(checked, manifest, order.inputs) as (writer, past):
+        with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
             driver = LiveDriver(
                 engine, checked.preparation, writer, emit, device.health, sampler, past, cutter
             )
@@ -233,6 +241,8 @@ def _measure(run: _PreparedRun) -> None:
     resumed = checked.resumed
     if resumed is not None:
         resumed.bring_back(device, run.engine, checked.preparation, driver)
+    else:
+        bring_back_earlier(conditions, device, checked.preparation)
     begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
         put_back_on_failure(device),
@@ -268,6 +278,7 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> 
         attempts=(attempt_here(software),),
         healed=tuple(healing.text for healing in device.healed),
         scenario=order.scenario,
+        purpose=order.purpose,
     )
 
 

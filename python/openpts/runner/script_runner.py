@@ -170,7 +170,7 @@ class LiveDriver:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
-                self.emit(CycleEnded(len(self._purges), request))
+                self.pause.tell(CycleEnded(len(self._purges), request))
         return None
 
     def _cut(self, order: CutPower) -> Cut:
@@ -229,31 +229,32 @@ class LiveDriver:
     def _enter(self, new: tuple[Deviation, ...]) -> None:
         self._entered.update(new)
         for deviation in new:
-            self.emit(DeviationFound(deviation))
+            self.pause.tell(DeviationFound(deviation))
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
         self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
+        first = places_of(apply, len(self._purges), self._place)[0]
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
             if not repeats_left or not any(sample.standstills for sample in samples):
                 return samples
             repeats_left -= 1
             self._write_down()
-            self.writer.set_aside(self._place.cycle, apply.phase, apply.number)
-            self._place = replace(self._place, position=0)
+            self.writer.set_aside(first)
+            self._place = first
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
-        cycle, steps = len(self._purges), apply.steps
-        places = places_of(apply, cycle, self._place)
+        steps = apply.steps
+        places = places_of(apply, len(self._purges), self._place)
         self._place = places[0]
         self._check_device()
         self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
         self._write_down()
-        self.emit(StepsStarted(cycle, apply))
+        self.emit(StepsStarted(places[0].cycle, apply))
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
         with StopSignals() as signals:
@@ -261,7 +262,7 @@ class LiveDriver:
                 self._place = place
                 sample = self._wait_for(step, signals)
                 samples.append(sample if apply.with_intervals else structs.replace(sample, intervals=()))
-                self._keep(place, sample, may_repeat=may_repeat)
+                self._keep(place, sample, apply, may_repeat=may_repeat)
                 if apply.may_fail and sample.state is StepState.FAILED:
                     break
                 if sample.state is not StepState.COMPLETE:
@@ -273,10 +274,11 @@ class LiveDriver:
             raise KeyboardInterrupt
         return samples
 
-    def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
+    def _keep(self, place: StepPlace, sample: Sample, apply: Apply, *, may_repeat: bool) -> None:
         self._note_end(sample)
         entries = (
-            *error_deviations(place, sample),
+            # where a failure is a result, so is every error: the test's own pages have them
+            *(() if apply.may_fail else error_deviations(place, sample)),
             *disturbance_deviations(place, sample, repeated=may_repeat),
             *self.pause.deviations(place, sample),
         )
@@ -363,7 +365,7 @@ class LiveDriver:
         if self._waiting:
             self._waiting.append((event, ()))
         else:
-            self.emit(event)
+            self.pause.tell(event)
 
     def _write_down(self) -> None:
         while self._waiting:
@@ -373,7 +375,7 @@ class LiveDriver:
                 self.writer.add_step(event.place, event.sample, new)
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
-                self.emit(event)
+                self.pause.tell(event)
             self._enter(new)
         self.keep_telemetry()
         self.pause.announce()

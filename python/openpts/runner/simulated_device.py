@@ -1,6 +1,6 @@
 """A simulated drive as the device under test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, Writ
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
@@ -85,6 +86,11 @@ class SimulatedDevice:
     def healed(self) -> tuple[Healing, ...]:
         """The simulation starts over each time."""
         return ()
+
+    @property
+    def inputs(self) -> Mapping[str, bytes]:
+        """The preset, unless it is one that ships."""
+        return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.text.encode()}
 
     def identity(self) -> Facts:
         return {
@@ -197,8 +203,13 @@ class SimulatedDevice:
         return nullcontext(())
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
-        """Its temperature comes with the intervals, and no host works for it."""
-        return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
+        """What it reports comes with intervals and steps, and no host works for it."""
+        source = "the simulated drive"
+        return (
+            Gauge("temperature", "temperature_c; with each interval", source),
+            Gauge("energy", f"{DRIVE_ENERGY}; with each step", source),
+            Gauge("media writes", f"{DRIVE_MEDIA_WRITES}; with each interval and step", source),
+        )
 
 
 def check_faults(target: SimulatedTarget) -> None:

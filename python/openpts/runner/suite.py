@@ -14,6 +14,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
+from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 
 _SEVERAL: Final = 2
@@ -47,7 +48,6 @@ class SuiteRunner:
     keep_going: bool = True
     _failures: list[str] = field(default_factory=list)
     _kept: ExitStack = field(default_factory=ExitStack)
-    _keeps_none: bool = True
 
     def run(self, parts: Sequence[SuitePart]) -> None:
         """Run all parts, as far as they can run, and report on those that ended without their report.
@@ -74,11 +74,11 @@ class SuiteRunner:
         folder = self.folder / self.suite.entries[index].folder
         self._change(index, state=SuiteState.RUNNING)
         try:
-            if self._keeps_none:
-                self._keeps_none = False
-                self._kept.enter_context(drive_kept(part.order.target))
+            self._kept.enter_context(drive_kept(part.order.target))
             with self.display(self.suite.entries[index]) as hear:
                 run_test(part.test, replace(part.order, folder=folder), [hear])
+            if part.test.cuts_power:
+                end_with_losses(folder)
             self._change(index, state=SuiteState.COMPLETE)
         except (OpenptsError, KeyboardInterrupt) as error:
             self._change(index, state=_state(error, folder), reason=str(error) or "stopped by the operator")

@@ -133,11 +133,18 @@ def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
 def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleConcern]:
     """The phase that is shortest against what settles in it, and the names of all others too short."""
     short: list[tuple[float, Step, int, float]] = []
+    rested = _after_rest(steps)
     for step, stimulus, length_ns in _timed(steps):
-        settling_ns = _settling_ns(shape, stimulus)
-        settlings = length_ns / scale / settling_ns if settling_ns else SETTLINGS_PER_PHASE
+        # the buffer was emptied in the idle time as well, and reads fill none
+        lengths = (
+            (length_ns + rested.get(step, 0), shape.settling_ns),
+            (length_ns, _queue_ns(shape, stimulus)),
+        )
+        settlings, counted_ns, settling_ns = min(
+            (each_ns / scale / of_ns if of_ns else math.inf, each_ns, of_ns) for each_ns, of_ns in lengths
+        )
         if settlings < SETTLINGS_PER_PHASE:
-            short.append((settlings, step, length_ns, settling_ns))
+            short.append((settlings, step, counted_ns, settling_ns))
     if not short:
         return
     settlings, step, length_ns, settling_ns = min(short, key=lambda each: each[0])
@@ -146,15 +153,27 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
     enough_ns = limit * settling_ns
     fitting = int(length_ns / enough_ns)
     simulated = f" ({_milliseconds(length_ns / scale)} at scale {scale})" if scale > 1 else ""
+    with_rest = " with the idle time before it" if length_ns != planned_length_ns(step.stop) else ""
     smaller = f"a scale of {fitting} or less, or " if fitting >= 1 else ""
     yield ScaleConcern(
         Severity.REFUSE if refused else Severity.WARN,
         "phase length",
-        f"{step} lasts {format_duration(length_ns)}{simulated}, {settlings:.2g} times what buffer and queue "
-        f"need to settle ({_milliseconds(settling_ns)}), and {limit} times are needed; "
+        f"{step} lasts {format_duration(length_ns)}{with_rest}{simulated}, {settlings:.2g} times what buffer "
+        f"and queue need to settle ({_milliseconds(settling_ns)}), and {limit} times are needed; "
         f"take {smaller}steps of at least {format_duration(round(enough_ns * scale))}"
         f"{_others_too_short(short, step)}",
     )
+
+
+def _after_rest(steps: Sequence[Step]) -> dict[Step, int]:
+    """The steps that only read and come after idle time wherever they come, with the least of that time."""
+    found: dict[Step, int] = {}
+    rest_ns = 0
+    for step in steps:
+        if step.stimulus is not None and not step.stimulus.operations.write:
+            found[step] = min(found.get(step, rest_ns), rest_ns)
+        rest_ns = (planned_length_ns(step.stop) or 0) if step.stimulus is None else 0
+    return found
 
 
 def _others_too_short(short: Sequence[tuple[float, Step, int, float]], worst: Step) -> str:

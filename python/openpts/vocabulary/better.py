@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Better(StrEnum):
-    """UNJUDGED where neither way is better, such as of the ratio of two states of a drive."""
+    """UNJUDGED where neither way is better, such as of the ratio of a fresh drive to a steady one."""
 
     HIGHER = "higher"
     LOWER = "lower"

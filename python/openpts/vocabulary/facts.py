@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from openpts.errors import UsageError
+from openpts.vocabulary.purpose import Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +150,16 @@ def has_platters(dut: Facts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DescribedDrive:
-    """A description that was read: its facts, with the line of each as the source; ``raw`` is the file."""
+    """A description that was read: its facts, with the line of each as the source; ``raw`` is the file.
+
+    ``purpose`` is what the drive is for.
+    """
 
     path: str = ""
     raw: bytes = b""
     serial: str | None = None
     facts: tuple[tuple[str, Fact], ...] = ()
+    purpose: Purpose = field(default_factory=Purpose)
 
     def added_to(self, told: Facts) -> Facts:
         """The facts of a drive with the description's: where both say something, both are shown.

@@ -20,8 +20,9 @@ class Phase(StrEnum):
 
     Of tests beyond the specification: CONDITIONING brings the drive into a state, PROFILE measures the
     figures of a benchmark in it, SWEEP varies one property of the stimulus, LOAD is a long stimulus, FILL
-    writes the capacity once, BURST is a short stimulus between others, REST is idle, and a DRIVE_CYCLE
-    writes and reads the capacity once.
+    writes the capacity once, BURST is a short stimulus between others, REST is idle, a DRIVE_CYCLE
+    writes and reads the capacity once, and a LATER_READ reads what the drive cycle of its number wrote in an
+    earlier run.
     """
 
     WIPC = "wipc"
@@ -42,6 +43,7 @@ class Phase(StrEnum):
     BURST = "burst"
     REST = "rest"
     DRIVE_CYCLE = "drive_cycle"
+    LATER_READ = "later_read"
 
 
 _WORDS = {
@@ -63,6 +65,7 @@ _WORDS = {
     Phase.BURST: "burst {}",
     Phase.REST: "rest {}",
     Phase.DRIVE_CYCLE: "drive cycle {}",
+    Phase.LATER_READ: "later read of drive cycle {}",
 }
 
 

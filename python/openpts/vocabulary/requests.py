@@ -46,7 +46,8 @@ class Apply:
     script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
     of them may be carried out again, and only the last time counts. ``with_intervals``: the script looks at
     the intervals of the answer; without, the record alone has them, so that days need no more memory than
-    minutes.
+    minutes. ``until_alike``: the script may ask for the last step again, until what several of it measured
+    lies close enough together.
     """
 
     phase: Phase
@@ -56,6 +57,7 @@ class Apply:
     may_fail: bool = False
     repeatable: bool = False
     with_intervals: bool = False
+    until_alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,21 @@ class Standstill(msgspec.Struct, frozen=True, gc=False):
     lasted_ns: int
 
 
+DRIVE_ENERGY: Final = "drive_energy_j"
+DRIVE_MEDIA_WRITES: Final = "drive_media_write_bytes"
+
+
+class Counted(msgspec.Struct, frozen=True, gc=False):
+    """What a device counts of itself, ``after_ns`` from the start of a step.
+
+    ``name`` is ``DRIVE_ENERGY`` or ``DRIVE_MEDIA_WRITES``: all that was drawn or written in steps so far.
+    """
+
+    after_ns: int
+    name: str
+    value: float
+
+
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What was counted and timed, by operation.
 
@@ -143,6 +158,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return sum(operation.latency_sum_ns for operation in self.transfers) / self.ios
 
     @property
+    def min_latency_ns(self) -> int | None:
+        """Minimum response time: the smallest of all operations."""
+        observed = [o.latency_min_ns for o in self.transfers if o.latency_min_ns is not None]
+        return min(observed, default=None)
+
+    @property
     def max_latency_ns(self) -> int | None:
         """Maximum response time: the largest of all operations, never a blend."""
         observed = [o.latency_max_ns for o in self.transfers if o.latency_max_ns is not None]
@@ -178,7 +199,8 @@ class Sample(Measured, frozen=True, kw_only=True):
     count the transfers of each size and zone, in the stimulus' order; empty where there is only one, or
     where the engine can't tell. ``standstills`` are those in the step or in the gap before it: its figures
     are not the device's alone then. ``streams`` is where each thread's offsets ended, in the engine's own
-    form, for an engine that goes on there; empty where none can. A record gives it out apart from its steps.
+    form, for an engine that goes on there; empty where none can. ``counted`` is what a device reports to the
+    engine itself, as simulated drives do. A record gives both out apart from its steps.
     """
 
     step: Step
@@ -195,6 +217,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     ios_by_zone: tuple[int, ...] = ()
     standstills: tuple[Standstill, ...] = ()
     streams: str = ""
+    counted: tuple[Counted, ...] = ()
 
     @property
     def standstill_ns(self) -> int:

@@ -21,7 +21,7 @@ impl PyEngine {
     #[new]
     #[pyo3(signature = (
         descriptor, *, capacity_bytes, sector_bytes, tc, qd, block_size_bytes, seed, interval_ns,
-        interval_histograms, io_path, batched_wait, cpus, most_errors, capture, resumed,
+        interval_histograms, io_path, batched_wait, cpus, most_errors, over_read_errors, capture, resumed,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
@@ -39,6 +39,7 @@ impl PyEngine {
         batched_wait: bool,
         cpus: Vec<usize>,
         most_errors: u64,
+        over_read_errors: bool,
         capture: Option<(PathBuf, u32)>,
         resumed: Option<(u32, &str)>,
     ) -> PyResult<Self> {
@@ -57,6 +58,7 @@ impl PyEngine {
             completion_wait: if batched_wait { CompletionWait::Batched } else { CompletionWait::Each },
             cpus,
             most_errors,
+            over_read_errors,
             capture: capture.map(|(folder, lba_bytes)| CaptureOrder { folder, lba_bytes }),
             resumed,
         };

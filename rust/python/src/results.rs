@@ -41,6 +41,8 @@ pub(super) struct PyIntervalResult {
     cpu: Option<PyCpu>,
     temperature_c: Option<i32>,
     throttled: Option<bool>,
+    energy_j: Option<f64>,
+    media_write_bytes: Option<u64>,
 }
 
 #[pyclass(name = "StreamResult", module = "openpts._native", get_all, frozen)]
@@ -92,6 +94,8 @@ pub(super) struct PyStepResult {
     errors: Vec<(&'static str, String, u64, Vec<u64>)>,
     standstills: Vec<PyStandstill>,
     carried: String,
+    energy_j: Option<f64>,
+    media_write_bytes: Option<u64>,
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -128,6 +132,8 @@ impl PyReport {
                 cpu: interval.cpu.map(cpu),
                 temperature_c: interval.temperature_c,
                 throttled: interval.throttled,
+                energy_j: interval.spent.energy_j,
+                media_write_bytes: interval.spent.media_write_bytes,
             }),
             Report::Step(step) => Self::Step(PyStepResult {
                 index: step.index,
@@ -155,6 +161,8 @@ impl PyReport {
                     .collect(),
                 standstills: step.standstills.iter().map(standstill).collect(),
                 carried: carried_json(&step.carried),
+                energy_j: step.spent.energy_j,
+                media_write_bytes: step.spent.media_write_bytes,
             }),
         })
     }

@@ -106,7 +106,7 @@ impl PySimulatedDrive {
     }
 
     #[pyo3(signature = (
-        *, tc, qd, block_size_bytes, seed, interval_ns, interval_histograms, most_errors, capture,
+        *, tc, qd, block_size_bytes, seed, interval_ns, interval_histograms, most_errors, over_read_errors, capture,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn engine(
@@ -118,6 +118,7 @@ impl PySimulatedDrive {
         interval_ns: u64,
         interval_histograms: bool,
         most_errors: u64,
+        over_read_errors: bool,
         capture: Option<(PathBuf, u32)>,
     ) -> PyResult<PySimulatedEngine> {
         let configuration = VirtualConfiguration {
@@ -128,6 +129,7 @@ impl PySimulatedDrive {
             interval_ns,
             interval_histograms,
             most_errors,
+            over_read_errors,
             capture: capture.map(|(folder, lba_bytes)| CaptureOrder { folder, lba_bytes }),
         };
         VirtualSession::open(Arc::clone(&self.drive), &configuration)

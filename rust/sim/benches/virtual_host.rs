@@ -87,6 +87,7 @@ fn speed_of(stimulus: &Stimulus, interval_ns: u64) -> f64 {
         interval_ns,
         interval_histograms: false,
         most_errors: 0,
+        over_read_errors: false,
         capture: None,
     };
     let session = VirtualSession::open(drive, &configuration).expect("threads are there");

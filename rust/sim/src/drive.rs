@@ -1,5 +1,6 @@
 //! What every simulated drive offers to its host, in virtual time.
 
+use openpts_core::engine::Spent;
 use openpts_core::workload::Io;
 
 use super::smart::{Sensed, Smart};
@@ -106,5 +107,10 @@ pub trait Drive: Send {
     /// one. Reading changes nothing.
     fn sensed(&self, _now_ps: Ps) -> Option<Sensed> {
         None
+    }
+
+    /// What it has used up since it was made; nothing where it has no model of that. Reading changes nothing.
+    fn spent(&self, _now_ps: Ps) -> Spent {
+        Spent::default()
     }
 }

@@ -28,6 +28,7 @@ pub mod theory;
 mod thermal;
 mod time;
 mod timing;
+mod wear;
 
 pub use contents::{Contents, Media, PowerFault, PowerFaults};
 pub use drive::{Answer, Completion, Drive, Refusal};

@@ -73,6 +73,7 @@ def test_iops_tables(source: dict[str, Any]) -> None:
         assert f"{cell.iops:.1f}" == f"{iops:.1f}"
 
 
+@pytest.mark.proves("LSI-GEN-01")
 @pytest.mark.proves("PTS-UNIT-01", "PTS-UNIT-06")
 def test_megabytes_per_second_are_base_10() -> None:
     table = SPECIFICATION["iops"]
@@ -205,6 +206,7 @@ def test_cross_stimulus_table() -> None:
     assert results.peak_recovery_ns / MINUTE_NS == pytest.approx(table["recovery_min"])
 
 
+@pytest.mark.proves("TKP-SS-02")
 def test_tkperf_windows_give_its_cells() -> None:
     window = WINDOWS[TKPERF["iops"]["window"]]
     cell = measure_cell([sample(iops) for iops in window["values"]])
@@ -264,6 +266,7 @@ def test_a_drive_that_is_filled_three_times_ever_more_slowly() -> None:
     assert results.minutes[-1].end_ns == published["fills"][-1]["full_after_minutes"] * MINUTE_NS
 
 
+@pytest.mark.proves("SOL-STAT-04")
 @pytest.mark.parametrize("case", DRIVES["solidigm"]["standard_errors"])
 def test_the_relative_standard_error_of_runs(case: dict[str, Any]) -> None:
     assert relative_standard_error_pct(case["values"]) == pytest.approx(case["rse_pct"], rel=1e-7)
@@ -275,6 +278,7 @@ def test_one_run_and_none_have_no_standard_error() -> None:
     assert [relative_standard_error_pct(values) for values in ([], [5.0], [1.0, -1.0])] == [None] * 3
 
 
+@pytest.mark.proves("SOL-STAT-07", "SOL-STAT-08")
 @pytest.mark.parametrize("case", DRIVES["solidigm"]["gains"])
 def test_gains_in_speed(case: dict[str, Any]) -> None:
     pair = (case["basis"], case["comparison"])
@@ -289,6 +293,7 @@ def test_what_preconditioning_costs(case: dict[str, Any]) -> None:
     assert kept_pct == pytest.approx(100 - case["lost_pct"], abs=5e-5)
 
 
+@pytest.mark.proves("HYP-SUS-02")
 def test_sustained_performance() -> None:
     case = DRIVES["hyperstone"]["sustained"]
     assert share_pct(case["run_2_mb_per_s"], case["run_1_mb_per_s"]) == pytest.approx(case["sustained_pct"])

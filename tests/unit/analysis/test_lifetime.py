@@ -56,6 +56,18 @@ def test_a_cycle_whose_reads_are_missing_is_not_complete() -> None:
     assert drive_cycle(1, [sample(0, 10, 2000, 50), *[sample(100, 5, 1000, 20)] * 2], {}).complete
 
 
+def test_reads_that_failed_and_did_not_end_it_leave_a_cycle_complete() -> None:
+    """The last read of a range may be shorter than the others."""
+    written = sample(0, 10, 1000 * KIB, 50)
+    lost = IoErrors("read", "no", 2, (0, 131_072))
+    failure = IoFailure("read", 0, 128 * KIB, "no")
+    reads = with_changes(sample(100, 5, 744 * KIB, 20), errors=(lost,), failure=failure)
+    found = drive_cycle(1, [written, reads], {})
+    assert (found.complete, found.written, found.errors, found.failure) == (True, True, 2, None)
+    fewer = with_changes(reads, errors=(replace(lost, count=1),))
+    assert not drive_cycle(1, [written, fewer], {}).complete
+
+
 def test_a_cycle_that_failed_has_no_read_and_counts_its_errors() -> None:
     failure = IoFailure("write", 4096, 512, "no")
     bad = with_changes(

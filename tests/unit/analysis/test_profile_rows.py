@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from openpts.analysis.run_comparison import SetRule
 from openpts.procedures.kit.benchmark_profile import FigureUnit, Statistic
 from openpts.procedures.shared.benchmark.results import as_ssd_score, loss_pct, row_figure
 from openpts.units import KIB, NS_PER_S
@@ -18,6 +19,7 @@ def one_pass(ios: int, elapsed_ns: int = 5 * NS_PER_S, latency_ns: int = 100_000
     return Measured(read=read, write=NOTHING, elapsed_ns=elapsed_ns, cpu=None)
 
 
+RULE = SetRule()
 PASSES = [
     one_pass(1000, latency_ns=90_000),
     one_pass(1300, latency_ns=70_000),
@@ -39,27 +41,27 @@ PASSES = [
     ],
 )
 def test_the_statistic_of_the_passes(unit: FigureUnit, statistic: Statistic, shown: Fraction) -> None:
-    figure = row_figure(PASSES, unit, statistic)
+    figure = row_figure(PASSES, unit, statistic, RULE)
     assert figure is not None
     assert figure.shown == pytest.approx(float(shown), rel=1e-12)
 
 
 def test_beside_it_stand_median_and_range() -> None:
-    figure = row_figure(PASSES, FigureUnit.IOPS, Statistic.BEST)
+    figure = row_figure(PASSES, FigureUnit.IOPS, Statistic.BEST, RULE)
     assert figure is not None
-    assert (figure.minimum, figure.median, figure.maximum) == (200, 250, 260)
+    assert (figure.passes.low, figure.passes.median, figure.passes.high) == (200, 250, 260)
 
 
 def test_a_pass_of_another_length_counts_by_its_rate() -> None:
-    figure = row_figure([one_pass(300, NS_PER_S), one_pass(1000)], FigureUnit.IOPS, Statistic.BEST)
+    figure = row_figure([one_pass(300, NS_PER_S), one_pass(1000)], FigureUnit.IOPS, Statistic.BEST, RULE)
     assert figure is not None
     assert figure.shown == 300
 
 
 @pytest.mark.parametrize("unit", list(FigureUnit))
 def test_passes_without_an_io_have_no_figure(unit: FigureUnit) -> None:
-    assert row_figure([one_pass(0), one_pass(0)], unit, Statistic.MEAN) is None
-    assert row_figure([], unit, Statistic.BEST) is None
+    assert row_figure([one_pass(0), one_pass(0)], unit, Statistic.MEAN, RULE) is None
+    assert row_figure([], unit, Statistic.BEST, RULE) is None
 
 
 def test_the_score_of_as_ssd() -> None:
@@ -92,6 +94,7 @@ def test_the_score_of_as_ssd() -> None:
     assert as_ssd_score(read, {"Seq": 1.0}) is None
 
 
+@pytest.mark.proves("LSI-PRE-04")
 @pytest.mark.parametrize(
     ("fresh", "used", "lost"),
     [(230, 50, 78.2609), (230, 200, 13.0435), (300, 25, 91.6667), (300, 250, 16.6667)],

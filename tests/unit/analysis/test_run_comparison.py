@@ -15,6 +15,7 @@ from openpts.analysis.run_comparison import (
     Quality,
     RunSet,
     SetComparison,
+    SetRule,
     advantage_pct,
     compare_lines,
 )
@@ -37,6 +38,7 @@ def compare_sets(base: RunSet, candidate: RunSet, least_difference_pct: float = 
     return found
 
 
+@pytest.mark.proves("SOL-STAT-05")
 @pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
 def test_published_standard_errors_and_what_follows_from_them(case: dict[str, Any]) -> None:
     found = runs(*case["values"])
@@ -46,6 +48,7 @@ def test_published_standard_errors_and_what_follows_from_them(case: dict[str, An
     assert found.quality is (worse if high else Quality.ACCEPTED)
 
 
+@pytest.mark.proves("SOL-STAT-07", "SOL-STAT-08")
 @pytest.mark.parametrize("case", SOLIDIGM["gains"])
 def test_published_deltas(case: dict[str, Any]) -> None:
     better = LOWER if case["kind"] == "time" else HIGHER
@@ -61,6 +64,7 @@ def test_the_median_of_an_odd_number_is_scipys(values: list[float]) -> None:
         assert RunSet(tuple(values), better).median == stats.scoreatpercentile(values, 50)
 
 
+@pytest.mark.proves("SOL-STAT-04")
 @given(st.lists(positive, min_size=2, max_size=20).filter(lambda values: len(set(values)) > 1))
 def test_the_relative_standard_error_is_scipys(values: list[float]) -> None:
     assert RunSet(tuple(values), HIGHER).rse_pct == pytest.approx(
@@ -68,16 +72,19 @@ def test_the_relative_standard_error_is_scipys(values: list[float]) -> None:
     )
 
 
+@pytest.mark.proves("SOL-STAT-01")
 @given(st.lists(positive, min_size=1, max_size=20), st.sampled_from(Better))
 def test_the_median_was_measured(values: list[float], better: Better) -> None:
     assert RunSet(tuple(values), better).median in values
 
 
+@pytest.mark.proves("SOL-STAT-01")
 def test_of_an_even_number_the_less_favourable_of_the_middle_two_counts() -> None:
     assert runs(4, 1, 3, 2).median == 2
     assert runs(4, 1, 3, 2, better=LOWER).median == 3
 
 
+@pytest.mark.proves("SOL-STAT-05")
 def test_a_limit_that_is_just_met_is_met() -> None:
     # s = sqrt(2) x 5, N = 2: the error is 5 % of the mean exactly
     assert runs(95, 105).rse_pct == pytest.approx(5, abs=1e-12)
@@ -148,3 +155,23 @@ def test_plus_is_better_and_a_ratio_either_way(base: float, candidate: float) ->
 )
 def test_what_has_no_ratio_has_no_delta(base: float, candidate: float, better: Better) -> None:
     assert advantage_pct(base, candidate, better) is None
+
+
+@pytest.mark.proves("SOL-STAT-05")
+@pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
+def test_a_set_is_judged_by_the_limit_that_was_asked_for(case: dict[str, Any]) -> None:
+    for limit_pct, quality in ((case["rse_pct"] + 0.01, Quality.ACCEPTED), (0.001, None)):
+        found = RunSet(tuple(case["values"]), HIGHER, SetRule(limit_pct, most=len(case["values"])))
+        assert found.quality is (quality or Quality.DISCARDED)
+
+
+@pytest.mark.proves("SOL-STAT-03")
+def test_runs_are_added_until_their_number_is_odd_and_two_at_a_time() -> None:
+    """Three runs or more, an odd number, seven at most, as the guide has it."""
+    apart = [100.0, 900.0] * 5
+    assert [RunSet(tuple(apart[:count]), HIGHER).to_add for count in range(1, 10)] == [
+        2, 1, 2, 1, 2, 1, 0, 0, 0,
+    ]  # fmt: skip
+    alike = [100.0] * 9
+    assert [RunSet(tuple(alike[:count]), HIGHER).to_add for count in range(1, 8)] == [2, 1, 0, 1, 0, 1, 0]
+    assert RunSet(tuple(apart[:5]), HIGHER, SetRule(most=5)).to_add == 0

@@ -35,6 +35,7 @@ def course(
     ]
 
 
+@pytest.mark.proves("HYP-TMP-02")
 def test_the_drives_own_word_decides_whatever_its_speed() -> None:
     points = course([100, 100, 90, 100], [30, 30, 30, 30], [False, False, True, True], length_s=1)
     found = throttling_of(points, 100, MINUTE)

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.procedure_options import chosen
+from openpts.operator_files.written_file import WrittenFileError
 from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
-from openpts.parameters.written_file import WrittenFileError
 from openpts.procedures.extended.sustained.conditions import Claim
 from openpts.procedures.registry import EXTENDED
 from openpts.vocabulary.drive_class import DriveClass

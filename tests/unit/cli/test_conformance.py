@@ -104,3 +104,11 @@ def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
         "conformant\n"
     )
     assert conformance_object(run.manifest, everything, ())["revision"] is None
+
+
+def test_a_guide_is_shown_by_itself(folder: Path) -> None:
+    text = invoke(str(folder), "--guide", "tkperf")
+    assert "TKP-SS-02" in text
+    assert "PTS-IOPS" not in text
+    printed = json.loads(invoke(str(folder), "--guide", "tkperf", "--json", "--only", "met"))
+    assert (printed["guide"], {row["status"] for row in printed["requirements"]}) == ("tkperf", {"met"})

@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.analysis.steady_state import judge
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks import script as profile
+from openpts.procedures.extended.hdd import script as hdd
 from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.extended.sustained import script as sustained
 from openpts.procedures.pts.iops import script as iops
@@ -192,7 +193,14 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
     ),
     "a rest in pieces": (saturation(), [*phase(Phase.REST, 1, idle(60)), *phase(Phase.REST, 1, idle(60))]),
     "a drive cycle": (saturation(), phase(Phase.DRIVE_CYCLE, 7, WRITTEN, READ)),
-    "short figures": (SUSTAINED, phase(Phase.PROFILE, 1, BUSY, measured(step(), 300_000, 1, 9, 30))),
+    "figures of a disk": (
+        hdd.standard_conditions(DriveClass.ENTERPRISE, 1),
+        phase(Phase.PROFILE, 1, BUSY, measured(step(), 300_000, 1, 9, 30)),
+    ),
+    "a row of run #2": (
+        SUSTAINED,
+        phase(Phase.PROFILE, 9, *[measured(IN_A_STATE, 50_000, 1, 2)] * 3, most=10),
+    ),
     # a pause, a warm-up that counts for nothing, three passes: 1,000 x 1 MiB a second is the best
     "a row of a benchmark": (
         profile.standard_conditions(DriveClass.CLIENT, 1),

@@ -10,14 +10,15 @@ from click.testing import CliRunner
 from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
-from openpts.parameters.written_file import WrittenFileError
+from openpts.operator_files.written_file import WrittenFileError
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.manifest import People
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.facts import DescribedDrive, TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from openpts.vocabulary.tuning import Scenario
 
@@ -92,6 +93,39 @@ def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan: str) ->
     assert chosen.scenario("synthetic") is Scenario.SYNTHETIC
 
 
+def test_a_key_of_the_plans_purpose_wins_over_that_of_the_description(plan: str) -> None:
+    path = Path(plan)
+    described = path.with_name("drive.toml")
+    described.write_text('[purpose]\nuse_case = "gaming"\nrated_tbw = 600')
+    assert choices("iops", "--plan", plan).purpose(DescribedDrive()) == Purpose()
+    path.write_text(f'{PLAN}[purpose]\nuse_case = "server"\nduty_pct = 90')
+    chosen = choices("iops", "--plan", plan)
+    assert chosen.purpose(chosen.description(described)) == Purpose(
+        use_case="server", duty_pct=90.0, rated_tbw=600.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("usecase = 'x'", "plan.toml:2:1: unknown key usecase in purpose: did you mean use_case?"),
+        ("tasking = 'both'", "plan.toml:2:1: tasking: 'both' is not one of single, multi"),
+        ("duty_pct = 101", "plan.toml:2:1: duty_pct: expected a number <= 100.0, not 101"),
+        ("bios = [{setting = 'a', vlue = 'b', effect = 'c'}]", "2:9: value is missing"),
+        ("bios = [{setting = 'a', vlue = 'b', effect = 'c'}]", "unknown key vlue in bios: did you mean"),
+        ("firmware = {version = '1', as_of = 'now', source = 'me'}", "2:28: as_of: "),
+    ],
+)
+def test_a_purpose_that_makes_no_sense_is_refused_with_its_place(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f"[purpose]\n{text}\n")
+    with pytest.raises(WrittenFileError) as raised:
+        choices("iops", "--plan", str(path))
+    assert complaint in str(raised.value)
+
+
 def test_words_of_the_command_line() -> None:
     used = conditions(
         "iops",
@@ -159,7 +193,6 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
         ("dirth", "--workload", "RND 2KiB RW0", "2 KiB"),
         ("wsat", "--workloads", "composite,RND 2KiB RW0", "2 KiB"),
         ("sustained", "--workload", "RND 0.5KiB RW0", "0.5 KiB"),
-        ("sustained", "--random-block-size", "512", "0.5 KiB"),
         ("thermal", "--block-size", "6KiB", "6 KiB"),
     ],
 )
@@ -178,3 +211,35 @@ def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
     assert 512 not in PTS["iops"].possible_on(standard, 4096).block_sizes_bytes
     named = choices("wsat", "--workloads", "composite,metadata")
     named.admit(conditions("wsat", "--workloads", "composite,metadata"), ADVANCED)
+
+
+@pytest.mark.proves("SOL-STAT-03")
+@pytest.mark.parametrize("test", ["benchmarks", "precon"])
+@pytest.mark.parametrize(
+    ("words", "warned"),
+    [
+        (["--passes=4"], True),
+        (["--passes=5"], False),
+        (["--passes=4", "--until-rse=5"], False),  # made odd by those that are added
+        ([], False),
+    ],
+)
+def test_an_even_number_of_passes_is_taken_with_a_warning(test: str, words: list[str], warned: bool) -> None:
+    @click.command()
+    @together(*options_of(PROCEDURES[test]))
+    def command(**options: Any) -> None:
+        choices_of(PROCEDURES[test], options)
+
+    said = CliRunner().invoke(command, words)
+    assert said.exit_code == 0
+    assert said.stderr.startswith("warning: --passes: 4 is even") is warned
+    assert bool(said.stderr) is warned
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [(("--most-passes=4",), "4 is even"), (("--passes=9", "--until-rse=5"), "begins with 9 passes")],
+)
+def test_a_limit_that_no_row_can_keep_is_refused(words: tuple[str, ...], named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        choices("benchmarks", *words)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from docs.conformance_marks import MarkError, marked_proofs, requirement_ids
-from docs.conformance_page import PAGE, PROOFS, ROOT, page, proofs_file
+from docs.conformance_page import GUIDES_PAGE, PAGE, PROOFS, ROOT, guides_page, page, proofs_file
 
 TESTS = """import pytest
 
@@ -36,6 +36,7 @@ mod tests {
         ("PTS-IOPS-11, 16", ("PTS-IOPS-11", "PTS-IOPS-16")),
         ("PTS-CBW-44..46", ("PTS-CBW-44", "PTS-CBW-45", "PTS-CBW-46")),
         ("PTS-DEF-08, 09, PTS-THR-01", ("PTS-DEF-08", "PTS-DEF-09", "PTS-THR-01")),
+        ("SOL-STAT-07..08, TKP-TP-01", ("SOL-STAT-07", "SOL-STAT-08", "TKP-TP-01")),
         ("XPTS-A-1 and PTS-A-123", ()),
     ],
 )
@@ -85,3 +86,4 @@ def test_what_is_made_of_the_marks_is_not_stale() -> None:
     remedy = "run python -m docs.conformance_page"
     assert (ROOT / PROOFS).read_text(encoding="utf-8") == proofs_file(proven), remedy
     assert (ROOT / PAGE).read_text(encoding="utf-8") == page(proven), remedy
+    assert (ROOT / GUIDES_PAGE).read_text(encoding="utf-8") == guides_page(proven), remedy

@@ -1,3 +1,5 @@
+import pytest
+
 from openpts.host.inventory import host_facts
 from openpts.system_files import SystemRoots
 
@@ -66,6 +68,7 @@ def test_a_virtual_machine_on_arm(virtual_machine: SystemRoots) -> None:
     }
 
 
+@pytest.mark.proves("SOL-SYS-01")
 def test_a_laptop_tells_its_clocks_and_its_power(laptop: SystemRoots) -> None:
     values = _values(laptop)
     assert values["cpu_clock"] == "2,400 MHz base, 4,200 MHz at most"

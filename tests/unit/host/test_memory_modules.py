@@ -60,6 +60,7 @@ def test_no_bytes_of_a_firmware_break_it(content: bytes) -> None:
     assert text is None or text.isprintable()
 
 
+@pytest.mark.proves("SOL-SYS-02")
 def test_modules_that_are_alike_are_counted(laptop: SystemRoots) -> None:
     folder = laptop.sys / "firmware/dmi/entries"
     for number, structure in enumerate((device(16384), device(0), device(16384), device(8192))):

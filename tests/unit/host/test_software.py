@@ -33,6 +33,7 @@ def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = Fal
     return Answer(tuple(command), 0, *RECORDED[" ".join(command)], 0)
 
 
+@pytest.mark.proves("LSI-ENT-02")
 def test_what_takes_part(laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(software, "version", lambda name: "1.2.3")
     facts = software_facts(laptop)

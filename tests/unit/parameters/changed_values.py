@@ -9,6 +9,7 @@ from openpts.procedures.extended.sustained.conditions import ClaimsTable
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
 CHANGED: Final[Mapping[str, Any]] = {
+    "stop_on": "failed-write",
     "time_scale": "1/60",
     "step_seconds": 1.5,
     "write_cache": None,  # the other one than the class's
@@ -55,9 +56,14 @@ CHANGED: Final[Mapping[str, Any]] = {
     "histogram_prewrite_seconds": 30,
     "capture": False,
     "secondary_metrics": False,
+    "battery_wh": 50,
     "benchmarks": ["atto", "kdiskmark"],
-    "benchmark": "crystaldiskmark",
+    "file_size": "3GiB",
+    "row_data": "zero",
+    "leave_free": "4x1GB",
     "passes": 5,
+    "until_rse": 3.5,
+    "most_passes": 9,
     "settle_seconds": 1200,
     "zones": 9,
     "longest_pass_seconds": 2,
@@ -69,13 +75,11 @@ CHANGED: Final[Mapping[str, Any]] = {
     "random_block_size": "8KiB",
     "entropies_pct": [0.0, 50.0, 99.5],
     "write_pcts": [0, 5, 30],
-    "figure_seconds": 4,
     "step_pct": 2.5,
     "idle_times_seconds": [0.0, 45.0],
     "rewrite_pct": 8,
     "levels_pct": [0.0, 60.0],
     "burst_seconds": 7,
-    "span_pct": 12.5,
     "claims": ClaimsTable(random_write_iops=70_000, sequential_read_mb_per_s=3500),
     "cool_c": 35.0,
     "longest_cooling_seconds": 70,

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import UsageError
+from openpts.operator_files.written_file import WrittenFileError
 from openpts.parameters.description_file import parse_description, read_description
-from openpts.parameters.written_file import WrittenFileError
 from openpts.vocabulary.facts import DescribedDrive, Fact, Facts
 
 EXAMPLE = Path(__file__).parents[3] / "docs/devices.md"

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
+from openpts.operator_files.toml_text import read_toml
+from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import (
     Plan,
@@ -23,7 +25,7 @@ from openpts.parameters.plan_file import (
     plan_schema,
     read_plan,
 )
-from openpts.parameters.toml_text import read_toml
+from openpts.parameters.shipped_plans import shipped_names
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.vocabulary.drive_class import DriveClass
@@ -112,7 +114,10 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
         ("[iops]\nstep_secs = 1", ["p:2:1: unknown key step_secs in iops: did you mean step_seconds?"]),
         ("[iops]\nstep-seconds = 1", ["p:2:1: unknown key step-seconds in iops: did you mean step_seconds?"]),
         ("time-scale = '1/60'", ["p:1:1: unknown key time-scale: time_scale belongs in common"]),
-        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points belongs in cbw or dirth"]),
+        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points belongs in common or cbw or dirth"]),
+        ("[common]\ncut_command = 'x'", ["p:2:1: unknown key cut_command in common: "]),
+        ("tests = ['iops', 'latt']", ["p:1:18: tests: 'latt' is not one of iops, "]),
+        ("tests = []", ["p:1:1: tests: expected a list of length >= 1"]),
         ("[io]\ntc = 1", ["p:1:2: unknown key io: did you mean iops?"]),
         ("iops = 3", ["p:1:1: iops is a table, not a number"]),
         ("[iops]\ntc = 'four'", ["p:2:1: tc: expected a whole number, got a text"]),
@@ -205,6 +210,40 @@ def test_the_table_of_a_test_wins_over_the_common_one_even_in_other_words() -> N
     assert conditions(plan, "lat").minute_ns == 10**9
 
 
+def test_what_several_tests_have_may_be_common_and_is_for_those_that_have_it() -> None:
+    plan = parse_plan(b"[common]\ntc = 3\nqd = 5\nmax_rounds = 7\n[lat]\nqd = 1\n", "p", read_toml)
+    assert plan.given("iops").values == {"tc": 3, "qd": 5, "max_rounds": 7}
+    assert plan.given("lat").values == {"tc": 3, "qd": 1, "max_rounds": 7}
+    assert plan.given("wsat").values == {"tc": 3, "qd": 5}
+    assert plan.given("cbw").values == {"max_rounds": 7}
+
+
+def test_what_is_common_may_contradict_only_tests_that_the_plan_is_for() -> None:
+    common = "[common]\nread_pcts = [100, 50, 0]\n"  # RND 64 KiB RW65 decides in the IOPS test
+    assert parse_plan(f"{common}[tp]\nqd = 8\n".encode(), "p", read_toml)
+    for own in ("tests = ['tp', 'iops']\n" + common, common + "[iops]\nqd = 8\n"):
+        (complaint,) = complaints(own)
+        assert "RND 64 KiB RW65, which is not an element of a round" in complaint
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_a_plan_that_ships_makes_sense_and_says_what_it_is(name: str) -> None:
+    plan = read_plan(Path(name))
+    assert plan.path == f"{name}.toml"
+    assert plan.settings["title"]
+    assert plan.raw.decode().startswith("# ")
+    for test in plan.settings.get("tests", ()):
+        standard = PROCEDURES[test].standard_conditions(DriveClass.ENTERPRISE, 1)
+        assert not contradictions(plan.given(test), conditions_of(plan.given(test), standard))
+
+
+def test_a_name_of_no_plan_is_told_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UsageError, match=r"there is no plan 'TKPerf': did you mean tkperf\?"):
+        read_plan(Path("TKPerf"))
+    with pytest.raises(UsageError, match=r"there is no plan 'lab': plans that ship are .*tkperf"):
+        read_plan(Path("lab"))
+
+
 def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ends in \.toml, \.yaml or \.yml"):
         read_plan(tmp_path / "plan.json")
@@ -276,7 +315,8 @@ def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
         "[iops]\nread_pcts = [101]",
         "[xsr]\ngroup_tcs = [1, 2]",
         "[[wsat.workloads]]\nname = 'x'",
-        "[common]\ntc = 3",
+        "[common]\ncut_command = 'x'",
+        "tests = ['latt']",
     ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
@@ -310,13 +350,14 @@ def test_complaints_come_in_the_order_of_the_file() -> None:
 
 def test_the_examples_of_the_manual_are_true() -> None:
     manual = (ROOT / "docs/parameters.md").read_text()
-    (toml,) = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
+    toml, purpose = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
     (yaml,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     (said,) = re.findall(r"openpts: plan\.toml(.*)", manual)
     (complaint,) = complaints(toml)
     assert complaint == f"p{said}"
     parse_plan(toml[: toml.index("[[wsat")].encode(), "p", read_toml)
     parse_plan(yaml.encode(), "p", read_yaml)
+    assert parse_plan(purpose.encode(), "p", read_toml).settings["purpose"].use_case == "gaming"
 
 
 def test_benchmarks_have_a_table_like_any_other_test() -> None:
@@ -325,7 +366,8 @@ def test_benchmarks_have_a_table_like_any_other_test() -> None:
     assert plan.settings == {"drive_class": "client"}
     assert plan.given("benchmarks").values == {"benchmarks": ["atto"], "passes": 3}
     with pytest.raises(
-        WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is not one of anvil, as-ssd"
+        WrittenFileError,
+        match=r"p\.toml:2:1: benchmarks: 'attto' is not one of the benchmarks that ship: did you mean atto",
     ):
         parse_plan(b"[benchmarks]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 

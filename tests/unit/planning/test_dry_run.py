@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_conditions
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.registry import PTS
+from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -27,7 +27,7 @@ DRIVE = AssumedDrive()
 def planned(
     name: str, ending: Ending = Ending.LONGEST, drive: AssumedDrive = DRIVE, **changes: object
 ) -> tuple[PlannedApply, ...]:
-    test = PTS[name]
+    test = PROCEDURES[name]
     conditions: Conditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     conditions = with_conditions(conditions, **changes)
     return dry_run(test.script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, drive, ending)
@@ -121,7 +121,7 @@ def test_saturation_ends_after_four_drive_fills_or_six_hours() -> None:
 @pytest.mark.parametrize("name", list(PTS))
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_every_test_can_be_planned_for_both_classes(name: str, drive_class: DriveClass) -> None:
-    test = PTS[name]
+    test = PROCEDURES[name]
     script = test.script(test.standard_conditions(drive_class, 1), CAPACITY_BYTES)
     plan = dry_run(script, CAPACITY_BYTES, DRIVE, Ending.LONGEST)
     assert sum(sum(one.durations_ns) for one in plan) > 3600 * NS_PER_S
@@ -167,3 +167,21 @@ def test_the_plan_of_a_minute_writes_what_the_rate_gives() -> None:
         share = 1 - step.stimulus.read_pct / 100
         expected = DRIVE.ios_per_s(step.stimulus) * 60 * share * step.stimulus.block_size_bytes
         assert written == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("limit_pct", [0.5, 5, 50, 99])
+@pytest.mark.parametrize("most", [3, 7, 15])
+def test_passes_are_added_at_once_or_until_there_are_as_many_as_a_row_may_need(
+    limit_pct: float, most: int
+) -> None:
+    for ending, wanted in ((Ending.SHORTEST, {3}), (Ending.LONGEST, {most})):
+        changes = {"until_rse_pct": limit_pct, "most_passes": most}
+        plan = planned("benchmarks", ending, **changes)
+        passes: dict[int, int] = {}
+        for one in plan:
+            if one.apply.phase is Phase.PROFILE:
+                busy = sum(step.stimulus is not None for step in one.apply.steps)
+                passes[one.apply.number] = passes.get(one.apply.number, 0) + busy
+        # each row of CrystalDiskMark and of the guide has a warm-up, of AS SSD there is one pass without
+        assert {passes[number] - 1 for number in (1, 8, 17, 20)} == wanted
+        assert {passes[number] for number in (9, 16)} == wanted

@@ -20,6 +20,7 @@ from openpts.pages.model import (
     Cell,
     Column,
     Figure,
+    Mark,
     Row,
     Rule,
     Series,
@@ -27,7 +28,8 @@ from openpts.pages.model import (
     bars_of,
     points_of,
 )
-from openpts.plots.axes import place, share
+from openpts.plots.annotations import marks
+from openpts.plots.axes import LINE_PX, place, share
 from openpts.plots.font_metrics import text_width_px
 from openpts.plots.labels_above import labels_above
 from openpts.plots.series import distinct, envelope
@@ -286,3 +288,16 @@ def test_points_of_one_place_need_no_span() -> None:
         ticks.linear_axis("n", 0, 5), "one", series=(Series("n", "column", (0,), 0, style="line"),),
     )  # fmt: skip
     assert any(row.get("y") == 5 for row in rows_of(vega_lite_spec(figure, {"one": table})))
+
+
+def test_a_label_at_the_end_of_a_level_curve_is_not_struck_through() -> None:
+    table = table_of("level", ["MB/s"], [(x, (130 + x % 2,)) for x in range(101)])
+    level = Figure(
+        "level", "Plot 1", "Level", "lines", table.id, ticks.span_axis("%", 0, 100),
+        ticks.linear_axis("MB/s", 0, 1600), "A level curve.",
+        series=(Series("Mean", "column", (0,), 0, style="mean"),),
+        marks=(Mark("full: 64.0 GB", 100, 130),),
+    )  # fmt: skip
+    (text,) = (layer["mark"] for layer in marks(level, table, (440, 295)) if layer["mark"]["type"] == "text")
+    assert abs(text["dy"]) > LINE_PX / 2, "beside the curve"
+    assert text["dx"] + text_width_px(text["text"], bold=True) / 2 <= 0.5, "inside the plot"

@@ -19,7 +19,6 @@ from openpts.record.schema import PAGE_BYTES, REPEATED
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.units import MIB
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
 from tests.unit.record.test_run_folder import manifest, round_place, sample
 
 RESERVE_BYTES = 64 * 1024
@@ -95,7 +94,7 @@ def test_a_step_that_is_repeated_meanwhile_is_set_aside_in_its_turn(tmp_path: Pa
     database.fill_up()
     for _ in range(2):
         writer.add_step(round_place(1, 0), sample())
-        writer.set_aside(1, Phase.ROUND, 1)
+        writer.set_aside(round_place(1, 0))
     writer.add_step(round_place(1, 0), sample())
     database.make_room()
     writer.close()

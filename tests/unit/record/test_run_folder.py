@@ -1,5 +1,6 @@
 """A run folder holds what was put in, whole, whatever happens to the process or the folder."""
 
+import json
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from msgspec.structs import replace as with_changes
 from openpts._native import Histogram
 from openpts.errors import RecordError
 from openpts.procedures.extended.benchmarks import script as profile
+from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, People, RunState
@@ -249,6 +251,25 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
     assert run.cycle_count == 2
 
 
+@pytest.mark.proves("SOL-GEN-07")
+def test_the_engine_s_clock_is_told_as_a_time_of_day(tmp_path: Path) -> None:
+    """By the step that was stored soonest after its end: the other one waited for 40 s."""
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    writer.add_step(round_place(1, 0), with_changes(sample(), started_ns=5 * 10**9, elapsed_ns=10 * 10**9))
+    writer.add_step(round_place(1, 1), with_changes(sample(), started_ns=15 * 10**9, elapsed_ns=10 * 10**9))
+    writer.close()
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        for number, at in ((1, "2026-01-02T03:04:55.000+00:00"), (2, "2026-01-02T03:04:25.000+00:00")):
+            database.execute("UPDATE step SET stored_at = ? WHERE step_id = ?", (at, number))
+    run = read_run(tmp_path / "run")
+    assert run.time_at(5 * 10**9) == "2026-01-02T03:04:05Z"
+    assert run.time_at(10**30) is None
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        database.execute("UPDATE step SET stored_at = 'yesterday'")
+    with pytest.raises(RecordError, match="table step"):
+        read_run(tmp_path / "run")
+
+
 def test_a_run_without_a_step_has_one_cycle(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     assert read_run(tmp_path / "run").cycle_count == 1
@@ -410,6 +431,23 @@ def test_a_run_of_benchmarks_opens_under_the_name_it_had_before(tmp_path: Path) 
         stored = dict(database.execute("SELECT section, json FROM manifest"))
         assert stored["conditions"].count('"test":"benchmarks"') == 1
         stored["conditions"] = stored["conditions"].replace('"test":"benchmarks"', '"test":"profile"')
+        del stored[CHECKSUM_SECTION]
+        stored[CHECKSUM_SECTION] = checksum_of(stored)
+        rows = [(text, section) for section, text in stored.items()]
+        database.executemany("UPDATE manifest SET json = ? WHERE section = ?", rows)
+    assert read_run(tmp_path / "run").manifest.conditions == conditions
+
+
+def test_a_comparison_of_states_opens_with_the_one_benchmark_it_had_before(tmp_path: Path) -> None:
+    conditions = precon.standard_conditions(DriveClass.CLIENT, 1)
+    RunWriter.create(tmp_path / "run", replace(manifest(), conditions=conditions)).close()
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        stored = dict(database.execute("SELECT section, json FROM manifest"))
+        content = json.loads(stored["conditions"])
+        (content["benchmark"],) = content.pop("benchmarks")
+        for added in ("entropies_pct", "leave_free", "sector_bytes"):
+            del content[added]
+        stored["conditions"] = json.dumps(content)
         del stored[CHECKSUM_SECTION]
         stored[CHECKSUM_SECTION] = checksum_of(stored)
         rows = [(text, section) for section, text in stored.items()]

@@ -9,7 +9,11 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Table, Verdict
+from openpts.plots.svg import draw_figures
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.conditions import conditions_of
@@ -18,7 +22,12 @@ from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.purpose import BiosSetting, Purpose
+from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.tuning import Scenario
+from tests.support.drawn_texts import outside, overlapping, text_boxes
+from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -134,6 +143,7 @@ def test_the_least_difference_of_interest_is_the_operators(run: Run) -> None:
     assert outcomes == ["below the least difference", "different"]
 
 
+@pytest.mark.proves("SOL-STAT-06")
 def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run) -> None:
     other = with_facts(run, **OTHER)
     wild = [at(other, share / 100) for share in (90, 100, 140, 85, 130, 95, 120)]
@@ -144,6 +154,7 @@ def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run) -> None:
     assert "set discarded: RSE 7.4 % above 5 % with 7 runs" in found["statement"]
 
 
+@pytest.mark.proves("SOL-STAT-02")
 def test_a_single_run_says_nothing_about_spread(run: Run) -> None:
     found = sets_of(compared(run, at(with_facts(run, **OTHER), 2)))["Candidate X"]
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
@@ -181,6 +192,7 @@ def test_other_conditions_make_another_set(run: Run) -> None:
     assert differing(comparison) == {"": [], "iops": ["Queue depth (QD)"]}
 
 
+@pytest.mark.proves("SOL-GEN-11", "SOL-SYS-02", "SOL-SYS-04")
 @pytest.mark.parametrize(
     ("change", "label"),
     [
@@ -213,6 +225,22 @@ def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: R
     assert not fields["Setting: Load average"].judged
     # what no run knows has no row
     assert "Setting: Turbo" not in fields
+
+
+@pytest.mark.proves("SOL-SYS-03")
+def test_bios_settings_are_judged_and_the_use_of_a_drive_is_shown(run: Run) -> None:
+    def declaring(purpose: Purpose) -> Run:
+        return replace(run, manifest=replace(run.manifest, purpose=purpose))
+
+    tuned = BiosSetting(setting="C-states", value="off", effect="shorter response times")
+    comparison = compared(
+        declaring(Purpose(use_case="gaming")),
+        with_facts(declaring(Purpose(use_case="server", bios=(tuned,))), **OTHER),
+    )
+    assert differing(comparison)[""] == ["Purpose: BIOS setting"]
+    fields = {field.label: field for field in conditions_of(comparison)[0].fields}
+    assert fields["Purpose: Use case"].values == (("gaming",), ("server",))
+    assert fields["Purpose: BIOS setting"].values[0] == ("not declared",)
 
 
 def test_firmware_is_judged_where_the_model_is_the_same(run: Run) -> None:
@@ -273,6 +301,57 @@ def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
         assert len(values) == 56
         assert values == pytest.approx([wanted] * 56, abs=1e-5)
     assert {cell.text for row in deltas.rows for cell in row.cells} == {"+25.0"}
+
+
+def test_drives_of_different_capacity_are_not_one_drive(run: Run) -> None:
+    target = run.manifest.target
+    larger = replace(target, user_capacity_bytes=2 * target.user_capacity_bytes)
+    other = replace(run, manifest=replace(run.manifest, target=larger))
+    comparison = compared(run, at(run, 0.9), other)
+    assert [len(one.runs) for one in comparison.tests[0].contenders] == [2, 1]
+    assert [name.split()[-1] for name in comparison.names] == ["GB", "GB"]
+    labelled = compare_runs([Entry(run, "both"), Entry(other, "both")])
+    assert any(
+        "both holds runs of 2 drives" in text for text in sentences(build_comparison(labelled), "fail")
+    )
+
+
+def test_the_limit_of_the_standard_error_is_the_operators(run: Run) -> None:
+    runs = [Entry(at(run, share)) for share in (0.8, 1, 1.2)]
+    found = {
+        limit_pct: sets_of(compare_runs(runs, rse_limit_pct=limit_pct)) for limit_pct in (1.0, 5.0, 12.0)
+    }
+    qualities = [next(iter(sets.values()))["quality"] for sets in found.values()]
+    assert qualities == ["more runs needed", "more runs needed", "accepted"]
+    report = build_comparison(compare_runs(runs, rse_limit_pct=1.0))
+    assert any("Above 1 % more runs are needed" in text for text in sentences(report, "info"))
+
+
+def test_names_of_key_values_have_room_and_what_is_far_away_flattens_no_other() -> None:
+    """Rows with long names; one that is 40 times as fast on the other drive."""
+
+    def benchmarks(one: Conditions) -> Conditions:
+        assert isinstance(one, BenchmarksConditions)
+        return with_changes(one, benchmarks=(BENCHMARKS["crystaldiskmark"], BENCHMARKS["solidigm-low"]))
+
+    def faster(_stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return 40_000 if (phase, number) == (Phase.PROFILE, 6) else 1010
+
+    base = made_up_run("benchmarks", rate=lambda *_: 1000, adjust=benchmarks)
+    other = with_facts(made_up_run("benchmarks", rate=faster, adjust=benchmarks), **OTHER)
+    report = build_comparison(compared(base, other))
+    drawn = [figure for figure in report.figures() if figure.kind == "strip"]
+    labels = [label for figure in drawn for label in figure.x.labels]
+    assert len(labels) == 12, "each key value once"
+    drawings = draw_figures(report)
+    far = 0
+    for figure in drawn:
+        boxes = text_boxes(drawings[figure.id])
+        assert overlapping(boxes) == []
+        assert outside(boxes, figure.width_px, figure.height_px) == []
+        assert figure.y.domain[1] < 105, "1 % can be seen"
+        far += sum(text == "4,000" for text, *_ in boxes)
+    assert far == 1
 
 
 def test_each_run_is_a_dot_in_per_cent_of_the_base(run: Run) -> None:

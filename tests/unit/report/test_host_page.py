@@ -140,6 +140,7 @@ def declared(run: Run, scenario: Scenario | None, *tuning: ChangeReport) -> Run:
     return replace(run, manifest=replace(run.manifest, scenario=scenario, tuning=tuning))
 
 
+@pytest.mark.proves("SOL-GEN-02")
 def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare: Run) -> None:
     run = with_host(
         bare, {"governor": "powersave", "turbo": "on", "nomerges": "0", "scheduler": "mq-deadline"}

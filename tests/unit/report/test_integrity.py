@@ -17,6 +17,7 @@ from openpts.report.record_files import record_files
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.report.suite_index import write_suite_index
+from tests.support.oracle_presets import write_oracle
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 RUNS = ("1-iops", "2-iops")
@@ -185,6 +186,14 @@ def test_the_command_names_the_file_and_ends_with_its_code(suite: Path, tmp_path
     assert str(file.relative_to(copy)) in str(done.exception) + done.output
 
 
+def test_a_capture_that_was_cut_off_before_its_first_byte_was_stored_is_listed(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "run", Synthetic(rounds=5, steady_round=5))
+    (tmp_path / "run/capture").mkdir()
+    (tmp_path / "run/capture/capture-0001.parquet.partial").touch()
+    assert openpts("report", tmp_path / "run", "--no-html", "--no-pdf").exit_code == 0
+    assert openpts("verify", tmp_path / "run").exit_code == 0
+
+
 def test_the_list_is_one_for_sha256sum(suite: Path) -> None:
     listed = {line.split("  ")[1] for line in (suite / RUNS[0] / "SHA256SUMS").read_text().splitlines()}
     assert set(OF_A_RUN) <= listed
@@ -196,16 +205,18 @@ def test_a_run_keeps_what_its_operator_wrote(tmp_path: Path) -> None:
     plan, description = tmp_path / "Plan.YML", tmp_path / "drive.toml"
     plan.write_bytes(b"# mine\r\ndescribe: drive.toml\r\nquick: true\r\n")
     description.write_bytes(b'# it\nform_factor = "U.2"\n')
+    preset = write_oracle(tmp_path, [20_000.0])
     run = tmp_path / "run"
-    words = ("run", "lat", "sim:oracle?capacity=64MiB", "--plan", plan, "--out", run, "--no-report")
+    words = ("run", "lat", f"sim:{preset}?capacity=64MiB", "--plan", plan, "--out", run, "--no-report")
     done = openpts(*words)
     assert done.exit_code == 0, done.output
     assert (run / "input/plan.yml").read_bytes() == plan.read_bytes()
     assert (run / "input/description.toml").read_bytes() == description.read_bytes()
+    assert (run / "input/preset.toml").read_bytes() == preset.read_bytes()
     assert openpts("report", run, "--no-html", "--no-pdf").exit_code == 0
     assert openpts("verify", run).exit_code == 0
     names = [row["head"]["text"] for row in _table(run, "files-record")["rows"]]
-    assert names == ["run.db", "claim.jsonl", "input/description.toml", "input/plan.yml"]
+    assert names == ["run.db", "claim.jsonl", "input/description.toml", "input/plan.yml", "input/preset.toml"]
 
 
 def _table(run: Path, table_id: str) -> dict[str, list[dict[str, dict[str, str]]]]:

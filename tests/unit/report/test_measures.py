@@ -45,6 +45,17 @@ def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
     assert any(one.on_cover for one in found.values())
 
 
+def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: Run) -> None:
+    """As the manual has it: each that it names, and no other."""
+    named = ("FOB/end zone", "least / most entropy", "last zone / first")
+    for one in measures(made_up).values():
+        if any(name in one.label for name in named) or one.unit in {"ratio", "x"}:
+            assert one.better is Better.UNJUDGED, one.label
+            assert any(name in one.label for name in named), one.label
+        if "run #2 / run #1" in one.label:
+            assert one.better is Better.HIGHER
+
+
 def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
     figures = summarise(made_up)["measures"]
     assert {key: one["value"] for key, one in figures.items()} == {
@@ -151,7 +162,7 @@ def test_five_nines_of_too_few_ios_stand_in(reports: Reports) -> None:
         ("tp", "seq_128_kib.write", "MB/s", Better.HIGHER),
         ("lat", "rnd_4_kib_rw0.art", "ms", Better.LOWER),
         ("wsat", "rnd_4_kib_rw0.plateau_to_end_zone_ratio", "ratio", Better.UNJUDGED),
-        ("sustained", "rnd_4_kib_w.sustained_pct", "%", Better.HIGHER),
+        ("sustained", "rnd_4_kib_qd32_t4_write.sustained_pct", "%", Better.HIGHER),
         ("sustained", "load_max_response_time", "ms", Better.LOWER),
         ("entropy", "rnd_4_kib.loss_at_few_writes", "%", Better.LOWER),
         ("entropy", "seq_128_kib_w.entropy_factor", "x", Better.UNJUDGED),

@@ -22,6 +22,7 @@ def step(data: RandomData | ReducibleData) -> Step:
     return Step(replace(stimulus, data=data), Duration(1))
 
 
+@pytest.mark.proves("LSI-ENT-02")
 def test_pieces_are_compressed_by_themselves_and_counted_once() -> None:
     piece = random.Random(1).randbytes(4096)
     check = checked(ReducibleData(50, 50), piece + piece + bytes(8192))
@@ -30,6 +31,7 @@ def test_pieces_are_compressed_by_themselves_and_counted_once() -> None:
     assert check.compressed_pct == pytest.approx(100 * left_bytes / 16384)
 
 
+@pytest.mark.proves("LSI-GEN-03")
 @pytest.mark.parametrize("entropy_pct", [0, 10, 25, 46, 67, 100])
 def test_the_engine_writes_what_is_asked_for(entropy_pct: float) -> None:
     sample = sample_of(ReducibleData(entropy_pct), 5)

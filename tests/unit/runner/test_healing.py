@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.errors import OpenptsError, RefusedError, TargetError
@@ -131,6 +132,25 @@ def test_a_run_heals_its_own_drive_and_no_other(
     heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server)
     assert healer.healed == ["nvme0n1"]
     assert [entry.found["value"] for entry in journal.entries()] == ["sda"]
+
+
+def test_a_drive_that_another_run_owns_is_left_as_it_is(
+    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own journal knows nothing of that run, which may be in another container."""
+    drive = BlockDevice.of_name("nvme0n1", server)
+    leave_behind(journal, Kind.WRITE_CACHE, drive_subject(drive), "nvme0n1")
+
+    def owning(wait: Callable[[], None]) -> None:
+        with drive_claimed(drive, None, server):
+            wait()
+
+    server.dev.mkdir(exist_ok=True)
+    with living(owning), pytest.raises(RefusedError, match="belongs to run"):
+        heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server)
+    assert healer.healed == []
+    heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server)
+    assert healer.healed == ["nvme0n1"]
 
 
 def test_a_run_on_a_file_heals_nothing(journal: Journal, healer: Recorder, server: SystemRoots) -> None:

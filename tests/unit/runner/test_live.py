@@ -117,7 +117,7 @@ def test_a_step_is_in_the_record_when_it_is_told(bench: Callable[..., Bench]) ->
         behind.append(set(told) - {step.place for step in read_run(subject.folder).steps})
 
     told: list[StepPlace] = []
-    subject.driver.emit = compare
+    subject.driver.emit = subject.driver.pause.emit = compare
     subject.driver.drive(two_cycles())
     assert len(told) == 2
     assert not any(behind)
@@ -134,7 +134,7 @@ def test_a_step_is_stored_together_with_its_entries(bench: Callable[..., Bench])
             run = read_run(subject.folder)
             found.append((len(run.steps), len(run.ledger)))
 
-    subject.driver.emit = look
+    subject.driver.emit = subject.driver.pause.emit = look
     subject.driver.drive(two_cycles())
     entries_of_the_purges = found[0][1] - found[0][0]
     assert found == [(steps, steps + entries_of_the_purges) for steps in (1, 2)]

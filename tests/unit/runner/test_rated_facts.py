@@ -8,6 +8,7 @@ from openpts.procedures.extended.sustained.script import standard_conditions
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.purpose import Purpose
 
 
 def rated(name: str) -> dict[str, str | None]:
@@ -35,7 +36,7 @@ def test_a_drive_of_another_capacity_is_not_held_against_the_claims_of_the_full_
     claims, source = claims_of(standard_conditions(DriveClass.CLIENT, 1), facts)
     assert claims == ()
     assert not source.stands_in
-    (told,) = claims_page((), source, "a load").blocks
+    (told,) = claims_page((), source, "a load", Purpose()).blocks
     assert isinstance(told, Verdict)
     assert "for 1,024 GB, not for 256 GB" in told.text
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_changes
 from openpts.cli.log_lines import event_lines
 from openpts.cli.progress import RunProgress
 from openpts.errors import InterruptedRunError
-from openpts.record.reader import read_run
+from openpts.record.reader import read_run, stored_run
 from openpts.record.schema import PAGE_BYTES
 from openpts.runner import record_pause
 from openpts.runner.events import Event, RecordDelayed, RunGoesOn, RunPaused, StepFinished
@@ -68,6 +68,29 @@ def test_nothing_runs_until_all_is_written(
     measured = [at(event) for event in subject.events if isinstance(event, StepFinished)]
     assert not any(at(paused[0]) < index < at(goes_on) for index in measured)
     subject.driver.pause.until_written()
+    subject.writer.close()
+
+
+def test_no_step_is_announced_before_it_is_stored(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = bench()
+    FullFrom(subject, monkeypatch, gap_ns=None)
+    hear, missing = subject.driver.emit, list[StepFinished]()
+
+    def heard(event: Event) -> None:
+        stored = [step.place for step in stored_run(subject.folder).steps]
+        if isinstance(event, StepFinished) and event.place not in stored:
+            missing.append(event)
+        hear(event)
+
+    subject.driver.emit = subject.driver.pause.emit = heard
+    subject.driver.drive(short_test())
+    subject.driver.pause.until_written()
+    assert missing == []
+    assert [event.place for event in subject.events if isinstance(event, StepFinished)] == [
+        step.place for step in stored_run(subject.folder).steps
+    ]
     subject.writer.close()
 
 

@@ -193,14 +193,14 @@ def test_wear_that_it_had_before() -> None:
     with pytest.raises(UsageError, match="150 %"):
         serve_drive(order(initial_wear_pct=200.0)).__enter__()
     with pytest.raises(UsageError, match="no wear"):
-        serve_drive(order("mlc?capacity=512MB", initial_wear_pct=1.0)).__enter__()
+        serve_drive(order("theory?capacity=512MB", initial_wear_pct=1.0)).__enter__()
 
 
 def test_air() -> None:
     with served(ambient_c=50.0) as drive, admin(drive) as host:
         assert struct.unpack_from("<H", host.log(2, 512), 1)[0] >= 273 + 50
     with pytest.raises(UsageError, match="no temperature"):
-        serve_drive(order("mlc?capacity=512MB", ambient_c=30.0)).__enter__()
+        serve_drive(order("theory?capacity=512MB", ambient_c=30.0)).__enter__()
 
 
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])

@@ -1,10 +1,14 @@
 """kill -9 as the power cut of a served drive: what its cache may lose, and what only bad ones lose."""
 
 import json
+import os
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -76,3 +80,58 @@ def test_a_fault_shows_only_after_the_kill(fault: str, expected: bytes, tmp_path
         assert io.command(FLUSH, namespace=1).status == SUCCESS
         assert io.read(0, SECTOR).data == data
     assert contents(tmp_path)[0] == expected
+
+
+CUTS = int(os.environ.get("OPENPTS_SERVED_CUTS", "3"))
+SECTORS = 64
+
+
+@dataclass
+class Promises:
+    """What each sector may have after a cut: the last version that was promised, or one written since."""
+
+    allowed: list[set[int]] = field(default_factory=lambda: [{0} for _ in range(SECTORS)])
+    version: int = 0
+
+    def written(self, lba: int) -> bytes:
+        """Another version of a sector, which is on its way."""
+        self.version += 1
+        self.allowed[lba].add(self.version)
+        return struct.pack("<QQ", self.version, lba) * (SECTOR // 16)
+
+    def kept(self, *lbas: int) -> None:
+        """The latest versions of these sectors are promised."""
+        for lba in lbas:
+            self.allowed[lba] = {max(self.allowed[lba])}
+
+    def found(self, lba: int, data: bytes) -> bool:
+        """Check what is there now, which stays; whether something that was not promised is gone."""
+        (version, place), latest = struct.unpack("<QQ", data[:16]), max(self.allowed[lba])
+        assert data == data[:16] * (SECTOR // 16), f"LBA {lba} is torn"
+        assert version in self.allowed[lba], f"LBA {lba} has {version}, not one of {self.allowed[lba]}"
+        assert place == (lba if version else 0)
+        self.allowed[lba] = {version}
+        return version < latest
+
+
+def test_what_was_promised_outlives_one_kill_after_the_other(tmp_path: Path) -> None:
+    random, promises, lost = Random(17), Promises(), 0
+    for cut in range(CUTS + 1):
+        with powered(tmp_path, "") as (admin, io):
+            lost += sum(promises.found(lba, io.read(lba, SECTOR).data) for lba in range(SECTORS))
+            cached = cut % 4 != 3
+            assert cached or admin.command(SET_FEATURES, WRITE_CACHE, 0).status == SUCCESS
+            for _ in range(random.randint(1, 200)):
+                lba, forced = random.randrange(SECTORS), random.random() < 0.1
+                data = promises.written(lba)
+                done = io.command(WRITE, lba, 0, FUA if forced else 0, namespace=1, data=data)
+                assert done.status == SUCCESS
+                if forced or not cached:
+                    promises.kept(lba)
+                if random.random() < 0.02:
+                    assert io.command(FLUSH, namespace=1).status == SUCCESS
+                    promises.kept(*range(SECTORS))
+            lba = random.randrange(SECTORS)
+            words = struct.pack("<IIII", lba, 0, 0, 0)
+            io.post(WRITE, 1, words, promises.written(lba), 0)  # it is on its way
+    assert lost, "the kills were no power cuts: nothing in the cache was lost"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as with_changes
@@ -41,6 +42,28 @@ def one_round(*, repeatable: bool) -> Script:
     yield Purge()
     samples = samples_in((yield Apply(Phase.ROUND, 1, (step(4096), step(512)), 1, repeatable=repeatable)))
     assert [block_size(sample.step) for sample in samples] == [4096, 512]
+
+
+def test_passes_that_are_added_are_repeated_without_those_before_them(bench: Callable[..., Bench]) -> None:
+    def passes() -> Script:
+        yield Purge()
+        row = Apply(Phase.PROFILE, 1, (step(4096), step(4096)), 1, repeatable=True, until_alike=True)
+        yield row
+        yield replace(row)
+
+    ran = [0]
+
+    def outcome(running: Step) -> Sample:
+        ran[0] += 1
+        return with_changes(complete(running), standstills=STOPPED if ran[0] == 3 else ())
+
+    subject = bench(outcome)
+    subject.driver.drive(passes())
+    subject.writer.close()
+    run = read_run(subject.folder)
+    assert [found.place.position for found in run.steps] == [0, 1, 2, 3]
+    assert not any(found.sample.standstills for found in run.steps)
+    assert ran == [6]
 
 
 def test_a_round_is_repeated_and_only_the_last_time_counts(bench: Callable[..., Bench]) -> None:

@@ -138,6 +138,25 @@ def test_every_step_that_does_not_settle_is_named() -> None:
     assert "RND 4 KiB" not in found.message, "it settles in a second"
 
 
+def test_reads_after_idle_time_have_settled_in_it_unless_their_queue_has_not() -> None:
+    # the buffer needs 202 ms and is not scaled: at 11 a look of 2 s has 182 ms, and 5.5 s of idle before it
+    qlc, capacity_bytes = load_preset("client-qlc"), 256 * GB
+    idle, look, write = Step(None, Duration.seconds(60)), step(2, read_pct=100, toio=1), step(60)
+
+    def found(*steps: Step) -> Severity | None:
+        of_phase = concern("phase length", capacity_bytes, 11, *steps, preset=qlc)
+        return None if of_phase is None else of_phase.severity
+
+    assert found(look) is Severity.REFUSE
+    assert found(write, idle, look, idle, look) is None
+    assert found(write, idle, look, write, look) is Severity.REFUSE, "once it comes right after writes"
+    assert found(write, idle, look, look) is Severity.REFUSE
+    assert found(write, Step(None, Duration.seconds(10)), look) is Severity.WARN
+    assert found(idle, step(2, toio=1)) is Severity.REFUSE, "writes fill the buffer"
+    deep = step(0.01, read_pct=100, toio=4096)
+    assert found(idle, deep) is not None
+
+
 def test_a_rule_of_several_ends_after_its_shortest_time() -> None:
     either = Step(step(1).stimulus, FirstOf((Duration.seconds(600), IoCount(5), Duration.seconds(0.1))))
     assert concern("phase length", CAPACITY, 67, either) is not None

@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from openpts.units import format_block_size
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.stimulus import AccessPattern, BlockSize
 
@@ -29,6 +30,11 @@ class FigureUnit(StrEnum):
     def is_time(self) -> bool:
         """Whether it is a response time: less is better."""
         return self in {FigureUnit.MICROSECONDS, FigureUnit.MILLISECONDS}
+
+    @property
+    def better(self) -> Better:
+        """Which way is better."""
+        return Better.LOWER if self.is_time else Better.HIGHER
 
 
 # SOL-BMK-04, 05, 07 to 10, LSI-GEN-03

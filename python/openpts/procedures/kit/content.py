@@ -6,7 +6,9 @@ from typing import Any
 
 from openpts.pages.measure import Measured
 from openpts.pages.model import Section, Verdict
+from openpts.procedures.kit.curve import Curve
 from openpts.procedures.kit.standing import Standing
+from openpts.record.reader import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,8 @@ class ReportContent:
 
     Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
     what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
-    under names with units: it takes no page to make it. ``measures`` are the figures that are compared.
+    under names with units: it takes no page to make it. ``measures`` are the figures that are compared,
+    ``curves`` those that a comparison draws over those of other runs.
     """
 
     __test__ = False  # the name is the field's, not pytest's
@@ -25,3 +28,15 @@ class ReportContent:
     sections: Callable[[Standing, str], tuple[Section, ...]]
     figures: dict[str, Any]
     conditions: tuple[Verdict, ...] = ()
+    curves: Callable[[], tuple[Curve, ...]] = tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """The run that stands for a set, that with its median, under the set's name; ``place`` is the set's."""
+
+    name: str
+    run: Run
+    content: ReportContent
+    place: int
+    is_base: bool

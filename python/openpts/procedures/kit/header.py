@@ -9,7 +9,7 @@ from openpts.pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, valu
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
-from openpts.vocabulary.data import RandomData, RandomOnce
+from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce, ReducibleData
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
@@ -172,12 +172,18 @@ def active_range_amount_text(run: Run) -> str:
 
 
 def data_text(conditions: Conditions) -> str:
-    """RND, RND_ONCE, or what other pattern was written."""
-    match conditions.data:
+    """RND, RND_ONCE, or what other patterns were written."""
+    return ", ".join(dict.fromkeys(map(_pattern_text, conditions.data_patterns)))
+
+
+def _pattern_text(data: DataPattern) -> str:
+    match data:
         case RandomData():
             return "RND"
         case RandomOnce():
             return "RND_ONCE"
+        case ReducibleData(entropy_pct):
+            return f"entropy {entropy_pct:g} %"
         case other:
             return str(other.__struct_config__.tag)
 

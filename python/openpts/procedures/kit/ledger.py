@@ -1,5 +1,6 @@
 """Compares the conditions of a run with those of the specification: the ledger of shortenings."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -93,7 +94,10 @@ def shortened(used: Conditions, standard: Conditions) -> bool:
 
 
 def _amounts(conditions: Struct) -> Iterator[float]:
-    """Durations and amounts, also those of wait states and access groups, in the order of the fields."""
+    """Durations and amounts, also those of wait states and access groups, in the order of the fields.
+
+    One that ends nothing is more than any other.
+    """
     unscaled = getattr(conditions, "unscaled", ())
     amounts = {name for name, field in fields_of(type(conditions)).items() if field.amount}
     for name in conditions.__struct_fields__:
@@ -103,7 +107,7 @@ def _amounts(conditions: Struct) -> Iterator[float]:
             for entry in value:
                 yield from _amounts(entry)
         elif (name.endswith("_ns") and name not in unscaled) or name in amounts:
-            yield value
+            yield math.inf if value is None else value
 
 
 def _is_more(ours: Any, theirs: Any) -> bool:

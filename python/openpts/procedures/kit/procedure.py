@@ -5,17 +5,22 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from openpts.fields.conditions import Conditions
+from openpts.procedures.kit.log_readings import with_log_readings
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Script
 
 if TYPE_CHECKING:  # a plan needs none of them
     from openpts.pages.kit import Required
     from openpts.procedures.kit.content import ReportContent
     from openpts.record.reader import Run
+
+
+_DRIVE_WORK: Final = "openpts.procedures.kit.drive_work.content"  # loaded on demand, with its pages
 
 
 @cache
@@ -29,17 +34,20 @@ class Procedure:
     """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
 
     ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test
-    adds to a report, ``short`` to a short one, ``comparison`` to one of several runs; ``findings`` what only
-    the measured figures show to deviate; ``checks`` what a judge looks for in the record, and how unclear
-    text of the specification is read. Each is imported on first use: a plan needs no plots. A part that a
-    test has no need of is left out.
+    adds to a report, ``short`` to a short one, ``comparison`` to one of several runs beyond the curves of its
+    report; ``findings`` what only the measured figures show to deviate; ``checks`` what a judge looks for in
+    the record, and how unclear text of the specification is read; ``continuation`` what a finished run leaves
+    for one that continues it. Each is imported on first use: a plan needs no plots. A part that a test has no
+    need of is left out.
 
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
     asks for any purge. ``resumes``: it lasts for months, and a run that was cut off goes on with the phase
-    that was cut. ``cuts_power``: it does so, and no steps. ``interval_histograms``: its report needs the
-    response times of each interval.
+    that was cut; another run may continue one that is complete. ``cuts_power``: it does so, and no steps.
+    ``interval_histograms``: its report needs the response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
+    ``log_around``: phases with breaks before and after each program, in which the drive's log may be read,
+    so that it is known what the drive wrote to its media in them.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 
@@ -55,6 +63,7 @@ class Procedure:
     cuts_power: bool = False
     interval_histograms: bool = False
     at_rated_demand: bool = False
+    log_around: frozenset[Phase] = frozenset()
     trends: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -82,7 +91,7 @@ class Procedure:
     def script(self, conditions: Conditions, user_capacity_bytes: int) -> Script:
         """The steps of the test under conditions of its own kind."""
         script: Script = self._script.script(conditions, user_capacity_bytes)
-        return script
+        return with_log_readings(script, self.log_around)
 
     @property
     def rules(self) -> Sequence[Any]:
@@ -104,7 +113,8 @@ class Procedure:
     def report(self, run: "Run") -> "ReportContent":
         """What the test adds to the report of a run of it."""
         content: ReportContent = self.part("report").report(run)
-        return content
+        completed: ReportContent = _module(_DRIVE_WORK).with_drive_work(content, run)
+        return completed
 
     @property
     def required(self) -> "Mapping[str, tuple[Required, ...]]":

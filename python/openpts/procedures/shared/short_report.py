@@ -1,12 +1,28 @@
-"""What tests have in the short report: figures and tables of the full one, no number made twice."""
+"""What tests have in the short report: figures, tables and words of the full one, no number made twice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Figure, Page, Section, Table, Verdict
+from openpts.procedures.kit.header import NOT_RUN
+from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.steady_state_pages import point_name
+from openpts.units import NS_PER_S, block_size_kib
+from openpts.vocabulary.verdict import TrackingVariable
+
+PLOT_PX: Final = 240
+"""Plots are lower than in the full report, so that a test has few pages."""
+
+_STEADY: Final = (
+    "Steady State",
+    "Rounds of the measurement window",
+    "Values in them",
+    "Average of the values",
+)
 
 
 @dataclass(slots=True)
@@ -20,20 +36,17 @@ class Picked:
         """A page by the end of its id, None if the full report has none."""
         return next((page for page in self.section.pages if page.id == f"{self.section.test}-{name}"), None)
 
-    def plot(self, name: str, sentence: str, *, printed: bool = False) -> list[Block]:
-        """The figures of a page, a sentence that says what they show, and the values that they show.
-
-        ``printed`` is False for values that only HTML and data files hold.
-        """
+    def plot(self, name: str, sentence: str, *, most_px: int = PLOT_PX) -> list[Block]:
+        """The figures of a page, a sentence that says what they show; HTML and data files have the values."""
         page = self.page(name)
         figures = [] if page is None else [block for block in page.blocks if isinstance(block, Figure)]
         if page is None or not figures:
             return _nothing(page, name)
         tables = [table for one in figures if (table := self.table(one.table_id)) is not None]
         return [
-            *figures,
+            *(replace(one, height_px=min(one.height_px, most_px)) for one in figures),
             Verdict(sentence),
-            *(table if printed else replace(table, printed=False) for table in tables),
+            *(replace(table, printed=False) for table in tables),
         ]
 
     def table(self, table_id: str) -> Table | None:
@@ -63,31 +76,96 @@ def _nothing(page: Page | None, name: str) -> list[Block]:
 
 
 # TKP-SS-04
-def steady_state_table(picked: Picked, window: str, state: Sequence[Verdict]) -> Table:
+def steady_state_table(
+    picked: Picked, window: str, state: Sequence[Verdict], tracking: Sequence[TrackingVariable]
+) -> Table:
     """Whether steady state was reached, in which rounds, with the values and their average."""
+    found = steady_state_cells(picked, window, state)
+    unit, names = window_unit(picked, window), [point_name(variable) for variable in tracking]
+    items = [("Tracking variable", Cell(", ".join(names) or "none")), *zip(_STEADY, found, strict=True)]
+    if len(names) > 1:
+        items[3:] = [(f"{label} ({names[0]})", cell) for label, cell in items[3:]]
+    return items_table(f"short-{picked.section.test}-steady", f"Steady State information{unit}", items)
+
+
+def steady_state_cells(picked: Picked, window: str, state: Sequence[Verdict]) -> tuple[Cell, ...]:
+    """The state, the rounds of the window, the values in them, and their average."""
     values = picked.any_table(f"{picked.section.test}-{window}-values")
     data = picked.any_table(f"{picked.section.test}-{window}-data")
     missing = Cell("n/a", note="fewer than five Rounds", tone="missing")
-    items: list[tuple[str, str | Cell]] = [
-        ("Steady State", Cell(state[0].text, tone=_tone(state[0]))) if state else ("Steady State", missing),
-        (
-            "Rounds of the measurement window",
-            ", ".join(c.label for c in values.columns) if values else missing,
-        ),
-        ("Values in them", "; ".join(cell.text for cell in values.rows[0].cells) if values else missing),
-        ("Average of the values", data.rows[0].cells[2].text if data else missing),
-    ]
-    unit = f" ({values.rows[0].head.text})" if values else ""
-    return items_table(f"short-{picked.section.test}-steady", f"Steady State information{unit}", items)
+    if not state or values is None or data is None:
+        return (Cell(state[0].text, tone=_tone(state[0])) if state else missing, missing, missing, missing)
+    return (
+        Cell(state[0].text, tone=_tone(state[0])),
+        Cell(", ".join(column.label for column in values.columns)),
+        Cell("; ".join(cell.text for cell in values.rows[0].cells)),
+        data.rows[0].cells[2],
+    )
+
+
+def window_unit(picked: Picked, window: str) -> str:
+    """The unit of a window's values, in brackets; empty where nothing was judged."""
+    values, data = (picked.any_table(f"{picked.section.test}-{window}-{key}") for key in ("values", "data"))
+    return "" if values is None or data is None else f" ({values.rows[0].head.text})"
+
+
+def preparation(picked: Picked, *, own_size: bool = False) -> str:
+    """What was done to the drive before the rounds, as recorded: purge and preconditioning.
+
+    ``own_size``: each of several sections preconditions in its own block size.
+    """
+    prefix = f"{picked.section.test}-preparation"
+    purge, written = (_items(picked.any_table(f"{prefix}-{table}")) for table in ("purge", "wipc"))
+    method = purge.get("Purge Method", NOT_RUN)
+    purged = "no purge" if method.startswith(NOT_RUN) else f"a purge ({method})"
+    if (amount := written.get("Amount written")) is None:
+        return f"{purged}, no preconditioning"
+    if own_size:
+        return f"{purged}, preconditioning in that size ({amount.rpartition(' = ')[2]})"
+    return f"{purged}, preconditioning ({written['Workload']}, {amount})"
+
+
+def _items(table: Table | None) -> dict[str, str]:
+    return {} if table is None else {row.head.text: row.cells[0].text for row in table.rows}
+
+
+def rounds_words(conditions: RoundConditions, *, outer: str, inner: str) -> str:
+    """The loops of a round and what ends them, as this run had them."""
+    mixes = ", ".join(f"{read_pct}/{100 - read_pct}" for read_pct in conditions.read_pcts)
+    sizes = ", ".join(block_size_kib(size) for size in conditions.block_sizes_bytes)
+    return (
+        f"Rounds through {outer} {mixes}, and within each through {inner} {sizes} KiB, "
+        f"{seconds(conditions.minute_ns)} for each, until steady or for {conditions.max_rounds} Rounds."
+    )
+
+
+def seconds(duration_ns: int) -> str:
+    """``60 s``."""
+    return f"{duration_ns / NS_PER_S:g} s"
+
+
+def reordered(table: Table, table_id: str, title: str, *, rows: bool = False, columns: bool = False) -> Table:
+    """The same cells from the last row or column to the first: the order of TKperf's tables."""
+    down, along = -1 if rows else 1, -1 if columns else 1
+    return replace(
+        table,
+        id=table_id,
+        title=title,
+        columns=table.columns[::along],
+        rows=tuple(replace(row, cells=row.cells[::along]) for row in table.rows[::down]),
+        printed=True,
+    )
 
 
 def _tone(verdict: Verdict) -> str:
     return verdict.tone if verdict.tone in {"pass", "fail"} else ""
 
 
-def verification(what: str) -> str:
+def verification(figure: str, tracking: Sequence[TrackingVariable]) -> str:
     """What the plot of a measurement window shows."""
+    of = f" of {point_name(tracking[0])}" if tracking else ""
     return (
-        f"{what} in the measurement window: all points within the shaded band, which is 20 % of the average "
-        "wide, and a best-fit line that climbs or falls by 10 % of the average at most, make steady state."
+        f"{figure}{of} in the measurement window: all points within the shaded band, which is 20 % of the "
+        "average wide, and a best-fit line that climbs or falls by 10 % of the average at most, make steady "
+        "state."
     )

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from openpts.pages.model import SCHEMA_VERSION, Block, Page, Report, Verdict
-from openpts.procedures.kit.overlay import Typical
+from openpts.procedures.kit.content import Typical
 from openpts.procedures.registry import procedure_of
 from openpts.report.compare.conditions import Conditions, conditions_of
 from openpts.report.compare.conditions_page import conditions_page, red_list
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.dots_page import dots_blocks
 from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of, typical_run
+from openpts.report.compare.overlays import overlays
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
 from openpts.report.compare.words import rules
 from openpts.report.times import default_date
@@ -36,7 +37,11 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
         red_line=_red_line(comparison),
         footer=_FOOTER,
         front=(
-            _front_page(comparison, conditions, rules(comparison.least_difference_pct, lines_judged(tests))),
+            _front_page(
+                comparison,
+                conditions,
+                rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
+            ),
             _key_values_page(comparison, tests),
             *(_test_page(test, metrics) for test, metrics in tests),
             conditions_page(comparison, conditions),
@@ -91,18 +96,15 @@ def _test_page(test: ComparedTest, metrics: tuple[Metric, ...]) -> Page:
 
 
 def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
-    """What the test itself has to compare; most have nothing."""
-    part = procedure_of(test.test).part("comparison")
-    if part is None:
-        return ()
+    """The curves that the test offers, and what else of its own it has to compare."""
     runs = [(one, typical_run(one, metrics)) for one in test.contenders]
-    blocks: tuple[Block, ...] = part.blocks(
-        [
-            Typical(one.name, run.run, run.content, place, is_base=one is test.base)
-            for place, (one, run) in enumerate(runs)
-        ]
-    )
-    return blocks
+    typical = [
+        Typical(one.name, run.run, run.content, place, is_base=one is test.base)
+        for place, (one, run) in enumerate(runs)
+    ]
+    part = procedure_of(test.test).part("comparison")
+    own: tuple[Block, ...] = () if part is None else part.blocks(typical)
+    return (*overlays(test.test, typical), *own)
 
 
 def _red_line(comparison: RunComparison) -> str:

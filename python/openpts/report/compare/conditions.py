@@ -11,6 +11,7 @@ from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
 from openpts.report.condition_rows import condition_rows
 from openpts.units import format_capacity
+from openpts.vocabulary.purpose import Purpose, declared_rows
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"
@@ -30,7 +31,7 @@ _HOST: Final = (
 # Of an engine's facts those that are chosen or built; the others are measured in each run.
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 # What an operator chooses for each run, or what is no condition of the figures.
-_UNJUDGED: Final = ("seed", "secondary_metrics")
+_UNJUDGED: Final = ("seed", "secondary_metrics", "battery_wh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
         yield _field(label, read, groups)
     for label, key in _HOST:
         yield _field(f"Host: {label}", _host(key), groups)
+    yield from _purpose(groups)
     yield from _settings(groups)
     for key in _ENGINE:
         if any(key in run.manifest.engine for group in groups for run in group):
@@ -98,6 +100,21 @@ def _settings(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
     for advice in ADVICE:
         if any(advice.key in run.manifest.host_before for run in runs):
             yield _field(f"Setting: {advice.title}", _setting(advice.key), groups, judged=not advice.is_state)
+
+
+def _purpose(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
+    """What the drives are for; of all that, the settings of the host's BIOS may have changed the figures."""
+    runs = [run for group in groups for run in group]
+    keys = {key: label for run in runs for key, label, _ in declared_rows(run.manifest.purpose)}
+    for key in (key for key in Purpose.__struct_fields__ if key in keys):
+        yield _field(f"Purpose: {keys[key]}", _declared(key), groups, judged=key == "bios")
+
+
+def _declared(key: str) -> _Read:
+    return lambda manifest: (
+        "; ".join(text for declared, _, text in declared_rows(manifest.purpose) if declared == key)
+        or "not declared"
+    )
 
 
 def _setting(key: str) -> _Read:

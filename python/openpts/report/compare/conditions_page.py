@@ -8,6 +8,7 @@ from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.report.compare.conditions import Conditions, Field
 from openpts.report.compare.contenders import RunComparison
+from openpts.units import format_capacity
 
 PAGE_ID = "conformance"  # the badge of every HTML report leads there
 
@@ -40,14 +41,15 @@ def _mixed_labels(comparison: RunComparison) -> list[Verdict]:
     """Labels that hold several drives."""
     sentences = []
     for name in comparison.names:
-        serials = dict.fromkeys(
-            f"{fact_text(run.manifest.dut, 'model')} {fact_text(run.manifest.dut, 'serial')}"
+        drives = dict.fromkeys(
+            f"{fact_text(run.manifest.dut, 'model')} {fact_text(run.manifest.dut, 'serial')} "
+            f"{format_capacity(run.manifest.target.user_capacity_bytes)}"
             for run in comparison.runs_of(name)
         )
-        if len(serials) > 1:
+        if len(drives) > 1:
             sentences.append(
                 Verdict(
-                    f"{name} holds runs of {len(serials)} drives ({', '.join(serials)}): its spread is "
+                    f"{name} holds runs of {len(drives)} drives ({', '.join(drives)}): its spread is "
                     "between drives, not between repeated runs of one drive.",
                     "fail",
                 )

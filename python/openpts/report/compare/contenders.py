@@ -1,7 +1,7 @@
 """Puts runs together in sets, and compares sets.
 
-A set is the runs of one drive (model, serial number, firmware), or of one label, of one test under the same
-conditions.
+A set is the runs of one drive (model, serial number, firmware, user capacity), or of one label, of one test
+under the same conditions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
+from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.texts import fact_text
@@ -20,10 +20,11 @@ from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.standing import standing_of
+from openpts.units import format_capacity
 from openpts.visible_text import visible_line
 
 # What differs between repeats by its nature, or concerns the report alone.
-_NO_CONDITION = ("seed", "secondary_metrics")
+_NO_CONDITION = ("seed", "secondary_metrics", "battery_wh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,14 @@ class ComparedTest:
 class RunComparison:
     """All tests in their order. ``names`` are those of all drives and labels, the base's first.
 
-    Medians that differ by less than ``least_difference_pct`` are of no interest.
+    Medians that differ by less than ``least_difference_pct`` are of no interest. ``set_rule`` says which sets
+    are accepted.
     """
 
     names: tuple[str, ...]
     tests: tuple[ComparedTest, ...]
     least_difference_pct: float
+    set_rule: SetRule
 
     @property
     def runs(self) -> tuple[ComparedRun, ...]:
@@ -122,7 +125,10 @@ class RunComparison:
 
 
 def compare_runs(
-    entries: Sequence[Entry], base: str = "", least_difference_pct: float = LEAST_DIFFERENCE_PCT
+    entries: Sequence[Entry],
+    base: str = "",
+    least_difference_pct: float = LEAST_DIFFERENCE_PCT,
+    rse_limit_pct: float = RSE_LIMIT_PCT,
 ) -> RunComparison:
     """Put runs into sets and these beside each other; the first drive is the base unless one is named.
 
@@ -142,7 +148,7 @@ def compare_runs(
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
         tests_of_names = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
         raise UsageError(f"cannot compare: no test was run on two of the names ({tests_of_names})")
-    return RunComparison(tuple(names), tuple(tests), least_difference_pct)
+    return RunComparison(tuple(names), tuple(tests), least_difference_pct, SetRule(rse_limit_pct))
 
 
 def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
@@ -152,17 +158,25 @@ def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
     return [(visible_line(entry.label) or short[_drive(entry.run.manifest)], entry) for entry in entries]
 
 
-def _drive(manifest: Manifest) -> tuple[str, str, str]:
-    dut = manifest.dut
-    model = fact_text(dut, "model", manifest.target.name)
-    return model, fact_text(dut, "serial", "no S/N"), fact_text(dut, "firmware", "no firmware")
+def _drive(manifest: Manifest) -> tuple[str, ...]:
+    """What makes a drive the same one: model, serial number, firmware, user capacity, rounded and exact."""
+    dut, capacity_bytes = manifest.dut, manifest.target.user_capacity_bytes
+    return (
+        fact_text(dut, "model", manifest.target.name),
+        fact_text(dut, "serial", "no S/N"),
+        fact_text(dut, "firmware", "no firmware"),
+        format_capacity(capacity_bytes),
+        f"{capacity_bytes:,} B",
+    )
 
 
-def _shortest(drive: tuple[str, str, str], drives: Iterable[tuple[str, str, str]]) -> str:
+def _shortest(drive: tuple[str, ...], drives: Iterable[tuple[str, ...]]) -> str:
+    """The fewest of the facts that no other drive has alike."""
     known = list(drives)
-    for length in (1, 2):
-        if sum(other[:length] == drive[:length] for other in known) == 1:
-            return " ".join(drive[:length])
+    for places in ((0,), (0, 1), (0, 3), (0, 1, 2), (0, 1, 2, 3)):
+        own = [drive[place] for place in places]
+        if sum([other[place] for place in places] == own for other in known) == 1:
+            return " ".join(own)
     return " ".join(drive)
 
 

@@ -2,15 +2,40 @@
 
 from itertools import takewhile
 
+from msgspec import structs
+
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measured
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
-from openpts.procedures.kit.overlay import color_of
+from openpts.pages.model import (
+    HEIGHT_PX,
+    Axis,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Row,
+    Rule,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.plots.font_metrics import text_width_px
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric
+from openpts.report.compare.overlays import color_of
 
 _MARGIN = 0.06
 _SPAN_FOR_LOG = 10
+# Names of key values beside each other below a plot, and the air between two of them.
+_AXIS_PX = 510
+_BETWEEN_PX = 10
+_HEIGHT_OF_SEVERAL_PX = 240
+_TIMES_AS_FAR = 5
+_LEAST_REACH_PCT = 10
+_CUT = (
+    "At the edge of a plot, with its value: what is so far from the other key values that these would all be "
+    "on one line."
+)
 
 
 def dots_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
@@ -19,32 +44,98 @@ def dots_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block,
     if not metrics:
         return (Verdict(f"{test.title}: no key value to plot.", "fail"),)
     table, series = _table_and_series(test, metrics)
-    return (_figure(test, metrics, table, series), table)
+    groups = _groups([metric.name for metric in metrics])
+    figures = [
+        _figure(test, [metrics[place].name for place in group], table, _series_of(series, group), letter)
+        for group, letter in zip(groups, _letters(len(groups)), strict=True)
+    ]
+    cut = [figure for figure in figures if _is_cut(figure, table)]
+    remark = (Verdict(_CUT),) if cut else ()
+    return (*figures, *remark, table)
+
+
+def _groups(names: list[str]) -> list[list[int]]:
+    """The places of the key values, as many together as have room for their names on an axis."""
+    groups: list[list[int]] = []
+    for place in range(len(names)):
+        if groups and _fit([names[other] for other in (*groups[-1], place)]):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _fit(names: list[str]) -> bool:
+    _, labels = _short_names(names)
+    return len(labels) * (_BETWEEN_PX + max(map(text_width_px, labels))) <= _AXIS_PX
+
+
+def _letters(count: int) -> list[str]:
+    """What numbers of plots end with; nothing of a single one."""
+    return [f"{chr(ord('a') + n % 26) * (n // 26 + 1)}" for n in range(count)] if count > 1 else [""]
+
+
+def _series_of(series: tuple[Series, ...], group: list[int]) -> tuple[Series, ...]:
+    return tuple(structs.replace(one, lines=tuple(one.lines[place] for place in group)) for one in series)
+
+
+def _values(table: Table, series: tuple[Series, ...]) -> list[list[float]]:
+    """The values of each key value."""
+    return [
+        [cell.value for line in lines for cell in table.rows[line].cells if cell.value is not None]
+        for lines in zip(*(one.lines for one in series), strict=True)
+    ]
+
+
+def _is_cut(figure: Figure, table: Table) -> bool:
+    low, high = figure.y.domain
+    return any(not low <= value <= high for of_key in _values(table, figure.series) for value in of_key)
 
 
 def _figure(
-    test: ComparedTest, metrics: tuple[Metric, ...], table: Table, series: tuple[Series, ...]
+    test: ComparedTest, names: list[str], table: Table, series: tuple[Series, ...], letter: str
 ) -> Figure:
-    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
-    prefix, labels = _short_names([metric.name for metric in metrics])
+    by_key = _values(table, series)
+    values = [value for of_key in by_key for value in of_key]
+    prefix, labels = _short_names(names)
     whose = test.base or test.contenders[0]
     title = f"{test.title}: each run in % of the median of {whose.name}"
     return Figure(
-        id=f"compare-{test.test}-dots",
-        number=f"Plot X-COMPARE-{test.test.upper()}-1",
+        id=f"compare-{test.test}-dots{f'-{letter}' if letter else ''}",
+        number=f"Plot X-COMPARE-{test.test.upper()}-1{letter}",
         title=title,
         kind="strip",
         table_id=table.id,
         x=Axis(f"Key value{f' ({prefix})' if prefix else ''}", "category", (0, len(labels)), (), labels),
-        y=_axis(f"% of the median of {whose.name}", values),
+        y=_axis(f"% of the median of {whose.name}", by_key),
         alt=f"{title}: {len(values)} values, from {cells.fixed(min(values), 1)} to "
         f"{cells.fixed(max(values), 1)} %.",
         series=series,
         rules=(Rule("base", 100, "average"),),
+        height_px=_HEIGHT_OF_SEVERAL_PX if letter else HEIGHT_PX,
     )
 
 
-def _axis(title: str, values: list[float]) -> Axis:
+def _near(by_key: list[list[float]]) -> list[float]:
+    """The values without those of key values so far from 100 % that all others would be a flat line.
+
+    These are half of them at most, each several times as far as the next nearer one.
+    """
+    by_reach = sorted(by_key, key=_reach)
+    kept = len(by_reach)
+    while kept > 1 and 2 * (kept - 1) >= len(by_reach):
+        if _reach(by_reach[kept - 1]) <= _TIMES_AS_FAR * max(_reach(by_reach[kept - 2]), _LEAST_REACH_PCT):
+            break
+        kept -= 1
+    return [value for of_key in by_reach[:kept] for value in of_key]
+
+
+def _reach(values: list[float]) -> float:
+    return max((abs(value - 100) for value in values), default=0.0)
+
+
+def _axis(title: str, by_key: list[list[float]]) -> Axis:
+    values = _near(by_key)
     low, high = min(*values, 100.0), max(*values, 100.0)
     if low > 0 and high > _SPAN_FOR_LOG * low:
         return ticks.log_axis(title, (low, high))
@@ -57,7 +148,7 @@ def _short_names(names: list[str]) -> tuple[str, tuple[str, ...]]:
     words = [name.split(" ") for name in names]
     alike = list(takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False)))
     count = min(len(alike), *(len(each) - 1 for each in words)) if len(names) > 1 else 0
-    return " ".join(words[0][:count]).strip(","), tuple(" ".join(each[count:]) for each in words)
+    return " ".join(words[0][:count]).rstrip(",:"), tuple(" ".join(each[count:]) for each in words)
 
 
 def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Table, tuple[Series, ...]]:

@@ -32,6 +32,7 @@ def comparison_figures(comparison: RunComparison) -> dict[str, Any]:
             for conditions, field in differing
         ],
         "least_difference_pct": comparison.least_difference_pct,
+        "rse_limit_pct": comparison.set_rule.rse_limit_pct,
         "false_alarm_limit_pct": 100 * FALSE_ALARM_LIMIT,
         "correction": "Holm",
         "lines_judged": lines_judged(tests),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from openpts.analysis.run_comparison import RunSet, SetComparison, compare_lines
+from openpts.analysis.run_comparison import RunSet, SetComparison, SetRule, compare_lines
 from openpts.pages.measure import Measured
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
 from openpts.vocabulary.better import Better
@@ -65,7 +65,10 @@ def metrics_of(comparison: RunComparison) -> ComparedMetrics:
 
     All lines are judged together, since each is one more chance of a false alarm.
     """
-    tests = [(test, [_metric(test, value) for value in _named_once(test)]) for test in comparison.tests]
+    tests = [
+        (test, [_metric(test, value, comparison.set_rule) for value in _named_once(test)])
+        for test in comparison.tests
+    ]
     lines = [line for test, metrics in tests for metric in metrics for line in _lines(test, metric)]
     judged = compare_lines([(base, runs) for _, base, runs in lines], comparison.least_difference_pct)
     outcomes = {id(one): outcome for (one, _, _), outcome in zip(lines, judged, strict=True)}
@@ -87,26 +90,26 @@ def _named_once(test: ComparedTest) -> list[Measured]:
     return list(first.values())
 
 
-def _metric(test: ComparedTest, like: Measured) -> Metric:
-    base = _run_set(test.base, like) if test.base is not None else None
+def _metric(test: ComparedTest, like: Measured, rule: SetRule) -> Metric:
+    base = _run_set(test.base, like, rule) if test.base is not None else None
     return Metric(
         like.key,
         like.label,
         like.unit,
         like.better,
         base,
-        tuple(_set_value(contender, like) for contender in test.contenders),
+        tuple(_set_value(contender, like, rule) for contender in test.contenders),
     )
 
 
-def _set_value(contender: Contender, like: Measured) -> SetValue:
+def _set_value(contender: Contender, like: Measured, rule: SetRule) -> SetValue:
     values = [value for run in contender.runs if (value := run.value(like.key)) is not None]
     return SetValue(
         contender,
         tuple(_measured(contender.warm, like)),
         tuple(_measured(contender.cold, like)),
         tuple(value for value in values if not _is_compared(value)),
-        _run_set(contender, like),
+        _run_set(contender, like, rule),
         None,
     )
 
@@ -123,9 +126,9 @@ def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
     return replace(metric, sets=sets)
 
 
-def _run_set(contender: Contender, like: Measured) -> RunSet | None:
+def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | None:
     values = tuple(v.value for v in _measured(contender.warm, like) if v.value is not None)
-    return RunSet(values, like.better) if values else None
+    return RunSet(values, like.better, rule) if values else None
 
 
 def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:

@@ -3,6 +3,7 @@
 from openpts.pages import cells
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Column, Row, Table
+from openpts.procedures.kit.spread import rse_cell
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.metrics import Metric, SetValue
 from openpts.report.compare.words import absence, chance_text, outcome_words, statement
@@ -87,7 +88,7 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
                 Cell(str(len(one.warm)), float(len(one.warm))),
                 _median_cell(one, spread=False),
                 *_range_cells(one),
-                _rse_cell(one),
+                rse_cell(one.runs),
                 Cell("base") if is_base else _delta_cell(one, metric, outcome=False),
                 _chance_cell(one),
                 Cell(statement(one) or "-"),
@@ -135,12 +136,6 @@ def _ends(one: SetValue) -> tuple[Measured, Measured]:
     """The runs' values that are the least and the largest."""
     in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
     return in_order[0], in_order[-1]
-
-
-def _rse_cell(one: SetValue) -> Cell:
-    if one.runs is None or one.runs.rse_pct is None:
-        return cells.missing("one run") if one.runs is not None and one.runs.count == 1 else Cell("-")
-    return cells.percent(one.runs.rse_pct, 2)
 
 
 def _chance_cell(one: SetValue) -> Cell:

@@ -4,33 +4,31 @@ from decimal import Decimal
 from typing import Final
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT, runs_needed
-from openpts.analysis.run_comparison import (
-    ADVISED_RUNS,
-    MOST_RUNS,
-    RSE_LIMIT_PCT,
-    Outcome,
-    Quality,
-    RunSet,
-    SetComparison,
-)
-from openpts.pages import cells
+from openpts.analysis.run_comparison import Outcome, SetComparison, SetRule
+from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.report.compare.metrics import SetValue
 
-ONE_RUN: Final = "one run: no statement about spread"
 NO_DIFFERENCE: Final = "no difference shown"
 
-_RULES: Final = (
+_MEDIAN: Final = (
     "Median: the middle value of the warm runs, always a measured one; of an even number of runs the less "
-    "favorable of the middle two.",
-    "RSE: relative standard error |s / (mean x sqrt(N))| in per cent, s with N - 1. Above "
-    f"{RSE_LIMIT_PCT:g} % more runs are needed; with {MOST_RUNS} runs or more the set is discarded.",
+    "favorable of the middle two."
+)
+_DELTA: Final = (
     "Delta: candidate / base - 1 of speeds and scores, base / candidate - 1 of times, from the medians; a "
-    "plus is always better.",
+    "plus is always better."
 )
 
 
-def rules(least_difference_pct: float, lines: int) -> tuple[str, ...]:
+def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[str, ...]:
     """How the pages are to be read; ``lines`` are those in which a difference could have been shown."""
+    first = (
+        _MEDIAN,
+        "RSE: relative standard error |s / (mean x sqrt(N))| in per cent, s with N - 1. Above "
+        f"{set_rule.rse_limit_pct:g} % more runs are needed; with {set_rule.most} runs or more the set is "
+        "discarded.",
+        _DELTA,
+    )
     limit = f"{100 * FALSE_ALARM_LIMIT:g} %"
     rule = (
         "Different: the ranges have nothing in common, the medians differ by "
@@ -40,36 +38,14 @@ def rules(least_difference_pct: float, lines: int) -> tuple[str, ...]:
         "10 %). Corrected: for the number of lines, by Holm's method."
     )
     if not lines:
-        return (*_RULES, rule)
+        return (*first, rule)
     needed = runs_needed(lines)
     count = "1 line" if lines == 1 else f"{lines} lines"
     return (
-        *_RULES,
+        *first,
         rule,
         f"{count} with a spread: {needed} runs against {needed} can show a difference in any of them.",
     )
-
-
-def set_words(runs: RunSet) -> tuple[str, ...]:
-    """What a set lacks; empty for one that lacks nothing."""
-    rse = "" if runs.rse_pct is None else f"RSE {cells.fixed(runs.rse_pct, 1)} %"
-    limit = f"above {RSE_LIMIT_PCT:g} %"
-    match runs.quality:
-        case Quality.ONE_RUN:
-            return (ONE_RUN,)
-        case Quality.DISCARDED:
-            return (f"set discarded: {rse or 'RSE n/a'} {limit} with {runs.count} runs",)
-        case Quality.MORE_RUNS:
-            return (f"{rse or 'RSE n/a'} {limit}: more runs needed", *_count_words(runs))
-        case Quality.ACCEPTED:
-            return _count_words(runs)
-
-
-# SOL-STAT-02, 03
-def _count_words(runs: RunSet) -> tuple[str, ...]:
-    if runs.count < ADVISED_RUNS:
-        return (f"{runs.count} runs, {ADVISED_RUNS} or more advised",)
-    return () if runs.count % 2 else (f"{runs.count} runs, an odd number advised",)
 
 
 def outcome_words(one: SetValue) -> str:

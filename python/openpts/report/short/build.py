@@ -8,7 +8,7 @@ from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, V
 from openpts.procedures.registry import procedure_of
 from openpts.report.build import undigested
 from openpts.report.run_part import RunPart, in_order
-from openpts.report.short.setup import run_table, setup_page, terms_page
+from openpts.report.short.setup import run_table, setup_page
 
 _FOOTER = "Short report of openpts, not in the format of SNIA SSS PTS"
 
@@ -25,7 +25,7 @@ def short_report(parts: Sequence[RunPart], report_date: str, *, paper: str = "a4
         title=full.title.replace("Test Report", "Short Report"),
         footer=f"{_FOOTER}  |  {full.footer.partition('  |  ')[2]}",
         red_line="; ".join(line for line in (full.red_line, *_health_lines(ordered)) if line),
-        front=(setup_page(ordered), terms_page(), *_test_pages(ordered)),
+        front=(setup_page(ordered), *_test_pages(ordered)),
         sections=(),
         back=(),
         style="short",
@@ -48,7 +48,9 @@ def _test_pages(parts: Sequence[RunPart]) -> tuple[Page, ...]:
     others: list[Block] = []
     for part in parts:
         if short := procedure_of(part.test).part("short"):
-            blocks = (Verdict(short.INTRODUCTION), run_table(part), *short.blocks(part.sections))
+            conditions = part.manifest.conditions
+            introduction = Verdict(short.introduction(part.sections, conditions))
+            blocks = (introduction, run_table(part), *short.blocks(part.sections, conditions))
             pages.append(Page(f"short-{_name(part)}", part.title, blocks))
         else:
             others += (run_table(part), *_by_key_values(part))

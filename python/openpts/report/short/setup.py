@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Page, Table, Verdict
+from openpts.pages.model import Block, Page, Table, Verdict
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
 from openpts.record.manifest import Manifest
@@ -20,7 +20,11 @@ _TERMS: Final = (
         "Share of reads and writes in per cent: 100/0 only reads, 65/35 65 % reads, 0/100 only writes",
     ),
     ("Block size", "Bytes that one I/O moves, base 2: 1 KiB = 1,024 bytes; 0.5 KiB = 512 bytes"),
-    ("Rates, capacities", "Base 10: 1 MB/s = 1,000,000 bytes per second, 1 GB = 1,000,000,000 bytes"),
+    (
+        "Rates, capacities",
+        "Base 10: 1 MB/s = 1,000,000 bytes per second, 1 GB = 1,000,000,000 bytes; what TKperf prints as "
+        "MB/s is 1,048,576 bytes per second: divide a rate of this report by 1.048576 to compare it",
+    ),
     ("Round", "One pass through all block sizes and workloads of a test; Rounds are counted from 1"),
     ("Measurement window", "The five Rounds in which steady state was found; without it the last five"),
     (
@@ -34,14 +38,14 @@ _TERMS: Final = (
 _STEADY_STATE: Final = (
     "Steady state: over five Rounds the values of the tracking variable lie within 20 % of their average, "
     "largest minus smallest, and the line that fits them best climbs or falls by no more than 10 % of the "
-    "average. A test ends when that holds, or unsteady after the most Rounds that it may have; which of both "
-    "it was stands with its results."
+    "average. A test ends when that holds, or unsteady after the most Rounds that it may have; its results "
+    "say which."
 )
 
 
 # TKP-SET-01, 03, 04
 def setup_page(parts: Sequence[RunPart]) -> Page:
-    """Device, tool and machine, as the runs' records have them."""
+    """Device, tool and machine, as the runs' records have them; what words mean, and what is steady."""
     manifests = [part.manifest for part in parts]
     first = manifests[0]
     dut = first.dut
@@ -62,12 +66,10 @@ def setup_page(parts: Sequence[RunPart]) -> Page:
         ("CPU", all_of([fact_text(one.host, "cpu") for one in manifests])),
         ("Class", all_of([one.conditions.class_text for one in manifests])),
     )
-    return Page(
-        "short-setup",
-        "Set-up",
-        (items_table("short-setup-table", "Device, tool and machine", items), *_standings(parts)),
-        mandatory=True,
-    )
+    setup = items_table("short-setup-table", "Device, tool and machine", items)
+    terms = items_table("short-terms-table", "General information: terms", _TERMS)
+    blocks: tuple[Block, ...] = (setup, *_standings(parts), terms, Verdict(_STEADY_STATE))
+    return Page("short-setup", "Set-up", blocks, mandatory=True)
 
 
 def _generator(manifest: Manifest) -> str:
@@ -85,12 +87,6 @@ def _standings(parts: Sequence[RunPart]) -> tuple[Verdict, ...]:
         Verdict(f"{', '.join(of_line)}: {line}", "pass" if conformant else "fail")
         for (line, conformant), of_line in names.items()
     )
-
-
-def terms_page() -> Page:
-    """What the words of the report mean, and when a drive counts as steady."""
-    terms = items_table("short-terms-table", "Terms", _TERMS)
-    return Page("short-terms", "General information", (terms, Verdict(_STEADY_STATE)), mandatory=True)
 
 
 # TKP-SET-02, 03

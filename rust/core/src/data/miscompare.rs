@@ -38,16 +38,26 @@ impl fmt::Display for Miscompare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LBA {}: ", self.lba)?;
         match self.kind {
-            MiscompareKind::NoHeader => write!(f, "no header, the sector is not one that was written")?,
             MiscompareKind::WrongLba { found } => write!(f, "holds the sector of LBA {found}")?,
-            MiscompareKind::WrongGeneration { found, expected } => {
-                write!(f, "holds generation {found} instead of {expected}")?;
-            }
-            MiscompareKind::Checksum => write!(f, "the checksum is wrong, the sector is corrupt")?,
+            kind => write!(f, "{kind}")?,
         }
         match self.sectors {
             0 | 1 => Ok(()),
             sectors => write!(f, "; {sectors} bad sectors in this transfer"),
+        }
+    }
+}
+
+/// What sectors that are wrong alike have in common.
+impl fmt::Display for MiscompareKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHeader => write!(f, "no header, the sector is not one that was written"),
+            Self::WrongLba { .. } => write!(f, "holds the sector of another LBA"),
+            Self::WrongGeneration { found, expected } => {
+                write!(f, "holds generation {found} instead of {expected}")
+            }
+            Self::Checksum => write!(f, "the checksum is wrong, the sector is corrupt"),
         }
     }
 }

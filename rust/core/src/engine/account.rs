@@ -1,9 +1,10 @@
 //! What is counted of a step, alike for the threads of the engine and for the host of simulated drives.
 
 use super::outcome::Outcome;
-use super::result::{IntervalResult, OperationResult};
+use super::result::{IntervalResult, OperationResult, Spent};
 use super::steady::{SteadyWatch, Sums};
 use super::tally::Tally;
+use crate::data::Miscompare;
 use crate::workload::{ByOperation, Io, SteadyRule};
 
 /// What becomes of the I/Os that one issuer has in a step. Moments are those of the issuer's own clock.
@@ -50,6 +51,13 @@ impl Answers {
     pub fn failed(&mut self, tally: &mut Tally, at_ns: u64, io: &Io, reason: String) {
         tally.errors += 1;
         self.outcome.fail(at_ns, io, reason);
+    }
+
+    /// It brought other data than were written.
+    #[cold]
+    pub(super) fn miscompared(&mut self, tally: &mut Tally, at_ns: u64, io: &Io, found: &Miscompare) {
+        tally.errors += 1;
+        self.outcome.fail_like(at_ns, io, &found.kind.to_string(), found.to_string());
     }
 
     /// The last answer at all, that of the ramp-up included.
@@ -180,6 +188,7 @@ impl StepAccount {
             cpu: None,
             temperature_c: None,
             throttled: None,
+            spent: Spent::default(),
         };
         if let Some(counts) = counts {
             self.whole.add(counts);

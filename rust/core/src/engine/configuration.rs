@@ -26,6 +26,8 @@ pub struct Configuration {
     pub cpus: Vec<usize>,
     /// I/Os that may fail before the session does.
     pub most_errors: u64,
+    /// Whether reads that fail, or bring other data than were written, are counted without end.
+    pub over_read_errors: bool,
     /// Where every single I/O is written, if anywhere.
     pub capture: Option<CaptureOrder>,
     /// Where an earlier session under the same seed stopped, to go on there.

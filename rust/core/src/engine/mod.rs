@@ -42,7 +42,7 @@ pub use error::{EngineError, NO_CAPTURE};
 pub use outcome::{EndedBy, ErrorTally, Failure, StepState};
 pub use overhead::Overhead;
 pub use progress::Progress;
-pub use result::{IntervalResult, OperationResult, Report, StepResult, StreamResult};
+pub use result::{IntervalResult, OperationResult, Report, Spent, StepResult, StreamResult};
 pub use session::Session;
 pub use slots::Outstanding;
 pub use standstill::{Standstill, WatchedTime};

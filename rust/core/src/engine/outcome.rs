@@ -129,12 +129,17 @@ impl Outcome {
 
     /// Note an I/O that failed.
     pub fn fail(&mut self, at_ns: u64, io: &Io, reason: String) {
+        self.fail_like(at_ns, io, &reason.clone(), reason);
+    }
+
+    /// Note an I/O that failed like others whose `reason` has details of its own.
+    pub(super) fn fail_like(&mut self, at_ns: u64, io: &Io, alike: &str, reason: String) {
         let offset = io.offset_bytes;
-        match self.errors.iter_mut().find(|error| error.is(io.operation.name(), &reason)) {
+        match self.errors.iter_mut().find(|error| error.is(io.operation.name(), alike)) {
             Some(error) => error.add(1, &[offset]),
             None => self.errors.push(ErrorTally {
                 operation: io.operation.name(),
-                reason: reason.clone(),
+                reason: alike.to_owned(),
                 count: 1,
                 first_offsets_bytes: vec![offset],
             }),

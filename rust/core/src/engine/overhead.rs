@@ -76,6 +76,7 @@ fn run(path: IoPath, qd: u32, steps: usize, cpus: &[usize]) -> Result<Vec<StepRe
             completion_wait: CompletionWait::Each,
             cpus: cpus.to_vec(),
             most_errors: 0,
+            over_read_errors: false,
             capture: None,
             resumed: None,
         },

@@ -101,6 +101,29 @@ impl StreamResult {
     }
 }
 
+/// What the drive itself has used up, where the engine can know that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Energy drawn, in joules.
+    pub energy_j: Option<f64>,
+    /// Bytes written to the media, for whatever reason.
+    pub media_write_bytes: Option<u64>,
+}
+
+impl Spent {
+    /// What was used up since an earlier moment.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            energy_j: self.energy_j.zip(before.energy_j).map(|(now, then)| (now - then).max(0.0)),
+            media_write_bytes: self
+                .media_write_bytes
+                .zip(before.media_write_bytes)
+                .map(|(now, then)| now.saturating_sub(then)),
+        }
+    }
+}
+
 /// One interval of a step.
 #[derive(Clone, Debug)]
 pub struct IntervalResult {
@@ -124,6 +147,8 @@ pub struct IntervalResult {
     pub temperature_c: Option<i32>,
     /// Whether heat slowed the drive down in it; likewise.
     pub throttled: Option<bool>,
+    /// What the drive has used up in it; likewise.
+    pub spent: Spent,
 }
 
 /// The result of one step. Times are on the engine's clock.
@@ -164,6 +189,8 @@ pub struct StepResult {
     /// Where each thread's streams stand at its end, from which a later session can go on; empty in virtual
     /// time, where the steps can be repeated.
     pub carried: Vec<Carried>,
+    /// What the drive has used up in it, answers after its time included.
+    pub spent: Spent,
 }
 
 impl StepResult {
@@ -201,6 +228,7 @@ impl StepResult {
             errors,
             standstills: Vec::new(),
             carried: Vec::new(),
+            spent: Spent::default(),
         }
     }
 }

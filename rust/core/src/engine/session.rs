@@ -54,7 +54,10 @@ impl Session {
         let shared = Shared {
             clock,
             barrier: Arc::new(Barrier::new(threads, clock)),
-            signals: Arc::new(Signals::new(configuration.most_errors).map_err(EngineError::Thread)?),
+            signals: Arc::new(
+                Signals::new(configuration.most_errors, configuration.over_read_errors)
+                    .map_err(EngineError::Thread)?,
+            ),
             progress: (0..threads).map(|_| Arc::default()).collect(),
             flights: (0..threads).map(|_| Arc::new(Flights::new(slots))).collect(),
             step_began: Arc::default(),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::outcome::StepState;
 use crate::machine::Waker;
+use crate::workload::Operation;
 
 /// No step is to be ended.
 const NO_STEP: u64 = u64::MAX;
@@ -16,18 +17,20 @@ pub(super) struct Signals {
     failed: AtomicBool,
     errors: AtomicU64,
     most_errors: u64,
+    over_read_errors: bool,
     steady_step: AtomicU64,
     pub(super) waker: Waker,
 }
 
 impl Signals {
-    /// `most_errors` I/Os may fail before the session does.
-    pub(super) fn new(most_errors: u64) -> io::Result<Self> {
+    /// `most_errors` I/Os may fail before the session does; with `over_read_errors` no read is one of them.
+    pub(super) fn new(most_errors: u64, over_read_errors: bool) -> io::Result<Self> {
         Ok(Self {
             stop: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             errors: AtomicU64::new(0),
             most_errors,
+            over_read_errors,
             steady_step: AtomicU64::new(NO_STEP),
             waker: Waker::new()?,
         })
@@ -40,7 +43,10 @@ impl Signals {
     }
 
     /// An I/O has failed. Beyond the allowed number, nothing that follows counts.
-    pub(super) fn count_error(&self) {
+    pub(super) fn count_error(&self, operation: Operation) {
+        if self.over_read_errors && operation == Operation::Read {
+            return;
+        }
         if self.errors.fetch_add(1, Ordering::Relaxed) >= self.most_errors {
             self.fail();
         }
@@ -84,21 +90,30 @@ mod tests {
 
     #[test]
     fn the_first_error_beyond_the_allowed_number_fails_the_session() {
-        let strict = Signals::new(0).unwrap();
-        strict.count_error();
+        let strict = Signals::new(0, false).unwrap();
+        strict.count_error(Operation::Read);
         assert_eq!(strict.halted(), Some(StepState::Failed));
-        let patient = Signals::new(2).unwrap();
+        let patient = Signals::new(2, false).unwrap();
         for _ in 0..2 {
-            patient.count_error();
+            patient.count_error(Operation::Write);
             assert_eq!(patient.halted(), None);
         }
-        patient.count_error();
+        patient.count_error(Operation::Read);
         assert!(patient.is_raised());
     }
 
     #[test]
+    fn a_session_that_goes_on_over_read_errors_ends_with_the_first_failed_write() {
+        let signals = Signals::new(0, true).unwrap();
+        (0..1000).for_each(|_| signals.count_error(Operation::Read));
+        assert!(!signals.is_raised());
+        signals.count_error(Operation::Write);
+        assert_eq!(signals.halted(), Some(StepState::Failed));
+    }
+
+    #[test]
     fn only_the_steady_step_is_ended() {
-        let signals = Signals::new(0).unwrap();
+        let signals = Signals::new(0, false).unwrap();
         signals.end_steady_step(3);
         assert!(signals.is_steady(3));
         assert!(!signals.is_steady(2) && !signals.is_steady(4) && !signals.is_raised());

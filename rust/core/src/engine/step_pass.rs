@@ -273,7 +273,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
             answers.answered(now_ns, true);
             if let Some(reason) = failure {
-                signals.count_error();
+                signals.count_error(io.operation);
                 answers.failed(&mut output.tally, now_ns, &io, reason);
                 return;
             }
@@ -306,8 +306,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         while let Some((slot, io)) = self.unverified.pop() {
             let buffer = self.context.queue.buffer(slot, io.length_bytes as usize);
             if let Some(miscompare) = self.context.data.verify(buffer, io.offset_bytes) {
-                self.context.signals.count_error();
-                self.answers.failed(&mut self.output.tally, now_ns, &io, miscompare.to_string());
+                self.context.signals.count_error(io.operation);
+                self.answers.miscompared(&mut self.output.tally, now_ns, &io, &miscompare);
             }
         }
     }

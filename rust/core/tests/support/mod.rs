@@ -27,6 +27,7 @@ pub fn configuration(path: IoPath, tc: u32, qd: u32) -> Configuration {
         completion_wait: CompletionWait::Each,
         cpus: Vec::new(),
         most_errors: 0,
+        over_read_errors: false,
         capture: None,
         resumed: None,
     }

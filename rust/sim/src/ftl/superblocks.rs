@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use openpts_core::workload::Uniform;
-use rand_distr::Normal;
 
 use super::nand::Cells;
 use crate::preset::Wear;
 use crate::smart::EraseCounts;
+use crate::wear::erases_of_one;
 
 /// Set in the count of a superblock that is full of single-bit cells.
 const SLC: u32 = 1 << 30;
@@ -49,7 +49,7 @@ impl Superblocks {
             states: vec![State::Free; length],
             cells: vec![Cells::Native; length],
             erases: vec![0; length],
-            limits: (0..count).map(|_| wear.map_or(u32::MAX, |wear| limit(wear, random))).collect(),
+            limits: (0..count).map(|_| wear.map_or(u32::MAX, |wear| erases_of_one(wear, random))).collect(),
             free: (0..count).map(|superblock| Reverse((0, superblock))).collect(),
             bad: 0,
             all_erases: 0,
@@ -159,14 +159,6 @@ impl Superblocks {
             max: used().max().unwrap_or(0),
         }
     }
-}
-
-/// The endurance of a superblock.
-fn limit(wear: &Wear, random: &mut Uniform) -> u32 {
-    let deviation = (wear.mean_erases * wear.deviation_share).max(0.0);
-    let erases = Normal::new(wear.mean_erases, deviation)
-        .map_or(wear.mean_erases, |distribution| random.sample(&distribution));
-    erases.round().max(1.0) as u32
 }
 
 /// Superblocks whose counts are compared at once.

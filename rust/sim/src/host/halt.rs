@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use openpts_core::engine::StepState;
+use openpts_core::workload::Operation;
 
 use crate::scale::Scale;
 
@@ -13,14 +14,16 @@ pub(super) struct Halt {
     failed: AtomicBool,
     errors: AtomicU64,
     most_errors: u64,
+    over_read_errors: bool,
     scale: Scale,
 }
 
 impl Halt {
-    /// `most_errors` I/Os may fail before the session does, those that a simulated one stands for included.
-    pub(super) fn new(most_errors: u64, scale: Scale) -> Self {
+    /// `most_errors` I/Os may fail before the session does, those that a simulated one stands for included;
+    /// with `over_read_errors` no read is one of them.
+    pub(super) fn new(most_errors: u64, over_read_errors: bool, scale: Scale) -> Self {
         let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { stop, failed, errors: AtomicU64::new(0), most_errors, scale }
+        Self { stop, failed, errors: AtomicU64::new(0), most_errors, over_read_errors, scale }
     }
 
     /// The operator stops the run.
@@ -29,7 +32,10 @@ impl Halt {
     }
 
     /// A simulated I/O has failed. Beyond the allowed number, nothing that follows counts.
-    pub(super) fn count_error(&self) {
+    pub(super) fn count_error(&self, operation: Operation) {
+        if self.over_read_errors && operation == Operation::Read {
+            return;
+        }
         let errors = u64::from(self.scale.factor());
         if self.errors.fetch_add(errors, Ordering::Relaxed) + errors > self.most_errors {
             self.fail();

@@ -1,8 +1,9 @@
 //! What is counted in a step: interval by interval, and as a whole.
 
-use openpts_core::engine::{IntervalResult, Report, StepAccount, Tally};
+use openpts_core::engine::{IntervalResult, Report, Spent, StepAccount, Tally};
 use openpts_core::workload::SteadyRule;
 
+use crate::drive::Drive;
 use crate::host::scaled_results::scaled_interval;
 use crate::scale::Scale;
 use crate::smart::Sensed;
@@ -16,6 +17,19 @@ pub(super) struct Wishes {
     pub(super) scale: Scale,
 }
 
+/// What the drive reports of itself at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DriveReading {
+    sensed: Option<Sensed>,
+    spent: Spent,
+}
+
+impl DriveReading {
+    pub(super) fn by(drive: &dyn Drive, at_ps: Ps) -> Self {
+        Self { sensed: drive.sensed(at_ps), spent: drive.spent(at_ps) }
+    }
+}
+
 /// The counts of a step. An interval holds what completes after its beginning, up to and including its end:
 /// in virtual time a completion often falls on the end exactly, and belongs to the time that it took.
 pub(super) struct Intervals<'a> {
@@ -26,8 +40,8 @@ pub(super) struct Intervals<'a> {
     end_ps: Ps,
     /// Of each stream.
     parts: Vec<Tally>,
-    /// What the drive's sensor said when the interval began.
-    sensed: Option<Sensed>,
+    /// What the drive reported when the interval began.
+    reading: DriveReading,
     report: &'a mut dyn FnMut(Report),
 }
 
@@ -37,7 +51,7 @@ impl<'a> Intervals<'a> {
         step: u64,
         steady: Option<SteadyRule>,
         streams: usize,
-        sensed: Option<Sensed>,
+        reading: DriveReading,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
         let Wishes { interval_ns, interval_histograms, scale } = wishes;
@@ -54,16 +68,16 @@ impl<'a> Intervals<'a> {
             origin_ps: NEVER,
             end_ps: NEVER,
             parts: (0..streams).map(|_| Tally::default()).collect(),
-            sensed,
+            reading,
             report,
         }
     }
 
     /// Intervals begin to count at this moment.
-    pub(super) fn begin_at(&mut self, origin_ps: Ps, sensed: Option<Sensed>) {
+    pub(super) fn begin_at(&mut self, origin_ps: Ps, reading: DriveReading) {
         self.origin_ps = origin_ps;
         self.end_ps = self.begin_ps(1);
-        self.sensed = sensed;
+        self.reading = reading;
     }
 
     /// When the interval of this number begins.
@@ -83,20 +97,22 @@ impl<'a> Intervals<'a> {
         &mut self.parts[stream]
     }
 
-    /// The interval is over, and the drive's sensor says this; true when the tracked figure is steady now.
-    pub(super) fn roll_over(&mut self, in_flight: u64, sensed: Option<Sensed>) -> bool {
-        let is_steady = self.report(self.account.interval_ns(), in_flight, sensed);
+    /// The interval is over, and the drive reports this; true when the tracked figure is steady now.
+    pub(super) fn roll_over(&mut self, in_flight: u64, reading: DriveReading) -> bool {
+        let is_steady = self.report(self.account.interval_ns(), in_flight, reading);
         self.end_ps = self.begin_ps(self.account.interval() + 1);
         is_steady
     }
 
-    fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) -> bool {
-        let before = std::mem::replace(&mut self.sensed, sensed);
+    fn report(&mut self, elapsed_ns: u64, in_flight: u64, reading: DriveReading) -> bool {
+        let before = std::mem::replace(&mut self.reading, reading);
+        let sensed = reading.sensed;
         let parts: Vec<_> = self.parts.iter().map(Some).collect();
         let (result, is_steady) = self.account.end_interval(&parts, elapsed_ns, in_flight);
         let result = IntervalResult {
             temperature_c: sensed.map(|sensed| sensed.temperature_c),
-            throttled: sensed.zip(before).map(|(sensed, before)| sensed.has_throttled_since(&before)),
+            throttled: sensed.zip(before.sensed).map(|(sensed, before)| sensed.has_throttled_since(&before)),
+            spent: reading.spent.since(before.spent),
             ..result
         };
         (self.report)(Report::Interval(scaled_interval(result, self.scale)));
@@ -109,12 +125,12 @@ impl<'a> Intervals<'a> {
     pub(super) fn end(
         mut self,
         last_completion_ps: Option<Ps>,
-        sensed: Option<Sensed>,
+        reading: DriveReading,
     ) -> (Box<Tally>, Vec<Tally>) {
         if !self.parts.iter().all(Tally::is_empty) {
             let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
             let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
-            self.report(elapsed_ns, 0, sensed);
+            self.report(elapsed_ns, 0, reading);
         }
         self.account.end()
     }

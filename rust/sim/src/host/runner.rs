@@ -63,6 +63,7 @@ impl Runner {
         self.begun += 1;
         self.context.progress.begin_step(start_ps);
         let is_idle = step.step.is_idle();
+        let spent = timed.drive.spent(start_ps);
         let Ran { outcome, whole, streams, ended_ps, drained_ps, lead_in_ps } =
             if is_idle { self.idle(step, timed) } else { self.load(index, step, timed) };
         timed.now_ps = ended_ps;
@@ -77,6 +78,7 @@ impl Runner {
             scale.nominal_ns(lead_in_ps) + scale.nominal_ns(drained_ps) - drained_ps / PS_PER_NS;
         let mut result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
         result.streams = streams;
+        result.spent = timed.drive.spent(ended_ps).since(spent);
         for tap in &mut self.taps {
             // Nothing was slowed down by it: virtual time does not pass meanwhile.
             let _ = tap.end_of_step();

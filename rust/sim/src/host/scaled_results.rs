@@ -1,6 +1,6 @@
 //! Results of a simulated drive as those of the drive that it stands for.
 
-use openpts_core::engine::{ChoiceCounts, ErrorTally, IntervalResult, OperationResult, StepResult};
+use openpts_core::engine::{ChoiceCounts, ErrorTally, IntervalResult, OperationResult, Spent, StepResult};
 use openpts_core::workload::{ByOperation, Operation};
 
 use crate::scale::Scale;
@@ -13,6 +13,7 @@ pub(super) fn scaled_interval(mut interval: IntervalResult, scale: Scale) -> Int
     scale_operations(&mut interval.operations, factor);
     interval.streams.iter_mut().for_each(|operations| scale_operations(operations, factor));
     interval.errors *= factor;
+    interval.spent = scaled_spent(interval.spent, scale);
     interval
 }
 
@@ -27,12 +28,20 @@ pub(super) fn scaled_step(mut step: StepResult, scale: Scale) -> StepResult {
         stream.unissued = stream.unissued.saturating_mul(factor);
         stream.errors *= factor;
     }
+    step.spent = scaled_spent(step.spent, scale);
     step.unissued = step.unissued.saturating_mul(factor);
     step.errors.iter_mut().for_each(|error| scale_error(error, factor));
     if let Some(failure) = &mut step.failure {
         failure.io.offset_bytes *= factor;
     }
     step
+}
+
+fn scaled_spent(spent: Spent, scale: Scale) -> Spent {
+    Spent {
+        energy_j: spent.energy_j.map(|energy_j| energy_j * f64::from(scale.factor())),
+        media_write_bytes: spent.media_write_bytes.map(|bytes| bytes * u64::from(scale.factor())),
+    }
 }
 
 fn scale_operations(operations: &mut ByOperation<OperationResult>, factor: u64) {

@@ -43,6 +43,8 @@ pub struct VirtualConfiguration {
     pub interval_histograms: bool,
     /// I/Os that may fail before the session does.
     pub most_errors: u64,
+    /// Whether reads that fail are counted without end.
+    pub over_read_errors: bool,
     /// Where every single simulated I/O is written, if anywhere.
     pub capture: Option<CaptureOrder>,
 }
@@ -83,7 +85,7 @@ impl VirtualSession {
             interval_histograms: configuration.interval_histograms,
             scale,
         };
-        let halt = Arc::new(Halt::new(configuration.most_errors, scale));
+        let halt = Arc::new(Halt::new(configuration.most_errors, configuration.over_read_errors, scale));
         let queue = Arc::new(Queue::new(Arc::clone(&drive)));
         let progress = Arc::<VirtualProgress>::default();
         let (reports_out, reports) = mpsc::channel();

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::ending::Ending;
 use super::events::Events;
 use super::flow::Flow;
-use super::intervals::Intervals;
+use super::intervals::{DriveReading, Intervals};
 use super::pacing::{SlotPacing, next_on_ps};
 use super::scaled_program::ScaledStep;
 use crate::drive::{Answer, Completion, Drive};
@@ -107,8 +107,8 @@ impl<'a> StepRun<'a> {
         let slots: Vec<_> =
             (0..).zip(qds).flat_map(|(thread, qd)| (0..qd).map(move |_| slot(thread))).collect();
         let lead_in_ios = if follows_load { lead_in_ios(context.wishes.scale, step) } else { 0 };
-        let (steady, sensed) = (step.step.stop.steady, drive.sensed(start_ps));
-        let intervals = Intervals::new(context.wishes, index, steady, streams.len(), sensed, report);
+        let (steady, reading) = (step.step.stop.steady, DriveReading::by(drive, start_ps));
+        let intervals = Intervals::new(context.wishes, index, steady, streams.len(), reading, report);
         Self {
             events: Events::new(slots.len() + flows.len()),
             ending: Ending::new(step, NEVER),
@@ -197,7 +197,7 @@ impl<'a> StepRun<'a> {
         self.lead_in_ps = at_ps - self.start_ps;
         self.start_ps = at_ps;
         let origin_ps = at_ps + self.step.ramp_ps;
-        self.intervals.begin_at(origin_ps, self.drive.sensed(at_ps));
+        self.intervals.begin_at(origin_ps, DriveReading::by(self.drive, at_ps));
         self.ending = Ending::new(self.step, origin_ps);
         for flow in &mut self.flows {
             flow.begin_at(at_ps);
@@ -291,7 +291,7 @@ impl<'a> StepRun<'a> {
         if !self.answers.measuring {
             self.answers.measuring = true;
             self.flows.iter_mut().for_each(Flow::count_from_here);
-        } else if self.intervals.roll_over(self.in_flight, self.drive.sensed(self.edge_ps)) {
+        } else if self.intervals.roll_over(self.in_flight, DriveReading::by(self.drive, self.edge_ps)) {
             self.ending.steady(self.edge_ps);
         }
         self.edge_ps = self.intervals.end_ps();
@@ -331,7 +331,7 @@ impl<'a> StepRun<'a> {
 
     #[cold]
     fn fail(&mut self, stream: usize, io: &Io, reason: &str) {
-        self.context.halt.count_error();
+        self.context.halt.count_error(io.operation);
         let at_ns = self.nominal_ns(self.now_ps);
         self.answers.failed(self.intervals.counts_mut(stream), at_ns, io, reason.to_owned());
         self.halt_if_told();
@@ -455,8 +455,8 @@ impl<'a> StepRun<'a> {
         let counted_ps = in_time_ps.max(self.answers.last_completion().unwrap_or(0));
         let drained_ps = self.now_ps - counted_ps;
         while self.answers.measuring && self.intervals.end_ps() <= counted_ps {
-            let sensed = self.drive.sensed(self.intervals.end_ps());
-            self.intervals.roll_over(0, sensed);
+            let reading = DriveReading::by(self.drive, self.intervals.end_ps());
+            self.intervals.roll_over(0, reading);
         }
         self.context.progress.advance(self.answers.take_progress(), self.now_ps);
         self.answers.outcome.started_ns =
@@ -475,8 +475,8 @@ impl<'a> StepRun<'a> {
             outcome.nominal_end_ns = outcome.nominal_end_ns.max(one.nominal_end_ns);
             outcome.unissued += one.unissued;
         }
-        let sensed = self.drive.sensed(self.now_ps);
-        let (whole, counts) = self.intervals.end(self.answers.last_completion(), sensed);
+        let reading = DriveReading::by(self.drive, self.now_ps);
+        let (whole, counts) = self.intervals.end(self.answers.last_completion(), reading);
         let started_ns = self.answers.outcome.started_ns.unwrap_or(0);
         Ran {
             outcome: self.answers.outcome,

@@ -206,6 +206,7 @@ pub(super) fn configuration() -> VirtualConfiguration {
         interval_ns: 10 * MS,
         interval_histograms: false,
         most_errors: 0,
+        over_read_errors: false,
         capture: None,
     }
 }

@@ -2,6 +2,9 @@
 
 use openpts_core::workload::Uniform;
 
+use super::blocks::Blocks;
+use crate::preset::Wear;
+
 /// A page of the log: whose it was when it was written. It is live until its unit is merged.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -36,8 +39,8 @@ pub(super) struct Map {
     epochs: Vec<u32>,
     mapped: Vec<u64>,
     mapped_in_unit: Vec<u32>,
-    /// Of units, then of the log's blocks, which are as large.
-    erases: Vec<u32>,
+    /// Of units, then of the log, whose blocks are as large.
+    blocks: Blocks,
     merges: u64,
     moved_pages: u64,
 }
@@ -55,10 +58,15 @@ impl Map {
             epochs: vec![0; units],
             mapped: vec![0; pages.div_ceil(64) as usize],
             mapped_in_unit: vec![0; units],
-            erases: vec![0; units + log_pages.div_ceil(unit_pages as usize)],
+            blocks: Blocks::everlasting(units, log_pages.div_ceil(unit_pages as usize)),
             merges: 0,
             moved_pages: 0,
         }
+    }
+
+    /// The same on new flash that wears out.
+    pub(super) fn wearing(self, wear: &Wear, spare_share: f64, random: &mut Uniform) -> Self {
+        Self { blocks: self.blocks.wearing(wear, spare_share, random), ..self }
     }
 
     /// Pages of the host.
@@ -108,7 +116,7 @@ impl Map {
         let Some(&Entry { unit, epoch }) = self.log.get(self.head) else { return Room::default() };
         let log_erased = self.head.is_multiple_of(self.unit_pages as usize);
         if log_erased {
-            self.erases[self.epochs.len() + self.head / self.unit_pages as usize] += 1;
+            self.blocks.erase(self.units() + self.head / self.unit_pages as usize);
         }
         let is_live = unit != Entry::PADDING.unit
             && self.epochs[unit as usize] == epoch
@@ -118,7 +126,7 @@ impl Map {
 
     fn merge(&mut self, unit: usize) -> u32 {
         self.epochs[unit] = self.epochs[unit].wrapping_add(1);
-        self.erases[unit] += 1;
+        self.blocks.erase(unit);
         self.merges += 1;
         self.moved_pages += u64::from(self.mapped_in_unit[unit]);
         self.mapped_in_unit[unit]
@@ -141,19 +149,16 @@ impl Map {
 
     /// Forget everything, and erase all that holds data; gives the number of erases.
     pub(super) fn purge(&mut self) -> u64 {
-        let before = self.total_erases();
-        for (erases, mapped) in self.erases.iter_mut().zip(&self.mapped_in_unit) {
-            *erases += u32::from(*mapped > 0);
-        }
-        let used_log_blocks = self.log.len().div_ceil(self.unit_pages as usize);
-        for erases in &mut self.erases[self.epochs.len()..][..used_log_blocks] {
-            *erases += 1;
-        }
+        let before = self.blocks.total_erases();
+        let units = self.units();
+        let used_units = (0..units).filter(|unit| self.mapped_in_unit[*unit] > 0);
+        let used_log_blocks = units..units + self.log.len().div_ceil(self.unit_pages as usize);
+        used_units.chain(used_log_blocks).for_each(|place| self.blocks.erase(place));
         self.log.clear();
         self.head = 0;
         self.mapped.fill(0);
         self.mapped_in_unit.fill(0);
-        self.total_erases() - before
+        self.blocks.total_erases() - before
     }
 
     /// As long random writing over the whole range leaves it. A unit's life is a cycle: after a merge it
@@ -194,12 +199,9 @@ impl Map {
         }
     }
 
-    pub(super) fn erases(&self) -> &[u32] {
-        &self.erases
-    }
-
-    pub(super) fn total_erases(&self) -> u64 {
-        self.erases.iter().map(|erases| u64::from(*erases)).sum()
+    /// The flash behind units and log.
+    pub(super) const fn blocks(&self) -> &Blocks {
+        &self.blocks
     }
 
     /// Units merged so far.

@@ -2,9 +2,11 @@
 //! them. All writes go into the log. With a log of lambda pages for each unit of P pages, random writing
 //! programs `1 + P / (1 + lambda)` pages for each of the host's.
 
+mod blocks;
 mod flash;
 mod map;
 
+use openpts_core::engine::Spent;
 use openpts_core::workload::{Io, Operation, Uniform};
 
 use flash::Flash;
@@ -12,10 +14,11 @@ use map::Map;
 
 use super::drive::{Answer, Completion, Drive, PAGE_BYTES, Refusal};
 use super::host_counters::HostCounters;
-use super::preset::{LogBlock, Preset, PresetError, Purge};
-use super::smart::{EraseCounts, NandPages, Smart};
+use super::preset::{LogBlock, Preset, PresetError, Purge, Wear};
+use super::smart::{NandPages, Smart};
 use super::time::{NEVER, Ps, ps_of_us, ps_per_byte_fixed, transfer_ps};
 
+const READ_ONLY: &str = "the drive is read-only: too many blocks have worn out";
 /// A page of the log takes 8 bytes of memory, and one of the drive up to 12.
 const MOST_PAGES: u64 = 1 << 28;
 
@@ -28,6 +31,7 @@ pub struct LogBlockDrive {
     random: Uniform,
     map: Map,
     flash: Flash,
+    wear: Option<Wear>,
     command_read_ps: Ps,
     command_write_ps: Ps,
     fixed_read_ps: Ps,
@@ -66,13 +70,19 @@ impl LogBlockDrive {
                 "a log of {log_pages} pages, or a drive of {pages}, is too large: {MOST_PAGES} are the most"
             )));
         }
+        let mut random = Uniform::for_session(seed);
+        let mut map = Map::new(pages, parts.unit_pages, parts.log_pages_per_unit);
+        if let Some(wear) = &parts.wear {
+            map = map.wearing(wear, parts.spare_share, &mut random);
+        }
         Ok(Self {
             capacity_bytes,
             sector_bytes: preset.sector_bytes,
             purge: preset.purge,
-            random: Uniform::for_session(seed),
-            map: Map::new(pages, parts.unit_pages, parts.log_pages_per_unit),
+            random,
+            map,
             flash: Flash::new(parts),
+            wear: parts.wear,
             command_read_ps: ps_of_us(parts.command_read_us),
             command_write_ps: ps_of_us(parts.command_write_us),
             fixed_read_ps: ps_of_us(parts.fixed_read_us),
@@ -147,6 +157,15 @@ impl LogBlockDrive {
         done_ps + self.fixed_write_ps
     }
 
+    fn nand_pages(&self) -> NandPages {
+        NandPages {
+            host: self.host_pages,
+            collected: self.map.moved_pages(),
+            padded: self.padded_pages,
+            ..NandPages::default()
+        }
+    }
+
     /// Fill up the open program unit, and wait for all programs.
     fn flush(&mut self, now_ps: Ps) -> Ps {
         let (at_ps, _) = self.pass_link(now_ps, self.command_write_ps, 0);
@@ -168,6 +187,10 @@ impl Drive for LogBlockDrive {
         self.sector_bytes
     }
 
+    fn spent(&self, _now_ps: Ps) -> Spent {
+        Spent { energy_j: None, media_write_bytes: Some(self.nand_pages().total() * PAGE_BYTES) }
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "numbers of units and pages")]
     fn geometry(&self) -> Vec<(&'static str, f64)> {
         vec![("units", self.map.units() as f64), ("log_pages", self.map.log_pages() as f64)]
@@ -176,15 +199,21 @@ impl Drive for LogBlockDrive {
     fn begin_step(&mut self, _entropy: f64, _now_ps: Ps) {}
 
     fn submit(&mut self, io: &Io, _tag: u32, now_ps: Ps) -> Answer {
+        let refused = io.operation == Operation::Write && self.is_read_only();
         let at_ps = match io.operation {
             Operation::Read => self.read(io, now_ps),
+            Operation::Write if refused => {
+                self.pass_link(now_ps, self.command_write_ps, io.length_bytes).1 + self.fixed_write_ps
+            }
             Operation::Write => self.write(io, now_ps),
             Operation::Trim => self.trim(io, now_ps),
             Operation::Flush | Operation::Fsync => self.flush(now_ps),
         };
-        self.host.count(io);
         self.host.occupy(now_ps, at_ps);
-        Answer::Known(Completion { at_ps, error: None })
+        if !refused {
+            self.host.count(io);
+        }
+        Answer::Known(Completion { at_ps, error: refused.then_some(READ_ONLY) })
     }
 
     fn next_answer_ps(&self) -> Ps {
@@ -226,26 +255,25 @@ impl Drive for LogBlockDrive {
     }
 
     fn smart(&self) -> Smart {
-        let erases = self.map.erases();
+        let blocks = self.map.blocks();
+        let erase_counts = blocks.erase_counts();
         let mut smart = Smart {
-            nand_pages: NandPages {
-                host: self.host_pages,
-                collected: self.map.moved_pages(),
-                padded: self.padded_pages,
-                ..NandPages::default()
-            },
-            erases: self.map.total_erases(),
-            erase_counts: EraseCounts {
-                min: erases.iter().copied().min().unwrap_or(0),
-                mean: self.map.total_erases() as f64 / erases.len() as f64,
-                max: erases.iter().copied().max().unwrap_or(0),
-            },
-            available_spare_pct: 100.0,
+            nand_pages: self.nand_pages(),
+            erases: blocks.total_erases(),
+            erase_counts,
+            bad_superblocks: blocks.retired(),
+            available_spare_pct: blocks.available_spare_pct(),
+            percentage_used: self.wear.map_or(0.0, |wear| erase_counts.mean / wear.rated_erases * 100.0),
+            read_only: blocks.is_read_only(),
             mapped_pages: self.map.mapped_pages(),
             ..Smart::default()
         };
         self.host.report(&mut smart);
         smart
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.map.blocks().is_read_only()
     }
 }
 

@@ -1,7 +1,10 @@
 //! Heat, energy, and what the drive tells about itself.
 
+use openpts_core::engine::Spent;
+
 use super::PageMappedDrive;
 use super::heating::Heating;
+use crate::drive::PAGE_BYTES;
 use crate::power::Activity;
 use crate::smart::{Sensed, Smart};
 use crate::time::Ps;
@@ -28,7 +31,7 @@ impl PageMappedDrive {
         self.next_tick_ps = thermal.next_tick_ps();
     }
 
-    /// What the sensor says at a moment that may lie ahead of what the drive was told of.
+    /// What the sensor says at a moment that may lie ahead of the last one that the drive has simulated.
     pub(super) fn sensed_at(&self, now_ps: Ps) -> Option<Sensed> {
         let Heating { meter, thermal } = self.heating.as_ref()?;
         let thermal = thermal.as_ref()?;
@@ -39,6 +42,15 @@ impl PageMappedDrive {
         let (mut meter, mut thermal) = (meter.clone(), thermal.clone());
         thermal.advance(now_ps, &self.activity(), &mut meter);
         Some(thermal.sensed())
+    }
+
+    /// What was used up until a moment that may lie ahead of the last one that the drive has simulated.
+    pub(super) fn spent_at(&self, now_ps: Ps) -> Spent {
+        let energy_j = |heating: &Heating| heating.meter.energy_j(&self.activity(), self.now_ps.max(now_ps));
+        Spent {
+            energy_j: self.heating.as_ref().map(energy_j),
+            media_write_bytes: Some(self.ftl.counters().total() * PAGE_BYTES),
+        }
     }
 
     pub(super) fn health(&self) -> Smart {

@@ -22,6 +22,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use openpts_core::engine::Spent;
 use openpts_core::workload::{Io, Operation};
 
 use back_end::{At, BackEnd};
@@ -210,6 +211,10 @@ impl Drive for PageMappedDrive {
 
     fn sensed(&self, now_ps: Ps) -> Option<Sensed> {
         self.sensed_at(now_ps)
+    }
+
+    fn spent(&self, now_ps: Ps) -> Spent {
+        self.spent_at(now_ps)
     }
 }
 

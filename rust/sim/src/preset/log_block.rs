@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::Wear;
+
 /// The parts of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +42,11 @@ pub struct LogBlock {
     pub fixed_write_us: f64,
     /// Interface, bytes per second, half duplex.
     pub link_bytes_per_s: f64,
+    /// How blocks wear out; without, they don't.
+    pub wear: Option<Wear>,
+    /// Blocks kept to replace worn ones, as a share of those in use; at least one where blocks wear out.
+    #[serde(default)]
+    pub spare_share: f64,
 }
 
 const fn one() -> u32 {

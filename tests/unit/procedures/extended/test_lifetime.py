@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
+from openpts.procedures.extended.lifetime.conditions import Continued, StopOn
 from openpts.procedures.extended.lifetime.script import (
     A_HANDFUL,
     standard_conditions,
@@ -20,10 +21,10 @@ from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply, CycleFinished
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge
 from openpts.vocabulary.sample import IoFailure, StepState
-from openpts.vocabulary.stimulus import ActiveRange
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stop import ByteAmount, Duration
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 960 * GB
@@ -47,6 +48,7 @@ def ended(played: Played) -> tuple[int, str]:
     return cycles[-1], outcome.ended_by
 
 
+@pytest.mark.proves("HYP-LIFE-01")
 def test_a_cycle_writes_the_range_once_and_reads_it_once() -> None:
     played = play(drive_cycles=2)
     for number in (1, 2):
@@ -80,6 +82,46 @@ def test_other_data_than_random_is_written_as_asked_for_and_not_compared() -> No
 
 def test_nobody_uses_up_a_drive_unasked() -> None:
     assert ended(play()) == (A_HANDFUL, "5 cycles, as asked for")
+
+
+@pytest.mark.proves("HYP-TMP-01")
+def test_a_run_that_continues_another_reads_first_what_that_wrote() -> None:
+    after = Continued(
+        run="EARLIER",
+        folder="/earlier",
+        cycle=5,
+        written_at="2026-01-01T00:00:00+00:00",
+        written_ns=0,
+        written_c=None,
+        compares=True,
+        rest_ns=0,
+        reads=(),
+    )
+    played = play(drive_cycles=2, continues=after)
+    assert not any(isinstance(request, Purge) for request in played.requests)
+    later = [a for a in played.applied if a.phase is Phase.LATER_READ]
+    assert {(a.number, a.step.stimulus.data, a.step.stimulus.read_pct) for a in later if a.step.stimulus} == {
+        (5, VerifiedData(5), 100)
+    }
+    assert sum(a.step.stop.amount_bytes for a in later) == CAPACITY_BYTES  # type: ignore[union-attr]
+    cycles = dict.fromkeys(a.number for a in played.applied if a.phase is Phase.DRIVE_CYCLE)
+    assert (list(cycles), played.applied[: len(later)]) == ([6, 7], later)
+    assert ended(played) == (7, "2 cycles, as asked for")
+    uncompared = play(drive_cycles=1, continues=replace(after, compares=False))
+    assert {a.step.stimulus.data for a in uncompared.applied[: len(later)] if a.step.stimulus} == {
+        RandomData()
+    }
+    rested = play(drive_cycles=1, continues=replace(after, rest_ns=NS_PER_S))
+    assert rested.applied[0].step == Step(None, Duration(NS_PER_S))
+
+
+def test_media_errors_do_not_end_a_run_that_waits_for_a_failed_write() -> None:
+    logs = [{"media_errors": 0}, {"media_errors": 4}]
+    assert ended(play(logs, stop_on=StopOn.FAILED_WRITE)) == (A_HANDFUL, "5 cycles, as asked for")
+    assert not standard_conditions(DriveClass.CLIENT, 1).goes_on_over_read_errors
+    assert replace(
+        standard_conditions(DriveClass.CLIENT, 1), stop_on=StopOn.FAILED_WRITE
+    ).goes_on_over_read_errors
 
 
 def wear(*shares: float) -> list[Mapping[str, float]]:

@@ -24,7 +24,7 @@ EACH = [
     for parameter in parameters_of(test.conditions).values()
 ]
 # what figures are compared with, what the operator has seen, and what leaves no measurement out
-TOLD_ELSEWHERE = {"cut_command", "claims", "ambient_c", "airflow", "secondary_metrics"}
+TOLD_ELSEWHERE = {"cut_command", "claims", "ambient_c", "airflow", "secondary_metrics", "battery_wh"}
 SCRATCH_BYTES = 256 * 1024**2
 
 

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +12,8 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.extended.benchmarks.script import possible_on, standard_conditions
 from openpts.procedures.extended.benchmarks.script import script as benchmarks_test
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, parse_benchmark
+from openpts.procedures.shared.benchmark.conditions import FreeSpace
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
@@ -46,6 +46,7 @@ def one(values: Any) -> Any:
     return value
 
 
+@pytest.mark.proves("SOL-BMK-07")
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_a_benchmark_is_what_its_sources_say(name: str) -> None:
     known: Known = KNOWN[name]
@@ -128,6 +129,7 @@ def test_patterns_of_iometer() -> None:
     assert {(row.read_pct, *access(row)) for row in database} == {(67, "RND", 4.0)}
 
 
+@pytest.mark.proves("SOL-BMK-05", "SOL-BMK-08", "SOL-BMK-09", "SOL-BMK-10")
 @pytest.mark.parametrize(
     ("name", "demands"),
     [
@@ -159,24 +161,6 @@ def test_what_is_not_confirmed_says_what(name: str) -> None:
     assert len(set(places)) == len(places)
 
 
-def test_a_file_with_a_key_that_no_row_has_is_refused() -> None:
-    text = """
-title = "t"
-source = "s"
-rows = [{ name = "a", order = "SEQ", size = "4KiB", qd = 1, threads = 1, read_pct = 0 }]
-[defaults]
-passes = 1
-warm_up_s = 0
-pass_s = 1
-pause_s = 0
-statistic = "best"
-units = ["MB/s"]
-"""
-    assert parse_benchmark("own", text).rows[0].qd == 1
-    with pytest.raises(msgspec.ValidationError, match="queue"):
-        parse_benchmark("own", text.replace("qd = 1", "queue = 1"))
-
-
 def conditions(*names: str, **changes: Any) -> BenchmarksConditions:
     wanted = tuple(BENCHMARKS[name] for name in names)
     standard = standard_conditions(DriveClass.ENTERPRISE, 1)
@@ -205,6 +189,7 @@ def words(step: Step) -> str:
     )
 
 
+@pytest.mark.proves("SOL-GEN-05")
 def test_crystaldiskmark_step_by_step() -> None:
     requests = played(conditions("crystaldiskmark"))
     assert isinstance(requests[0], Purge)
@@ -248,11 +233,47 @@ def test_an_amount_ends_a_pass_where_the_tool_has_one() -> None:
     assert row == FirstOf((Duration(5 * NS_PER_S), ByteAmount(GIB)))
 
 
+@pytest.mark.proves("LSI-GEN-02")
 def test_preconditioning_comes_before_the_first_file() -> None:
     asked = applies(conditions("crystaldiskmark-demo", precondition_passes=1.5))
     assert [(a.phase, a.number) for a in asked[:2]] == [(Phase.CONDITIONING, 1), (Phase.CONDITIONING, 2)]
     (step,) = asked[0].steps
     assert words(step) == f"SEQ 128 KiB 0/100 Q32T1 in {round(CAPACITY_BYTES / MIB)} MiB 1500000000000 bytes"
+
+
+@pytest.mark.proves("SOL-BMK-04")
+def test_free_places_lie_between_what_preconditioning_writes() -> None:
+    """1.5 passes over four pieces of 250 GB less 1 GB, from MiB to MiB; the file is in the first place."""
+    used = conditions("crystaldiskmark-demo", precondition_passes=1.5, leave_free=FreeSpace(4, GB))
+    assert not list(used.contradictions(set()))
+    conditioned, file, *rows = applies(used)
+    pieces = []
+    for number in range(4):
+        start = -(-number * 250 * GB // MIB) * MIB
+        after = min(CAPACITY_BYTES, -(-(number + 1) * 250 * GB // MIB) * MIB)
+        pieces.append((start, -(-(after - GB) // MIB) * MIB))
+    ranges = [step.stimulus.active_range.bytes_of(CAPACITY_BYTES, 512) for step in conditioned.steps]
+    assert ranges == pieces * 2
+    sizes = [end - start for start, end in pieces]
+    assert [step.stop.amount_bytes for step in conditioned.steps] == [*sizes, *(size // 2 for size in sizes)]
+    # a file of 1 GiB has no room in 1 GB: it fills the place
+    first = (pieces[0][1], pieces[1][0])
+    assert file.steps[0].stimulus.active_range.bytes_of(CAPACITY_BYTES, 512) == first
+    assert file.steps[0].stop == ByteAmount(first[1] - first[0])
+    assert {r.steps[-1].stimulus.active_range.bytes_of(CAPACITY_BYTES, 512) for r in rows} == {first}
+
+
+def test_a_share_leaves_the_same_place_free_as_its_size() -> None:
+    by_size, by_share = (
+        applies(conditions("solidigm-low", precondition_passes=1, leave_free=free))
+        for free in (FreeSpace(1, 250 * GB), FreeSpace(1, place_pct=25))
+    )
+    assert by_size == by_share
+
+
+def test_free_space_needs_something_written_around_it() -> None:
+    found = list(conditions(leave_free=FreeSpace(1, GB)).contradictions({"leave_free"}))
+    assert [names for names, _ in found] == [("leave_free",)]
 
 
 def test_limits_shorten_passes_warm_ups_and_pauses() -> None:

@@ -5,13 +5,20 @@ from itertools import count
 
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.conditions import Conditions
+from openpts.procedures.extended.lifetime.conditions import Continued, ReadBack, StopOn
+from openpts.procedures.extended.precon.conditions import PreconConditions
 from openpts.procedures.extended.thermal.script import COLD
-from openpts.procedures.shared.benchmark.profiles import SHORT
-from openpts.record.reader import Run
+from openpts.procedures.kit.benchmark_profile import FigureUnit
+from openpts.procedures.shared.benchmark.conditions import FreeSpace
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
+from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Stimulus
-from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
+from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_samples
 
 BLOCK_BYTES = 131_072
 ROWS = len(SHORT.rows)
@@ -58,6 +65,38 @@ class ByState:
         return ((230e3, 200e3, 50e3) if stimulus.random_pct else (300e3, 250e3, 25e3))[state]
 
 
+def several_benchmarks() -> Run:
+    """Two benchmarks of two rows at two entropies, writes slower in each state; the second one has times.
+
+    Reads 100,000 a second; writes 40,000 FOB, 20,000 after SEQ, 8,000 after RND, twice that at half the
+    entropy.
+    """
+
+    def rate(stimulus: Stimulus, phase: Phase, number: int) -> float:
+        gain = 2 if stimulus.data == ReducibleData(50) else 1
+        if phase is not Phase.PROFILE or stimulus.read_pct:
+            return 100_000
+        return gain * (40_000, 20_000, 8_000)[(number - 1) // 4 % 3]
+
+    def adjust(of: Conditions) -> Conditions:
+        assert isinstance(of, PreconConditions)
+        low, demo = BENCHMARKS["solidigm-low"], BENCHMARKS["crystaldiskmark-demo"]
+        rows = tuple(
+            with_changes(row, units=(FigureUnit.MILLISECONDS,), data=None)
+            for row in low.rows
+            if row.random_pct
+        )
+        return with_changes(
+            of,
+            benchmarks=(demo, with_changes(low, name="mine", title="Mine", rows=rows)),
+            entropies_pct=(50.0, 100.0),
+            leave_free=FreeSpace(1, 10 * 10**9),
+            steady_after_drive_fills=1,
+        )
+
+    return made_up_run("precon", rate=rate, adjust=adjust)
+
+
 class Rates:
     """Each step of a row 1 % faster than the one before it: 1,000 IOPS for the first."""
 
@@ -96,6 +135,54 @@ def wearing_run(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
     return made_up_run(
         "lifetime", rate=rate, health=health, adjust=lambda c: with_changes(c, drive_cycles=cycles)
     )
+
+
+def continuing_run() -> Run:
+    """Follows a run of five cycles after 30 days: two reads of what that wrote fail, then one in cycle 7."""
+    first = ReadBack(
+        cycle=5,
+        run="EARLIER",
+        age_ns=7 * 10**11,
+        written_c=38.0,
+        read_c=38.0,
+        bytes_per_s=2.1e9,
+        mean_ns=2e6,
+        p999_ns=3 * 10**6,
+        max_ns=5 * 10**6,
+        errors=0,
+    )
+    after = Continued(
+        run="EARLIER",
+        folder="/earlier",
+        cycle=5,
+        written_at="2025-12-02T00:00:00.000+00:00",
+        written_ns=0,
+        written_c=38.0,
+        compares=True,
+        rest_ns=0,
+        reads=(first,),
+    )
+
+    def health(_phase: Phase, number: int) -> HealthReading:
+        return HealthReading("a log", {"percentage_used_pct": number / 2, "temperature_c": 41.0})
+
+    run = made_up_run(
+        "lifetime",
+        health=health,
+        adjust=lambda c: with_changes(c, continues=after, stop_on=StopOn.FAILED_WRITE, drive_cycles=3),
+    )
+    reason = "the checksum is wrong, the sector is corrupt"
+    lost = {
+        (Phase.LATER_READ, 5): IoErrors("read", reason, 2, (2**20, 2**30)),
+        (Phase.DRIVE_CYCLE, 7): IoErrors("read", "Input/output error (EIO)", 1, (2**30,)),
+    }
+
+    def with_errors(step: StepRecord) -> Sample:
+        errors = lost.get((step.place.phase, step.place.number))
+        reads = step.sample.read.ios > 0
+        return with_changes(step.sample, errors=(errors,)) if errors and reads else step.sample
+
+    return with_samples(run, with_errors)
 
 
 def thermal_run(values: Values) -> Run:

@@ -22,6 +22,7 @@ def worn() -> Run:
     return wearing_run(None)
 
 
+@pytest.mark.proves("HYP-LIFE-04")
 def test_speeds_and_times_of_a_cycle(worn: Run) -> None:
     figures = summarise(worn)
     first = figures["cycles"][0]

@@ -14,6 +14,7 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import PreconConditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
+from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
@@ -26,7 +27,16 @@ from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
 from tests.unit.procedures.pts.trace.player import Rate
-from tests.unit.report.extended.known_drives import ByState, Cached, Rates, counting, thermal_run, wearing_run
+from tests.unit.report.extended.known_drives import (
+    ByState,
+    Cached,
+    Rates,
+    continuing_run,
+    counting,
+    several_benchmarks,
+    thermal_run,
+    wearing_run,
+)
 
 DATE = "2026-02-03T04:05:06Z"
 
@@ -106,13 +116,28 @@ def restless_precon() -> Run:
     return made_up_run("precon", rate=restless)
 
 
-def profiles(*names: str, passes: float = 0) -> Run:
+def profiles(*names: str, passes: float = 0, free: FreeSpace | None = None) -> Run:
     def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         wanted = tuple(BENCHMARKS[name] for name in names)
-        return with_changes(conditions, benchmarks=wanted, precondition_passes=passes)
+        return with_changes(conditions, benchmarks=wanted, precondition_passes=passes, leave_free=free)
 
     return made_up_run("benchmarks", rate=Rates(), adjust=chosen)
+
+
+def spread_rows() -> Run:
+    """Passes that differ little in the first row, and so much in the others that seven make no figure."""
+    calls = iter(range(10**6))
+
+    def uneven(_stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return 1000 + (next(calls) % 3) * (1 if number == 1 else 400) if phase is Phase.PROFILE else 1000
+
+    def chosen(conditions: Conditions) -> Conditions:
+        assert isinstance(conditions, BenchmarksConditions)
+        wanted = (BENCHMARKS["solidigm-low"],)
+        return with_changes(conditions, benchmarks=wanted, until_rse_pct=5.0)
+
+    return made_up_run("benchmarks", rate=uneven, adjust=chosen)
 
 
 def lonely_rows() -> Run:
@@ -136,14 +161,17 @@ def unmeasured_row() -> Run:
 
 
 def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
-    """A load leaves 37 % of random writes and 90 % of everything else."""
-    fresh = {(0, 0): 20_000, (0, 100): 25_000, (100, 0): 200_000, (100, 100): 500_000}[
-        stimulus.random_pct, int(stimulus.read_pct)
-    ]
+    """A load leaves of writes what it leaves of the first drive of the talk, and 90 % of all reads."""
+    fresh, share = {
+        (0, 0, 32): (20_000, 0.862),
+        (0, 100, 32): (25_000, 0.9),
+        (100, 0, 1): (15_000, 0.85),
+        (100, 0, 128): (200_000, 0.594),
+        (100, 100, 128): (500_000, 0.9),
+    }[stimulus.random_pct, int(stimulus.read_pct), stimulus.toio]
     if phase is Phase.LOAD:
         return 80_000
-    share = 1.0 if number == 1 else 0.37 if (stimulus.random_pct, stimulus.read_pct) == (100, 0) else 0.9
-    return fresh * share
+    return fresh if number <= 5 or phase is Phase.CONDITIONING else fresh * share
 
 
 def sustained(*claims: Claim, **rated: str) -> Run:
@@ -154,6 +182,12 @@ def sustained(*claims: Claim, **rated: str) -> Run:
     run = made_up_run("sustained", rate=tired, adjust=adjust)
     facts = {f"rated_{name}": Fact(value, "made up") for name, value in rated.items()}
     return replace(run, manifest=replace(run.manifest, dut=run.manifest.dut | facts))
+
+
+def by_popular_benchmarks(conditions: Conditions) -> Conditions:
+    """Rows of one with response times and of one with more rows than a plot has room for; no amount."""
+    wanted = tuple(BENCHMARKS[name] for name in ("kdiskmark-real-world", "atto"))
+    return with_changes(conditions, benchmarks=wanted, drive_fills=None, longest_ns=3600 * 10**9)
 
 
 def before(run: Run, phase: Phase) -> Run:
@@ -185,6 +219,7 @@ CASES: dict[str, Callable[[], Run]] = {
     ),
     "lifetime, log stands still": lambda: wearing_run([{"percentage_used_pct": 3.0}], 5),
     "lifetime, no log": lambda: wearing_run([{}], 5),
+    "lifetime, continues": continuing_run,
     "lifetime, interrupted": interrupted_lifetime,
     "lifetime, nothing": lambda: replace(cut(wearing_run(None), 0), health=()),
     "precon": precon,
@@ -192,15 +227,18 @@ CASES: dict[str, Callable[[], Run]] = {
     "precon, fresh alone": precon_fresh_alone,
     "precon, one minute": lambda: precon_cut(None),
     "precon, seven seconds": lambda: precon_cut(7),
-    "precon, rows of both directions": lambda: precon(flat_rate, benchmark=BENCHMARKS["crystaldiskmark"]),
-    "precon, two rows": lambda: precon(benchmark=with_changes(SHORT, rows=SHORT.rows[:2])),
+    "precon, rows of both directions": lambda: precon(flat_rate, benchmarks=(BENCHMARKS["crystaldiskmark"],)),
+    "precon, benchmarks and entropies": several_benchmarks,
+    "precon, two rows": lambda: precon(benchmarks=(with_changes(SHORT, rows=SHORT.rows[:2]),)),
     "profiles, best of three": lambda: profiles("crystaldiskmark"),
     "profiles, mean of five": lambda: profiles("kdiskmark"),
     "profiles, several units": lambda: profiles("crystaldiskmark-peak"),
     "profiles, not confirmed": lambda: profiles("as-ssd"),
     "profiles, conditioned": lambda: profiles("as-ssd", passes=1),
+    "profiles, free places": lambda: profiles("as-ssd", passes=1, free=FreeSpace(8, 10**9)),
     "profiles, mixes": lambda: profiles("iometer", "solidigm-mixed", "iometer-file-server"),
     "profiles, one column": lonely_rows,
+    "profiles, discarded": spread_rows,
     "profiles, a row not measured": unmeasured_row,
     "sustained": sustained,
     "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),
@@ -209,14 +247,17 @@ CASES: dict[str, Callable[[], Run]] = {
         Claim("random_read", 1000), random_write_iops="70000"
     ),
     "sustained, ended in the load": lambda: cut(
-        made_up_run("sustained", rate=tired), lambda step: step.place.number == 1
+        made_up_run("sustained", rate=tired),
+        lambda step: step.place.number <= (5 if step.place.phase is Phase.PROFILE else 1),
     ),
+    "sustained, by a benchmark": lambda: made_up_run("sustained", adjust=by_popular_benchmarks),
     "thermal": lambda: thermal_run(counting),
     "thermal, before the load": lambda: before(thermal_run(counting), Phase.LOAD),
     "thermal, before the rest": lambda: before(thermal_run(counting), Phase.REST),
 }
 
 
+@pytest.mark.proves("LSI-PRE-01", "LSI-PRE-04", "HYP-SUS-05", "HYP-FILL-01", "HYP-FILL-02", "HYP-LIFE-04")
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_on_the_pages(case: str, transcript: SnapshotAssertion) -> None:
     assert transcript_of(build_report(CASES[case](), DATE)) == transcript

@@ -4,14 +4,14 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Report
+from openpts.pages.model import Report, Verdict
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.report import report as content_of
-from openpts.procedures.extended.precon.states import comparison_of
+from openpts.procedures.extended.precon.states import comparisons_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from tests.support.made_up_run import made_up_run
-from tests.unit.report.extended.known_drives import ByState
+from tests.unit.report.extended.known_drives import ByState, several_benchmarks
 
 DATE = "2026-02-03T04:05:06Z"
 FRESH, SEQUENTIAL, RANDOM = DriveState
@@ -30,7 +30,7 @@ def report() -> Report:
 
 
 def test_what_was_written_before_a_row_is_told() -> None:
-    comparison = comparison_of(run())
+    (comparison,) = comparisons_of(run())
     fresh = comparison.rows[FRESH]
     assert [one.written_before_bytes for one in fresh[:1]] == [0]
     assert [one.conditioned for one in fresh] == [True, *[False] * 6]
@@ -64,3 +64,34 @@ def test_figures_for_machines() -> None:
     assert (write["row"], write["counts"]) == ("RND 4 KiB QD32 Write", "random")
     assert (write["fresh"], write["sequential"], write["random"]) == (230e3, 200e3, 50e3)
     assert write["loss_random_pct"] == pytest.approx(78.2609, abs=5e-5)
+
+
+@pytest.mark.proves("SOL-GEN-07", "LSI-PROC-05")
+def test_times_that_grow_are_factors_and_each_benchmark_has_its_times() -> None:
+    """Times on a fresh drive are 1 / 40,000 s at a queue depth of 1, after random writes 1 / 8,000 s."""
+    levels = content_of(several_benchmarks()).figures["levels"]
+    assert [level["entropy_pct"] for level in levels] == [50, 100]
+    whole = levels[1]
+    write = whole["rows"][-1]
+    assert (write["benchmark"], write["unit"], write["counts"]) == ("mine", "ms", "random")
+    assert (write["fresh"], write["random"]) == (pytest.approx(1 / 40), pytest.approx(1 / 8))
+    assert (write["factor_sequential"], write["factor_random"]) == (pytest.approx(2), pytest.approx(5))
+    assert "loss_random_pct" not in write
+    half = levels[0]["rows"][-1]
+    assert half["random"] == pytest.approx(1 / 16)
+    times = [one["times"] for one in whole["benchmarks"]]
+    starts = [of[state]["started_at"] for state in ("fresh", "sequential", "random") for of in times]
+    ends = [of[state]["ended_at"] for state in ("fresh", "sequential", "random") for of in times]
+    assert starts == sorted(starts)
+    assert all(start < end for start, end in zip(starts, ends, strict=True))
+    assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
+    words = [
+        block.text
+        for page in build_report(several_benchmarks(), DATE).pages()
+        for block in page.blocks
+        if isinstance(block, Verdict) and block.text.startswith("Mine, entropy 100 %")
+    ]
+    assert words[0] == (
+        "Mine, entropy 100 %, after preconditioning: up to 5.00 times as long "
+        "(Random 4K T1 QD1 Write after RND, 0.0250 to 0.125 ms)."
+    )

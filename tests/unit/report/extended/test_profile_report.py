@@ -38,9 +38,13 @@ def test_figures_for_machines() -> None:
     assert row["shown"][1] == {
         "unit": "IOPS",
         "value": pytest.approx(1030),
-        "median": pytest.approx(1020),
         "min": pytest.approx(1010),
         "max": pytest.approx(1030),
+        "values": pytest.approx([1010, 1020, 1030]),
+        "median": pytest.approx(1020),
+        "rse_pct": pytest.approx(10 / 1020 / 3**0.5 * 100),
+        "rse_limit_pct": 5,
+        "quality": "accepted",
     }
 
 

@@ -73,6 +73,7 @@ def test_what_the_drive_says_against_the_run_is_on_the_cover() -> None:
     assert f"THERMAL: {sentence}" in texts(both.front[:1])
 
 
+@pytest.mark.proves("LSI-GEN-03")
 def test_a_sample_of_reducible_data_is_on_the_set_up_page_of_any_test() -> None:
     run = made_up_run("iops")
     assert "setup-data-checks" not in build_report(run, DATE).tables()

@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -16,4 +17,5 @@ PROCEDURE: Final = Procedure(
     done on the purged drive unless preconditioning is asked for: what was only purged shows its best.
     """,
     quick={"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
+    log_around=frozenset({Phase.REST, Phase.PROFILE}),
 )

@@ -1,27 +1,19 @@
 """The conditions of the benchmark profiles."""
 
-from typing import Annotated, Final
+from collections.abc import Collection
+from typing import Annotated
 
 from openpts.fields import usual
-from openpts.fields.conditions import StepCounts
+from openpts.fields.conditions import Contradictions, StepCounts
 from openpts.fields.field import Field
-from openpts.fields.kinds import SECONDS_OR_NONE, listed
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark import NAMES
-from openpts.procedures.shared.benchmark.conditions import (
-    BENCHMARK,
-    ProfileTestConditions,
-    at_its_scale,
-    benchmark_text,
-    passes_of,
-)
+from openpts.fields.kinds import SECONDS_OR_NONE
+from openpts.procedures.kit.benchmark_profile import ProfileRow
+from openpts.procedures.shared.benchmark.conditions import ROW_PARAMETERS, PreconditionedConditions
 from openpts.vocabulary.settling import SettlingRule
-
-_BENCHMARKS: Final = listed(BENCHMARK)
 
 
 class BenchmarksConditions(
-    ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
+    PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
 ):
     """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
 
@@ -29,19 +21,16 @@ class BenchmarksConditions(
     than ``settle_ns``; 0 is not at all.
     """
 
-    parameters = ("benchmarks", passes_of("benchmarks"), ..., "longest_pass_ns", "longest_pause_ns")
+    parameters = (
+        "benchmarks",
+        *ROW_PARAMETERS,
+        "leave_free",
+        "precondition_passes",
+        ...,
+        "longest_pass_ns",
+        "longest_pause_ns",
+    )
 
-    benchmarks: Annotated[
-        tuple[BenchmarkProfile, ...],
-        Field(
-            "Benchmarks",
-            f"Benchmarks, one after the other: {', '.join(NAMES)}.",
-            _BENCHMARKS,
-            examples=(["crystaldiskmark-nvme", "kdiskmark"],),
-            change=at_its_scale("benchmarks", _BENCHMARKS),
-            text=lambda benchmarks: ", ".join(map(benchmark_text, benchmarks)),
-        ),
-    ]
     precondition_passes: Annotated[
         float,
         usual.PRECONDITION_PASSES.but(
@@ -72,6 +61,12 @@ class BenchmarksConditions(
             longest_ns=self.settle_ns,
         )
 
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """Free places are between what was written."""
+        yield from super().contradictions(given)
+        if self.leave_free is not None and not self.precondition_passes:
+            yield ("leave_free",), "nothing is written around the free space; give precondition_passes too"
+
     def step_counts(self) -> StepCounts:
         """A probe and a look each minute until the drive has come to rest."""
         looks = 2 * len(self.benchmarks) * -(-self.settle_ns // self.minute_ns)
@@ -79,5 +74,5 @@ class BenchmarksConditions(
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""
-        places = [(one.title, row) for one in self.benchmarks for row in one.rows]
-        return places[number - 1]
+        benchmark, row = self.rows[number - 1]
+        return benchmark.title, row

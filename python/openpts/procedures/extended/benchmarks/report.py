@@ -3,8 +3,9 @@
 Implements: SOL-BMK-04, 05, 07 to 10, SOL-STAT-01, LSI-GEN-02.
 """
 
-from itertools import zip_longest
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from openpts.analysis.settling import judge, look_of
 from openpts.pages import cells, measure, ticks
@@ -15,25 +16,33 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
+from openpts.procedures.kit.spread import repeat_figures
+from openpts.procedures.shared.benchmark.conditions import free_space_words
 from openpts.procedures.shared.benchmark.results import Score, as_ssd_score
 from openpts.procedures.shared.benchmark.tables import (
     MeasuredRow,
+    cover_rows,
     definition_table,
+    definition_verdicts,
+    each_pass_table,
     measured_row,
     passes_table,
     row_measure,
     shown_table,
+    spread_verdicts,
+    start_and_end,
+    times_table,
 )
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}
 _MIX_COLORS: Final = (1, 4, 5, 6)
-_MOST_SUMMARY: Final = 24
 # Above the highest bar stands its value.
 _ROOM_FOR_TEXTS: Final = 1.1
 # More rows than that have their passes on a page of their own.
@@ -58,7 +67,12 @@ def report(run: Run) -> ReportContent:
                 pages=_pages(run, conditions, measured),
             ),
         ),
-        figures={"benchmarks": [_figures(benchmark, rows) for benchmark, rows in measured]},
+        figures={
+            "benchmarks": [
+                _figures(benchmark, rows) | _times(run, conditions, number)
+                for number, (benchmark, rows) in enumerate(measured)
+            ]
+        },
     )
 
 
@@ -76,21 +90,41 @@ def _measured(run: Run, conditions: BenchmarksConditions) -> Measured:
         rows = []
         for row in benchmark.rows:
             number += 1
-            rows.append(measured_row(row, [step.sample for step in run.phase(Phase.PROFILE, number=number)]))
+            samples = [step.sample for step in run.phase(Phase.PROFILE, number=number)]
+            rows.append(measured_row(row, samples, conditions.set_rule))
         found.append((benchmark, tuple(rows)))
     return tuple(found)
+
+
+def _samples(run: Run, conditions: BenchmarksConditions, number: int) -> list[Sample]:
+    """All steps of the benchmark at a place from 0."""
+    before = sum(len(one.rows) for one in conditions.benchmarks[:number])
+    own = range(before + 1, before + 1 + len(conditions.benchmarks[number].rows))
+    return [step.sample for step in run.phase(Phase.PROFILE) if step.place.number in own]
+
+
+def _times(run: Run, conditions: BenchmarksConditions, number: int) -> dict[str, str | None]:
+    start, end = start_and_end(run, _samples(run, conditions, number))
+    return {"started_at": start, "ended_at": end}
 
 
 def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Verdict, ...]:
     rows = [one for _, rows in measured for one in rows]
     whole = sum(bool(one.passes) for one in rows)
+    free = f", {free_space_words(conditions.leave_free)}" if conditions.leave_free else ""
     state = (
-        f"after {conditions.precondition_passes:g} x user capacity of sequential writes"
+        f"after {conditions.precondition_passes:g} x user capacity of sequential writes{free}"
         if conditions.precondition_passes
         else "on the purged drive: these are its best figures, not those of a drive in use"
     )
     counted = Verdict(
         f"{whole} of {len(rows)} rows measured, {state}.", "info" if whole == len(rows) else "fail"
+    )
+    several = len(measured) > 1
+    spread = spread_verdicts(
+        (f"{benchmark.title}, {one.row.title}" if several else one.row.title, one.first_figure)
+        for benchmark, of_it in measured
+        for one in of_it
     )
     doubts = [benchmark.title for benchmark, _ in measured if not benchmark.confirmed]
     left_out = (
@@ -99,31 +133,19 @@ def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Ver
         else ()
     )
     if not doubts:
-        return (counted, *left_out)
-    return (counted, Verdict(f"Definition not confirmed: {'; '.join(doubts)}."), *left_out)
+        return (counted, *spread, *left_out)
+    return (counted, *spread, Verdict(f"Definition not confirmed: {'; '.join(doubts)}."), *left_out)
 
 
 def _measures(measured: Measured) -> tuple[measure.Measured, ...]:
-    """All rows; of many benchmarks only the first of each is on the cover, which has no room for more."""
-    fitting = sum(len(rows) for _, rows in measured) <= _MOST_SUMMARY
-    found = []
-    for benchmark, rows in measured:
-        shown = rows if fitting else _in_turn(rows)[: max(1, _MOST_SUMMARY // len(measured))]
-        found += [
-            row_measure(one.row).of(
-                one.figure(one.row.units[0]),
-                Subject(f"{benchmark.title}: {one.row.title}", key_of(f"{benchmark.name} {one.row.title}")),
-            )
-            for one in shown
-        ]
-    return tuple(found)
-
-
-def _in_turn(rows: tuple[MeasuredRow, ...]) -> list[MeasuredRow]:
-    """Reads and writes in turn: benchmarks have all their reads first, and the first rows alone no write."""
-    reads = [one for one in rows if one.row.read_pct == 100]
-    others = [one for one in rows if one.row.read_pct != 100]
-    return [one for pair in zip_longest(reads, others) for one in pair if one is not None]
+    return tuple(
+        row_measure(one.row).of(
+            one.first_figure,
+            Subject(f"{benchmark.title}: {one.row.title}", key_of(f"{benchmark.name} {one.row.title}")),
+        )
+        for benchmark, rows in cover_rows(measured, lambda one: one.row)
+        for one in rows
+    )
 
 
 def _test_rows(run: Run, conditions: BenchmarksConditions) -> Rows:
@@ -144,7 +166,11 @@ def _test_rows(run: Run, conditions: BenchmarksConditions) -> Rows:
 
 
 def _pages(run: Run, conditions: BenchmarksConditions, measured: Measured) -> tuple[Page, ...]:
-    pages = [state_page(run, "Purge, Pre-conditioning and Test Files")]
+    prepared = state_page(run, "Purge, Pre-conditioning and Test Files")
+    parts = [
+        (one.title, _samples(run, conditions, number)) for number, one in enumerate(conditions.benchmarks)
+    ]
+    pages = [replace(prepared, blocks=(*prepared.blocks, times_table("benchmarks-times", run, parts)))]
     for number, (benchmark, rows) in enumerate(measured, start=1):
         rested = settling_verdicts(run, number, conditions.settling)
         shown = _shown_page(number, benchmark, rows, (*rested, *_unwritten(conditions, rows)))
@@ -154,7 +180,16 @@ def _pages(run: Run, conditions: BenchmarksConditions, measured: Measured) -> tu
 
 def _unwritten(conditions: BenchmarksConditions, rows: tuple[MeasuredRow, ...]) -> tuple[Verdict, ...]:
     """A warning about rows that read LBAs never written: a drive answers these without its flash."""
-    names = [one.row.title for one in rows if one.row.span_bytes is None and one.row.read_pct]
+    whole = [one.row for one in rows if one.row.span_bytes is None]
+    if conditions.leave_free is not None and conditions.leave_free.places > 1 and whole:
+        return (
+            Verdict(
+                f"{', '.join(row.title for row in whole)}: accesses the whole range with its free places: "
+                "reads of these are not a figure of the flash, and writes fill them.",
+                "fail",
+            ),
+        )
+    names = [row.title for row in whole if row.read_pct]
     if conditions.precondition_passes >= 1 or not names:
         return ()
     return (
@@ -197,7 +232,11 @@ def _key(unit: FigureUnit) -> str:
 def _statistic_text(rows: tuple[MeasuredRow, ...]) -> str:
     statistics = ", ".join(dict.fromkeys(one.row.statistic.value for one in rows))
     several = any(len(one.passes) > 1 for one in rows)
-    below = " Below it: median, lowest and highest of the passes." if several else " There is one pass."
+    below = (
+        " Below it: median, lowest and highest of the passes, and their relative standard error (RSE)."
+        if several
+        else " There is one pass."
+    )
     return f"The large figure is what the benchmark shows: the {statistics} of its passes.{below}"
 
 
@@ -236,7 +275,7 @@ def _score(rows: tuple[MeasuredRow, ...]) -> Score | None:
     by_direction: dict[str, dict[str, float]] = {"Read": {}, "Write": {}}
     for one in rows:
         figure = one.figure(FigureUnit.MB_PER_S)
-        if figure is not None and FigureUnit.MB_PER_S in one.row.units:
+        if figure is not None and not figure.discarded and FigureUnit.MB_PER_S in one.row.units:
             by_direction[one.row.direction][one.row.name] = figure.shown
     return as_ssd_score(by_direction["Read"], by_direction["Write"])
 
@@ -247,7 +286,7 @@ def _score_table(page_id: str, score: Score | None) -> Table:
         f"{page_id}-score",
         "Score, by the formula that reviews of the tool give (not confirmed by its author)",
         [
-            (label, cells.number_or("a row was not measured", value, 0))
+            (label, cells.number_or("a row was not measured or is discarded", value, 0))
             for label, value in zip(("Read", "Write", "Total"), values, strict=True)
         ],
         note="Read = 0.1 Seq + 4K + 4K-64Thrd; Write likewise; Total = 0.15 Seq W + 0.1 Seq R + 2 x 4K R + "
@@ -261,22 +300,18 @@ def _definition_pages(
 ) -> tuple[Page, ...]:
     """What exactly was done, and every pass."""
     page_id = f"benchmarks-{number}-definition"
-    capacity_bytes = run.manifest.target.user_capacity_bytes
     blocks: list[Block] = [
-        definition_table(f"{page_id}-table", benchmark, rows, capacity_bytes),
-        Verdict(f"Source: {benchmark.source}."),
+        definition_table(f"{page_id}-table", benchmark, rows, run.manifest.target),
+        *definition_verdicts(benchmark),
     ]
-    if benchmark.doubt:
-        blocks.append(Verdict(f"Definition not confirmed: {benchmark.doubt}."))
-    if benchmark.differences:
-        blocks.append(Verdict(f"Unlike the tool: {benchmark.differences}"))
-    passes = passes_table(f"{page_id}-passes", rows)
+    each = each_pass_table(f"{page_id}-each", rows)
+    passes = (passes_table(f"{page_id}-passes", rows), *((each,) if each else ()))
     title = benchmark.title
     if len(rows) <= _ROWS_WITH_PASSES:
-        return (Page(page_id, f"{title} - Definition and Passes", (*blocks, passes), mandatory=True),)
+        return (Page(page_id, f"{title} - Definition and Passes", (*blocks, *passes), mandatory=True),)
     return (
         Page(page_id, f"{title} - Definition", tuple(blocks), mandatory=True),
-        Page(f"benchmarks-{number}-passes", f"{title} - Passes", (passes,), mandatory=True),
+        Page(f"benchmarks-{number}-passes", f"{title} - Passes", passes, mandatory=True),
     )
 
 
@@ -302,9 +337,9 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
             {
                 "unit": unit.value,
                 "value": figure.shown,
-                "median": figure.median,
-                "min": figure.minimum,
-                "max": figure.maximum,
+                "min": figure.passes.low,
+                "max": figure.passes.high,
+                **repeat_figures(figure.passes),
             }
             for unit in one.row.units
             if (figure := one.figure(unit)) is not None
@@ -316,9 +351,14 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
 def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple[Verdict, ...]:
     """A sentence on the idle time with that number; none without a rule, or if there was none."""
     samples = [step.sample for step in run.phase(Phase.REST, number=number)]
-    readings = [one.reading for one in run.health if (one.phase, one.number) == (Phase.REST, number)]
     if rule is None or not samples:
         return ()
+    # the log is read before the first look as well
+    readings = [
+        one.reading
+        for one in run.health
+        if (one.phase, one.number) == (Phase.REST, number) and (one.t_ns or 0) > samples[0].started_ns
+    ]
     idle_ns, looks = 0, []
     # idle time and a look in turns; what was cut short has no reading
     for idle, probe, reading in zip(samples[::2], samples[1::2], readings, strict=False):

@@ -6,36 +6,36 @@ Purpose
 Clause
     None: practice beyond the specification. The definitions are those of the tools' sources and pages.
 Steps
-    Purge; on request sequential preconditioning; for each benchmark its test file, then its rows in the
-    tool's order: the pause, the warm-up whose result is thrown away, the passes. On request the drive is left
+    Purge; on request sequential preconditioning, which may leave places free; for each benchmark its test
+    file, then its rows in the tool's order: the pause, the warm-up whose result is thrown away, the passes.
+    On request two passes at a time are added to a row until they lie close together, and the drive is left
     alone before the first row until it has come to rest.
 Pass rule
     None.
 Reported
-    Of each row the statistic that the tool shows, and the median of the passes with minimum and maximum;
-    a score only where its formula is known.
+    Of each row the statistic that the tool shows, and the median of the passes with minimum, maximum and
+    relative standard error; a score only where its formula is known.
 """
 
 from itertools import count
-
-from msgspec.structs import replace
 
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.shared.benchmark.profiles import POPULAR
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
+    conditioning_steps,
     file_steps,
-    possible_rows,
     row_steps,
     sequential_writes,
+    without_impossible_rows,
 )
 from openpts.procedures.shared.settling import settle
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import ActiveRange, Step
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.stimulus import ActiveRange
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> BenchmarksConditions:
@@ -55,17 +55,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> BenchmarksConditi
     )
 
 
-def possible_on(conditions: BenchmarksConditions, sector_bytes: int) -> BenchmarksConditions:
-    """Leave out sizes that are no multiple of the sector; what was left out is kept in words.
-
-    Raises UsageError where no row of a benchmark is left.
-    """
-    possible = [possible_rows(benchmark, sector_bytes) for benchmark in conditions.benchmarks]
-    return replace(
-        conditions,
-        benchmarks=tuple(benchmark for benchmark, _ in possible),
-        impossible=tuple(text for _, texts in possible for text in texts),
-    )
+possible_on = without_impossible_rows
 
 
 def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:
@@ -73,10 +63,9 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     conditionings = count(1)
-    if conditions.precondition_passes:
-        amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
-        step = Step(sequential_writes(conditions), ByteAmount(amount_bytes))
-        yield Apply(Phase.CONDITIONING, next(conditionings), (step,))
+    writes, passes = sequential_writes(conditions), conditions.precondition_passes
+    if steps := conditioning_steps(conditions, writes, passes, user_capacity_bytes):
+        yield Apply(Phase.CONDITIONING, next(conditionings), steps)
     number, rows = 0, sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
     for place, benchmark in enumerate(conditions.benchmarks, start=1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
@@ -86,5 +75,6 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            apply = Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            yield from apply_row(row, conditions, apply)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -17,4 +18,5 @@ PROCEDURE: Final = Procedure(
     42 minutes of mixes with 0 to 100 % of writes. Each level is measured twice, up and down.
     """,
     quick={"time_scale": "1/60", "precondition_passes": 0.5, "write_pcts": [0, 5, 50, 100]},
+    log_around=frozenset({Phase.SWEEP}),
 )

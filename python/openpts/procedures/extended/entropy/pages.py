@@ -200,6 +200,7 @@ def _levels_table(panel: _Panel) -> Table:
         Col("Way up", lambda level: _visit(level, 0, panel.decimals)),
         Col("Way down", lambda level: _visit(level, 1, panel.decimals)),
         Col("Difference (%)", _drift),
+        Col("RSE (%)", _standard_error),
     ]
     if panel.verified:
         columns.append(Col("Entropy verified (%)", lambda level: _verified(panel.verified, level.level)))
@@ -217,6 +218,10 @@ def _drift(level: Level) -> Cell:
     return (
         cells.missing("one visit") if level.drift_pct is None else cells.percent(level.drift_pct, plus=True)
     )
+
+
+def _standard_error(level: Level) -> Cell:
+    return cells.missing("one visit") if level.rse_pct is None else cells.percent(level.rse_pct, 2)
 
 
 def _verified_how(checks: Sequence[DataCheck]) -> str:

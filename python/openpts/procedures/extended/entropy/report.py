@@ -176,7 +176,12 @@ def _sweep_figures(levels: Sequence[Level], level_name: str, name: str) -> dict[
 def _levels_figures(levels: Sequence[Level], level_name: str, name: str) -> dict[str, Any]:
     return {
         "levels": [
-            {level_name: level.level, name: level.mean, f"{name}_of_visits": list(level.visits)}
+            {
+                level_name: level.level,
+                name: level.mean,
+                f"{name}_of_visits": list(level.visits),
+                "rse_pct": level.rse_pct,
+            }
             for level in levels
         ],
         "largest_drift_pct": sweep_drift_pct(tuple(levels)),

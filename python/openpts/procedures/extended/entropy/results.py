@@ -10,6 +10,7 @@ from enum import Enum
 from statistics import fmean
 from typing import Final
 
+from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.analysis.student_t import critical_value
 
 REDUCTION_LIMIT: Final = 1.05
@@ -30,6 +31,11 @@ class Level:
     def mean(self) -> float:
         """Mean of the visits."""
         return fmean(self.visits)
+
+    @property
+    def rse_pct(self) -> float | None:
+        """Relative standard error of the visits; None with a single one."""
+        return relative_standard_error_pct(self.visits)
 
     @property
     def drift_pct(self) -> float | None:

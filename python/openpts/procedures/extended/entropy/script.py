@@ -70,9 +70,9 @@ def script(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:
         levels = [
             _writes(conditions, order, ReducibleData(entropy_pct)) for entropy_pct in conditions.entropies_pct
         ]
-        yield _sweep(conditions, sweep, levels)
+        yield from _sweep(conditions, sweep, levels)
     mixes = [_random(conditions, write_pct, conditions.data) for write_pct in conditions.write_pcts]
-    yield _sweep(conditions, WRITE_SHARE, mixes)
+    yield from _sweep(conditions, WRITE_SHARE, mixes)
     yield CycleFinished(Outcome(None, 0))
 
 
@@ -81,9 +81,11 @@ def up_and_down(levels: Sequence[T]) -> tuple[T, ...]:
     return (*levels, *reversed(levels))
 
 
-def _sweep(conditions: EntropyConditions, number: int, levels: Sequence[Stimulus]) -> Apply:
+def _sweep(conditions: EntropyConditions, number: int, levels: Sequence[Stimulus]) -> Script:
+    """Each visit by itself: between two of them the drive's log may be read."""
     length = Duration(conditions.minute_ns)
-    return Apply(Phase.SWEEP, number, tuple(Step(level, length) for level in up_and_down(levels)))
+    for level in up_and_down(levels):
+        yield Apply(Phase.SWEEP, number, (Step(level, length),))
 
 
 def _writes(conditions: EntropyConditions, order: AccessPattern, data: DataPattern) -> Stimulus:

@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -17,4 +18,5 @@ PROCEDURE: Final = Procedure(
     of random writes at five fill levels.
     """,
     quick={"time_scale": "1/60", "step_pct": 4},
+    log_around=frozenset({Phase.REST, Phase.BURST}),
 )

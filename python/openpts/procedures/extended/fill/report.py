@@ -16,6 +16,7 @@ from openpts.procedures.extended.fill.pages import FillRun, breaks_sentence, cur
 from openpts.procedures.extended.fill.rate_fall import Fall
 from openpts.procedures.extended.fill.results import Course, course_of, returned
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_FILL_LEVEL, RATE, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
@@ -37,6 +38,20 @@ def report(run: Run) -> ReportContent:
         measures=measured(_MEASURES, found.fill),
         sections=lambda standing, report_date: (_section(found, standing, report_date),),
         figures=_figures(found),
+        curves=lambda: (_curve(found),),
+    )
+
+
+def _curve(measured: FillRun) -> Curve:
+    return Curve(
+        "fill",
+        "Sequential Fill: MB/s v Fill Level",
+        "mean MB/s of each step at its end",
+        OVER_FILL_LEVEL,
+        RATE,
+        tuple(
+            (measured.share_pct(point.end_bytes), point.bytes_per_s / MB) for point in measured.fill.points
+        ),
     )
 
 

@@ -35,7 +35,6 @@ _WRITE, _READ, _WRITE_S, _READ_S, _WEAR, _SPARE = range(6)
 _WRITE_COLOR, _READ_COLOR, _WEAR_COLOR, _SPARE_COLOR = 3, 2, 0, 4
 _PRINTED_VALUES: Final = 200
 _GRID: Final = 20
-_EACH_TICKED: Final = 10
 _CYCLES: Final = "Full drive cycles"
 
 
@@ -46,7 +45,7 @@ def course_page(measured: LifetimeRun) -> Page:
     if not measured.cycles:
         return nothing_page(page_id, title, "no cycle was begun")
     table = _values_table(measured, page_id)
-    x = _cycles_axis(measured.cycles[-1].number)
+    x = ticks.whole_axis(_CYCLES, measured.cycles[0].number, measured.cycles[-1].number)
     figures: list[Block] = [
         figure
         for number, panel in enumerate(_PANELS, start=1)
@@ -120,13 +119,6 @@ def _failures(measured: LifetimeRun, operation: str) -> tuple[Rule, ...]:
         for cycle in measured.cycles
         if cycle.failure is not None and cycle.failure.operation == operation
     )
-
-
-def _cycles_axis(last: int) -> Axis:
-    """Whole cycles only: there is no half of one."""
-    if last <= _EACH_TICKED:
-        return Axis(_CYCLES, "linear", (0.5, last + 0.5), tuple(float(n) for n in range(1, last + 1)))
-    return ticks.span_axis(_CYCLES, 0.5, last + 0.5)
 
 
 def _values(table: Table, column: int) -> list[float]:
@@ -232,7 +224,9 @@ def forecast_page(measured: LifetimeRun) -> Page:
         title=title,
         kind="lines",
         table_id=table.id,
-        x=ticks.span_axis(f"{_CYCLES} of this run", 0, last),
+        x=ticks.span_axis(
+            _CYCLES if measured.conditions.continues else f"{_CYCLES} of this run", points[0][0], last
+        ),
         y=ticks.linear_axis("Rated life used (%)", 0, highest),
         alt=f"{title}. {verdict.text}",
         series=(
@@ -263,9 +257,9 @@ def _forecast_table(
 ) -> Table:
     line = measured.line
     assert line is not None  # noqa: S101 the caller looked
-    used = dict(points)
+    used, first = dict(points), points[0][0]
     rows = []
-    for done in sorted({*used, *(last * n / _GRID for n in range(_GRID + 1))}):
+    for done in sorted({*used, *(first + (last - first) * n / _GRID for n in range(_GRID + 1))}):
         low, high = line.interval(done, CONFIDENCE)
         wear = used.get(done)
         rows.append(

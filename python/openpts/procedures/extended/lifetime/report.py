@@ -1,24 +1,32 @@
 """The report of the lifetime test (HYP-LIFE-01 to 04)."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
+from msgspec import structs
+
+from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Section
-from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
+from openpts.procedures.extended.lifetime.age_page import age_page, age_verdict
+from openpts.procedures.extended.lifetime.conditions import LifetimeConditions, ReadBack
 from openpts.procedures.extended.lifetime.cycles import (
     LifetimeRun,
     end_verdict,
     errors_verdict,
     forecast_verdict,
 )
+from openpts.procedures.extended.lifetime.error_page import error_page
 from openpts.procedures.extended.lifetime.pages import course_page, forecast_page, stretches_page
-from openpts.procedures.extended.lifetime.results import DriveCycle, stretches, write_amplification
+from openpts.procedures.extended.lifetime.results import DriveCycle, Pass, stretches, write_amplification
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_CYCLES, Curve
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
-from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
+from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 
 _TITLE: Final = "Lifetime"
@@ -30,19 +38,51 @@ def report(run: Run) -> ReportContent:
     assert isinstance(conditions, LifetimeConditions)  # noqa: S101 the registry calls by test
     lifetime = LifetimeRun(run, conditions)
     return ReportContent(
-        verdicts=(end_verdict(lifetime), errors_verdict(lifetime), forecast_verdict(lifetime)),
+        verdicts=(
+            end_verdict(lifetime),
+            errors_verdict(lifetime),
+            *((age_verdict(lifetime),) if conditions.continues else ()),
+            forecast_verdict(lifetime),
+        ),
         measures=_measures(lifetime),
         sections=lambda standing, report_date: (_section(lifetime, standing, report_date),),
         figures=_figures(lifetime),
+        curves=lambda: tuple(_curve(lifetime, title, y, of) for title, y, of in _CURVES),
     )
 
 
+def _curve(run: LifetimeRun, title: str, y: str, of: Callable[[DriveCycle], float | None]) -> Curve:
+    """A figure after each whole cycle, where there is one."""
+    points = ((float(cycle.number), of(cycle)) for cycle in run.whole)
+    return Curve(
+        title,
+        f"{title} v Full Drive Cycles",
+        f"{y} of each whole cycle",
+        OVER_CYCLES,
+        lambda values: ticks.linear_axis(y, 0, max(values) or 1),
+        tuple((number, value) for number, value in points if value is not None),
+        partial(cells.number, decimals=2),
+    )
+
+
+def _rate(done: Pass) -> float | None:
+    return None if done.bytes_per_s is None else done.bytes_per_s / MB
+
+
+_CURVES: Final[tuple[tuple[str, str, Callable[[DriveCycle], float | None]], ...]] = (
+    ("Write", "MB/s", lambda cycle: _rate(cycle.write)),
+    ("Read", "MB/s", lambda cycle: _rate(cycle.read)),
+    ("Rated Life Used", "Rated life used (%)", lambda cycle: cycle.log.get("percentage_used_pct")),
+)
+
+
 def _measures(run: LifetimeRun) -> tuple[Measured, ...]:
-    whole = run.whole
+    whole, after = run.whole, run.conditions.continues
     return (
         *measured(_RUN, run),
         *measured(_CYCLE, whole[0] if whole else None, Subject("First cycle")),
         *measured(_CYCLE, whole[-1] if whole else None, Subject("Last cycle")),
+        *(measured(_READ_BACK, run.reads_back[-1] if run.later_read else None) if after else ()),
         _FORECAST.of(run),
     )
 
@@ -50,6 +90,39 @@ def _measures(run: LifetimeRun) -> tuple[Measured, ...]:
 _RUN: Final[tuple[Measure[LifetimeRun], ...]] = (
     Measure("whole_cycles", "Whole drive cycles", "cycles", lambda run: len(run.whole)),
     Measure("written", "Written", "TB", lambda run: run.written_bytes, per=TB, decimals=3),
+    Measure(
+        "failed_ios",
+        "I/Os that failed",
+        "I/Os",
+        lambda run: sum(found.errors.count for found in run.errors),
+        better=Better.LOWER,
+    ),
+    Measure(
+        "end_of_life",
+        "First failed write in cycle",
+        "cycle",
+        lambda run: run.end_of_life,
+        better=Better.HIGHER,
+        absent="no write failed",
+    ),
+)
+_READ_BACK: Final[tuple[Measure[ReadBack], ...]] = (
+    Measure(
+        "age_of_data",
+        "Age of what was read later",
+        "days",
+        lambda read: read.age_ns,
+        per=NS_PER_DAY,
+        decimals=2,
+    ),
+    Measure("read_later", "Read later", "MB/s", lambda read: read.bytes_per_s, per=MB, better=Better.HIGHER),
+    Measure(
+        "failed_later_reads",
+        "Reads that failed later",
+        "I/Os",
+        lambda read: read.errors,
+        better=Better.LOWER,
+    ),
 )
 _CYCLE: Final[tuple[Measure[DriveCycle], ...]] = (
     Measure("write", "{name}, write", "MB/s", lambda cycle: cycle.write.bytes_per_s, per=MB),
@@ -73,8 +146,11 @@ def _section(measured: LifetimeRun, standing: Standing, report_date: str) -> Sec
         title=_TITLE,
         test_rows=_test_rows(measured),
         pages=(
-            state_page(measured.run, "Purge"),
+            state_page(measured.run, "Purge")
+            if measured.conditions.continues is None
+            else age_page(measured),
             course_page(measured),
+            *((error_page(measured),) if measured.errors else ()),
             stretches_page(measured),
             forecast_page(measured),
         ),
@@ -94,7 +170,7 @@ def _test_rows(measured: LifetimeRun) -> Rows:
         ("Test Stimulus 1", f"SEQ {size} W, whole range once"),
         ("Test Stimulus 2", f"SEQ {size} R, whole range once"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
-        ("Whole cycles", str(len(measured.whole))),
+        ("Ends at", conditions.stop_on.value),
         ("Limit: cycles", str(conditions.drive_cycles)),
         ("Limit: written", "none" if limit is None else f"{limit / TB:g} TB"),
         ("Limit: life used", f"{conditions.wear_limit_pct:g} %"),
@@ -104,18 +180,22 @@ def _test_rows(measured: LifetimeRun) -> Rows:
 
 def _figures(measured: LifetimeRun) -> dict[str, Any]:
     """Key numbers, JSON-ready."""
-    forecast, cycles = measured.forecast, measured.cycles
+    forecast, cycles, after = measured.forecast, measured.cycles, measured.conditions.continues
     return {
         "ended_by": measured.ended_by or None,
         "whole_cycles": len(measured.whole),
         "written_bytes": measured.written_bytes,
-        "io_errors": sum(cycle.errors for cycle in cycles),
+        "io_errors": sum(found.errors.count for found in measured.errors),
+        "end_of_life_cycle": measured.end_of_life,
+        "continues": None if after is None else {"run": after.run, "cycle": after.cycle},
+        "read_back": [structs.asdict(read) for read in measured.reads_back],
         "compared": measured.conditions.compares,
         "write_amplification": write_amplification(measured.before, cycles[-1].log) if cycles else None,
         "cycles": [
             {
                 "number": cycle.number,
                 "complete": cycle.complete,
+                "io_errors": cycle.errors,
                 "write_bytes_per_s": cycle.write.bytes_per_s,
                 "read_bytes_per_s": cycle.read.bytes_per_s,
                 "write_s": cycle.write.elapsed_ns / NS_PER_S,

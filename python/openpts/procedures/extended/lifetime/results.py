@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from openpts.analysis.student_t import critical_value
 from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import IoFailure, Sample, StepState
+from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 
 FEWEST_POINTS = 3
 
@@ -118,15 +118,27 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class DriveCycle:
-    """One cycle, and the device's log after it; ``failure`` is the I/O that ended it."""
+    """One cycle, and the device's log after it; ``failure`` is the I/O that ended it.
+
+    ``found`` are all I/Os that failed. ``written``: everything of it is on the drive; ``started_ns`` is when
+    the first of it was written, and ``read_ns`` when the first was read, on the engine's clock.
+    """
 
     number: int
     write: Pass
     read: Pass
-    errors: int
+    found: tuple[IoErrors, ...]
     failure: IoFailure | None
     complete: bool
+    written: bool
+    started_ns: int
+    read_ns: int | None
     log: Log = field(default_factory=dict)
+
+    @property
+    def errors(self) -> int:
+        """I/Os that failed, or returned other data than was written."""
+        return sum(errors.count for errors in self.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +160,34 @@ class Stretch:
 
 
 def drive_cycle(number: int, samples: Sequence[Sample], log: Log) -> DriveCycle:
-    """A cycle from its steps: writes first, then reads. It is complete when all that it wrote was read."""
-    write = _pass(sample for sample in samples if _writes(sample))
-    read = _pass(sample for sample in samples if not _writes(sample))
+    """A cycle from its steps: writes first, then reads. It is complete when all that it wrote was read.
+
+    Reads that failed, and did not end it, count as done: whole blocks of them.
+    """
+    writes = [sample for sample in samples if _writes(sample)]
+    reads = [sample for sample in samples if not _writes(sample)]
+    found = tuple(errors for sample in samples for errors in sample.errors)
+    done_bytes = sum(sample.read.bytes + _failed_bytes(sample) for sample in reads)
+    whole = all(sample.state is StepState.COMPLETE for sample in samples)
+    failed = (sample.failure for sample in samples if sample.state is StepState.FAILED)
+    write = _pass(writes)
     return DriveCycle(
         number=number,
         write=write,
-        read=read,
-        errors=sum(errors.count for sample in samples for errors in sample.errors),
-        failure=next((sample.failure for sample in samples if sample.failure is not None), None),
-        complete=0 < write.bytes <= read.bytes
-        and all(sample.state is StepState.COMPLETE for sample in samples),
+        read=_pass(reads),
+        found=found,
+        failure=next((failure for failure in failed if failure is not None), None),
+        complete=0 < write.bytes <= done_bytes and whole,
+        written=bool(reads) and all(sample.state is StepState.COMPLETE for sample in writes),
+        started_ns=samples[0].started_ns,
+        read_ns=reads[0].started_ns if reads else None,
         log=log,
     )
+
+
+def _failed_bytes(sample: Sample) -> int:
+    stimulus = sample.step.stimulus
+    return sum(errors.count for errors in sample.errors) * (stimulus.block_size_bytes if stimulus else 0)
 
 
 def _writes(sample: Sample) -> bool:
@@ -243,5 +270,9 @@ def write_amplification(before: Log, after: Log) -> float | None:
 
 def wear_points(cycles: Sequence[DriveCycle], before: Log) -> tuple[tuple[float, float], ...]:
     """Cycles done and per cent of the rated life used, the state before the first included."""
-    readings = [(0.0, before), *((float(cycle.number), cycle.log) for cycle in cycles if cycle.complete)]
+    first = cycles[0].number - 1 if cycles else 0
+    readings = [
+        (float(first), before),
+        *((float(cycle.number), cycle.log) for cycle in cycles if cycle.complete),
+    ]
     return tuple((done, log["percentage_used_pct"]) for done, log in readings if "percentage_used_pct" in log)

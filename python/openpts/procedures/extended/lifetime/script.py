@@ -8,7 +8,9 @@ Steps
     Purge; drive cycles: the whole active range written once in SEQ 128 KiB, every sector with its address and
     the number of the cycle, then read once and compared; the device's log after each. It ends after a
     handful of cycles unless the operator asks for more, since it uses the drive up, and sooner with the
-    first I/O that fails, the first media error, or when the drive takes no more writes.
+    first I/O that fails, the first media error, or when the drive takes no more writes. With stop_on
+    failed-write it goes on over read errors and media errors. A run that continues another one has no
+    purge: it reads first what the last cycle of that run wrote, and numbers its cycles on.
 Pass rule
     None.
 Reported
@@ -16,23 +18,25 @@ Reported
     the rated life will be used up, as an interval.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
+from openpts.procedures.extended.lifetime.conditions import Continued, LifetimeConditions, StopOn
 from openpts.units import KIB, NS_PER_S, TB, format_duration
-from openpts.vocabulary.data import VerifiedData
+from openpts.vocabulary.data import DataPattern, VerifiedData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
+    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
     ReadHealth,
+    Request,
     Script,
     SetWriteCache,
     health_in,
@@ -40,7 +44,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
 A_HANDFUL: Final = 5
@@ -77,12 +81,17 @@ def without_data(conditions: LifetimeConditions) -> LifetimeConditions:
 # HYP-LIFE-01 to 03
 def script(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
     """Drive cycles until something ends them."""
-    yield Purge()
+    first, after = conditions.first_cycle, conditions.continues
+    if after is None:
+        yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    reading = health_in((yield ReadHealth(Phase.DRIVE_CYCLE, 1)))
+    if after is not None and (failed := (yield from _later_read(conditions, after, user_capacity_bytes))):
+        yield CycleFinished(Outcome(None, 0, failed))
+        return
+    reading = health_in((yield ReadHealth(Phase.DRIVE_CYCLE, first)))
     life = _Life(conditions, reading.values)
-    for number in range(1, conditions.drive_cycles + 1):
-        steps = tuple(_steps(conditions, user_capacity_bytes, number))
+    for number in range(first, first + conditions.drive_cycles):
+        steps = tuple(_cycle(conditions, user_capacity_bytes, number))
         samples = samples_in((yield Apply(Phase.DRIVE_CYCLE, number, steps, may_fail=True)))
         reading = health_in((yield ReadHealth(Phase.DRIVE_CYCLE, number)))
         for sample in samples:
@@ -92,17 +101,43 @@ def script(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
             return
 
 
-def _steps(conditions: LifetimeConditions, capacity_bytes: int, number: int) -> Iterator[Step]:
-    """The writes of a cycle and then its reads, in pieces of a few minutes."""
+# HYP-TMP-01
+def _later_read(
+    conditions: LifetimeConditions, after: Continued, capacity_bytes: int
+) -> Generator[Request, Answer, str]:
+    """Read what the earlier run wrote last; returns why that ends this one, empty if it does not."""
+    if after.rest_ns:
+        yield Apply(Phase.REST, 1, (Step(None, Duration(after.rest_ns)),))
+    data = VerifiedData(after.cycle) if conditions.compares and after.compares else conditions.data
+    yield ReadHealth(Phase.LATER_READ, after.cycle)
+    steps = tuple(_pieces(conditions, capacity_bytes, 100, data))
+    samples = samples_in((yield Apply(Phase.LATER_READ, after.cycle, steps, may_fail=True)))
+    yield ReadHealth(Phase.LATER_READ, after.cycle)
+    last = samples[-1]
+    if last.state is StepState.COMPLETE:
+        return ""
+    reason = last.failure.reason if last.failure else "an I/O that failed"
+    return f"first failed read of what cycle {after.cycle} wrote: {reason}"
+
+
+def _cycle(conditions: LifetimeConditions, capacity_bytes: int, number: int) -> Iterator[Step]:
+    """The writes of a cycle and then its reads."""
+    data = VerifiedData(number) if conditions.compares else conditions.data
+    for read_pct in (0, 100):
+        yield from _pieces(conditions, capacity_bytes, read_pct, data)
+
+
+def _pieces(
+    conditions: LifetimeConditions, capacity_bytes: int, read_pct: int, data: DataPattern
+) -> Iterator[Step]:
+    """One pass through the range, in pieces of a few minutes."""
     covered = conditions.active_range
     share = (covered.end_pct - covered.start_pct) / 100
     amount_bytes = capacity_bytes if share == 1 else int(capacity_bytes * share) // _PAGE_BYTES * _PAGE_BYTES
-    data = VerifiedData(number) if conditions.compares else conditions.data
-    for read_pct in (0, 100):
-        order = simple_workload("cycle", AccessPattern.SEQUENTIAL, conditions.block_size_bytes, read_pct)
-        stimulus = order.stimulus(tc=conditions.tc, qd=conditions.qd, active_range=covered, data=data)
-        for done_bytes in range(0, amount_bytes, _PIECE_BYTES):
-            yield Step(stimulus, ByteAmount(min(_PIECE_BYTES, amount_bytes - done_bytes)))
+    order = simple_workload("cycle", AccessPattern.SEQUENTIAL, conditions.block_size_bytes, read_pct)
+    stimulus = order.stimulus(tc=conditions.tc, qd=conditions.qd, active_range=covered, data=data)
+    for done_bytes in range(0, amount_bytes, _PIECE_BYTES):
+        yield Step(stimulus, ByteAmount(min(_PIECE_BYTES, amount_bytes - done_bytes)))
 
 
 @dataclass(slots=True)
@@ -129,7 +164,8 @@ class _Life:
             return f"first failed {failure.operation} in cycle {number}: {failure.reason}"
         if log.get("read_only"):
             return "the drive takes no more writes"
-        if (errors := log.get("media_errors", 0) - self.first.get("media_errors", 0)) > 0:
+        errors = log.get("media_errors", 0) - self.first.get("media_errors", 0)
+        if errors > 0 and conditions.stop_on is StopOn.FIRST_ERROR:
             return f"media errors counted by the drive: {errors:,.0f}"
         if (wear_pct := log.get("percentage_used_pct", 0)) >= conditions.wear_limit_pct:
             return f"{wear_pct:.3g} % of the rated life used (limit {conditions.wear_limit_pct:g} %)"
@@ -140,4 +176,5 @@ class _Life:
             return (
                 f"{format_duration(self.elapsed_ns)} elapsed (limit {format_duration(conditions.longest_ns)})"
             )
-        return f"{number} cycles, as asked for" if number == conditions.drive_cycles else ""
+        done = number - conditions.first_cycle + 1
+        return f"{done} cycles, as asked for" if done == conditions.drive_cycles else ""

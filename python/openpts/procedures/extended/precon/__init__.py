@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.precon.conditions import PreconConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -26,4 +27,5 @@ PROCEDURE: Final = Procedure(
         "longest_seconds": 20,
         "tracking_seconds": 2,
     },
+    log_around=frozenset({Phase.PROFILE}),
 )

@@ -1,22 +1,39 @@
 """The report of the preconditioning comparison: courses of random writes, and rows, from three states.
 
-Implements: LSI-PRE-01 to 05, LSI-PROC-03 to 06.
+Implements: LSI-PRE-01 to 05, LSI-ENT-01, LSI-PROC-02 to 06.
 """
 
+from collections.abc import Sequence
+from itertools import count
 from typing import Any, Final
 
-from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.analysis.minutes import whole_minutes
+from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts.pages.model import Block, Page, Verdict
 from openpts.pages.texts import capitalised
-from openpts.procedures.extended.precon.conditions import DriveState
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.results import CourseResults
-from openpts.procedures.extended.precon.rows_pages import rows_pages
-from openpts.procedures.extended.precon.states import STATES, Comparison, comparison_of, counting_state
+from openpts.procedures.extended.precon.rows_pages import definition_pages, entropy_page, rows_pages
+from openpts.procedures.extended.precon.states import (
+    STATES,
+    Comparison,
+    comparisons_of,
+    counting_state,
+    loss_of,
+)
 from openpts.procedures.extended.precon.trajectory_pages import course_pages, course_verdicts
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.shared.benchmark.results import loss_pct
-from openpts.procedures.shared.benchmark.tables import row_measure
+from openpts.procedures.kit.spread import repeat_figures
+from openpts.procedures.shared.benchmark.conditions import free_space_words
+from openpts.procedures.shared.benchmark.tables import (
+    cover_rows,
+    row_measure,
+    spread_verdicts,
+    start_and_end,
+)
 from openpts.procedures.shared.methodology import (
     conditioning_tables,
     methodology_section,
@@ -31,37 +48,82 @@ _TITLE: Final = "Preconditioning Comparison"
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    comparison = comparison_of(run)
+    comparisons = comparisons_of(run)
     return ReportContent(
-        verdicts=course_verdicts(comparison),
-        measures=_measures(comparison),
+        verdicts=tuple(
+            verdict for one in comparisons for verdict in (*course_verdicts(one), *_spread_verdicts(one))
+        ),
+        measures=tuple(measure for one in comparisons for measure in _measures(one)),
         sections=lambda standing, report_date: (
             methodology_section(
                 run,
                 standing,
                 report_date,
                 title=_TITLE,
-                test_rows=_test_rows(comparison),
-                pages=(_preparation_page(comparison), *course_pages(comparison), *rows_pages(comparison)),
+                test_rows=_test_rows(comparisons),
+                pages=_pages(comparisons),
             ),
         ),
-        figures=_figures(comparison),
+        figures=_figures(comparisons),
+        curves=lambda: tuple(_curve(one, state) for one in comparisons for state in STATES),
     )
+
+
+def _curve(comparison: Comparison, state: DriveState) -> Curve:
+    """Over drive fills: what makes drives of different capacities comparable."""
+    workload = f"{comparison.conditions.workload.title}{comparison.level}"
+    return Curve(
+        f"{workload} from {state}",
+        f"{workload} IOPS v Drive Fills, {capitalised(state)}",
+        "IOPS of each minute at its end",
+        OVER_FILLS,
+        IOPS,
+        tuple(
+            (comparison.fills(minute.written_bytes), minute.iops)
+            for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
+        ),
+    )
+
+
+def _spread_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+    return spread_verdicts(
+        (f"{row.title} {state}", comparison.rows[state][place].figure)
+        for state in STATES
+        for place, (_, row) in enumerate(comparison.conditions.rows)
+    )
+
+
+def _pages(comparisons: Sequence[Comparison]) -> tuple[Page, ...]:
+    numbers = count(1)
+    of_levels = [
+        page for one in comparisons for page in (*course_pages(one, numbers), *rows_pages(one, numbers))
+    ]
+    by_entropy = (entropy_page(comparisons),) if len(comparisons) > 1 else ()
+    return (_preparation_page(comparisons[0]), *of_levels, *by_entropy, *definition_pages(comparisons[0]))
 
 
 def _measures(comparison: Comparison) -> tuple[Measured, ...]:
     """The course of random writes, and of each row the figure that counts."""
     fresh, random = (comparison.courses[state] for state in (DriveState.FRESH, DriveState.RANDOM))
-    steady = _state_text(comparison)
-    workload = Subject(comparison.conditions.workload.title, steady=steady)
-    rows = (
+    steady = _state_text([comparison])
+    workload = Subject(f"{comparison.conditions.workload.title}{comparison.level}", steady=steady)
+    benchmarks = [(one, tuple(comparison.places(one))) for one in comparison.conditions.benchmarks]
+    rows = comparison.conditions.rows
+    of_rows = (
         row_measure(row).of(
-            comparison.rows[state][place].figure, Subject(f"{row.title}, {state}", steady=steady)
+            comparison.rows[state][place].figure,
+            Subject(
+                f"{benchmark.title}: {row.title}, {state}{comparison.level}",
+                key_of(f"{benchmark.name} {row.title} {state}{comparison.level}"),
+                steady=steady,
+            ),
         )
-        for place, row in enumerate(comparison.conditions.benchmark.rows)
+        for benchmark, places in cover_rows(benchmarks, lambda place: rows[place][1])
+        for place in places
+        for row in (rows[place][1],)
         for state in (counting_state(row),)
     )
-    return (*measured(_FRESH, fresh, workload), _RANDOM.of(random, workload), *rows)
+    return (*measured(_FRESH, fresh, workload), _RANDOM.of(random, workload), *of_rows)
 
 
 _FRESH: Final[tuple[Measure[CourseResults], ...]] = (
@@ -73,27 +135,40 @@ _RANDOM: Final = Measure[CourseResults](
 )
 
 
-def _state_text(comparison: Comparison) -> str:
-    reached = sum(course.steady_round is not None for course in comparison.courses.values())
-    begun = sum(bool(course.tracked_iops) for course in comparison.courses.values())
+def _state_text(comparisons: Sequence[Comparison]) -> str:
+    courses = [course for one in comparisons for course in one.courses.values()]
+    reached = sum(course.steady_round is not None for course in courses)
+    begun = sum(bool(course.tracked_iops) for course in courses)
     if not begun:
         return "n/a (no minute was judged)"
     return f"reached from {reached} of {begun} {'state' if begun == 1 else 'states'}"
 
 
-def _test_rows(comparison: Comparison) -> Rows:
-    conditions = comparison.conditions
+def _test_rows(comparisons: Sequence[Comparison]) -> Rows:
+    conditions = comparisons[0].conditions
+    first, *others = conditions.benchmarks
+    more = f" and {len(others)} more" if others else ""
     return stimulus_rows(
-        comparison.run,
+        comparisons[0].run,
         ("Test Stimulus 1", f"{conditions.workload.title}, from each state"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Duration", f"until steady, {conditions.drive_fills:g} x User Capacity"),
-        ("Test Stimulus 2", conditions.benchmark.title),
+        ("Test Stimulus 2", f"{first.title}{more}"),
         ("TOIO - TC/QD", "see definition"),
-        ("Rows", str(len(conditions.benchmark.rows))),
-        ("States", ", ".join(STATES)),
-        ("Steady State", _state_text(comparison)),
+        ("Rows", str(len(conditions.rows))),
+        (
+            "States",
+            ", ".join(map(str, conditions.situations[:3]))
+            if len(comparisons) == 1
+            else _levels_text(conditions),
+        ),
+        ("Steady State", _state_text(comparisons)),
     )
+
+
+def _levels_text(conditions: PreconConditions) -> str:
+    levels = ", ".join(f"{level:g}" for level in conditions.entropies_pct)
+    return f"{len(STATES)} of each entropy: {levels} %"
 
 
 def _preparation_page(comparison: Comparison) -> Page:
@@ -105,14 +180,22 @@ def _preparation_page(comparison: Comparison) -> Page:
             "After RND: purge, random writes until steady, which are also the course of the fresh drive."
         ),
     ]
-    names = [capitalised(state) for state in STATES]
+    names = [capitalised(str(situation)) for situation in comparison.conditions.situations]
+    if comparison.conditions.leave_free is not None:
+        blocks.append(Verdict(f"Conditioning: {free_space_words(comparison.conditions.leave_free)}."))
     blocks += purge_verdicts(run, names)
     blocks += [purges_table(run, page_id, names), *conditioning_tables(run, page_id)]
     return Page(page_id, "Purge and Conditioning of Each State", tuple(blocks), mandatory=True)
 
 
-def _figures(comparison: Comparison) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
+def _figures(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Key numbers, JSON-ready; with levels of entropy, an entry for each."""
+    if comparisons[0].entropy_pct is None:
+        return _of_level(comparisons[0])
+    return {"levels": [{"entropy_pct": one.entropy_pct, **_of_level(one)} for one in comparisons]}
+
+
+def _of_level(comparison: Comparison) -> dict[str, Any]:
     return {
         "courses": {
             state.name.lower(): {
@@ -130,25 +213,44 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
             }
             for state, course in comparison.courses.items()
         },
+        "benchmarks": [
+            {
+                "benchmark": benchmark.name,
+                "title": benchmark.title,
+                "times": {state.name.lower(): _times(comparison, state, benchmark) for state in STATES},
+            }
+            for benchmark in comparison.conditions.benchmarks
+        ],
         "rows": [
-            _row_figures(comparison, place) for place in range(len(comparison.conditions.benchmark.rows))
+            _row_figures(comparison, benchmark, place)
+            for benchmark in comparison.conditions.benchmarks
+            for place in comparison.places(benchmark)
         ],
     }
 
 
-def _row_figures(comparison: Comparison, place: int) -> dict[str, Any]:
-    row = comparison.conditions.benchmark.rows[place]
-    values = {state: comparison.rows[state][place].value for state in STATES}
-    fresh = values[DriveState.FRESH]
+def _times(comparison: Comparison, state: DriveState, benchmark: BenchmarkProfile) -> dict[str, str | None]:
+    start, end = start_and_end(comparison.run, comparison.samples(state, benchmark))
+    return {"started_at": start, "ended_at": end}
+
+
+def _row_figures(comparison: Comparison, benchmark: BenchmarkProfile, place: int) -> dict[str, Any]:
+    _, row = comparison.conditions.rows[place]
+    by_state = {state: comparison.rows[state][place] for state in STATES}
+    losses = {
+        state: loss_of(by_state[DriveState.FRESH], by_state[state])
+        for state in (DriveState.SEQUENTIAL, DriveState.RANDOM)
+    }
+    word = "factor_{}" if row.units[0].is_time else "loss_{}_pct"
     return {
+        "benchmark": benchmark.name,
         "row": row.title,
         "unit": row.units[0].value,
         "counts": counting_state(row).name.lower(),
-        **{state.name.lower(): values[state] for state in STATES},
-        **{
-            f"loss_{state.name.lower()}_pct": None
-            if fresh is None or (used := values[state]) is None
-            else loss_pct(fresh, used)
-            for state in (DriveState.SEQUENTIAL, DriveState.RANDOM)
+        **{state.name.lower(): one.value for state, one in by_state.items()},
+        "passes": {
+            state.name.lower(): None if one.figure is None else repeat_figures(one.figure.passes)
+            for state, one in by_state.items()
         },
+        **{word.format(state.name.lower()): loss for state, loss in losses.items()},
     }

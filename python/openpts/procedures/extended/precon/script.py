@@ -6,13 +6,15 @@ Purpose
 Clause
     None: practice beyond the specification, after the preconditioning deck of LSI.
 Steps
-    1. Purge, a small test file, the rows of a profile on the fresh drive.
-    2. Purge, sequential conditioning, the rows, random writes until steady.
+    1. Purge; of each benchmark a small test file and the rows, on the fresh drive.
+    2. Purge, sequential conditioning, the rows of all benchmarks, random writes until steady.
     3. Purge, random writes from fresh until steady (the conditioning, and the course of a fresh drive),
        random writes on until steady again, the rows.
     In each state rows that read come before those that write, and those that write in the state's own order
-    before the others. A row that comes after one of those others is preceded by a pass of the state's
-    conditioning; a fresh drive can't be had back that way, and what was written before each row is reported.
+    before the others, benchmark by benchmark. A row that comes after one of those others is preceded by a
+    pass of the state's conditioning; a fresh drive can't be had back that way, and what was written before
+    each row is reported. Where space is left free, test files are written in it, in each state. With
+    entropies, all of it for each of them.
 Pass rule
     None. Steady state by definition 2.1.24.
 Reported
@@ -22,22 +24,25 @@ Reported
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
-from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.kit.benchmark_profile import ProfileRow
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
+    apply_row,
+    conditioning_steps,
     file_steps,
-    possible_rows,
+    range_of,
     row_steps,
     sequential_writes,
+    without_impossible_rows,
 )
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -96,7 +101,7 @@ def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int)
 
     That ends with its amount, if the amount is written before the time is over.
     """
-    stimulus = conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
+    stimulus = random_writes(conditions, capacity_bytes)
     minute = Step(stimulus, Duration(conditions.minute_ns))
     between_ns = conditions.tracking_period_ns - conditions.minute_ns
     if number == 1 or between_ns <= 0:
@@ -106,7 +111,6 @@ def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int)
 
 
 _MINUTE_NS: Final = 60 * NS_PER_S
-_STATES: Final = tuple(DriveState)
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
@@ -116,7 +120,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
         drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100),
-        benchmark=SHORT,
+        benchmarks=(SHORT,),
         precondition_passes=2,
         precondition_block_size_bytes=128 * KIB,
         precondition_tc=1,
@@ -137,34 +141,32 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
     )
 
 
-def possible_on(conditions: PreconConditions, sector_bytes: int) -> PreconConditions:
-    """Leave out sizes that are no multiple of the sector. Raises UsageError where no row is left."""
-    benchmark, impossible = possible_rows(conditions.benchmark, sector_bytes)
-    return replace(conditions, benchmark=benchmark, impossible=impossible)
+possible_on = without_impossible_rows
 
 
-# LSI-PRE-01 to 05, LSI-PROC-03, 04, 06
+# LSI-PRE-01 to 05, LSI-ENT-01, LSI-PROC-02 to 04, 06
 def script(conditions: PreconConditions, user_capacity_bytes: int) -> Script:
     """A cycle for each state, from the purge on. Courses are numbered as the states that they start from."""
-    test = _States(conditions, user_capacity_bytes)
-    for state in _STATES:
+    conditionings, most = count(1), len(conditions.situations) * len(conditions.rows)
+    for situation in conditions.situations:
         yield Purge()
         yield SetWriteCache(conditions.write_cache_enabled)
-        match state:
+        test = _Cycle(conditions.of(situation), situation, user_capacity_bytes, conditionings, most)
+        least_fills = conditions.steady_after_drive_fills
+        match situation.state:
             case DriveState.FRESH:
-                yield from test.lay_file()
-                yield from test.measure(state)
+                yield from test.measure()
                 outcome = Outcome(steady_round=None, last_round=0)
             case DriveState.SEQUENTIAL:
-                yield from test.condition(state, conditions.precondition_passes)
-                yield from test.measure(state)
-                yield from test.restore(state)
-                outcome = yield from test.course(state, conditions.steady_after_drive_fills)
+                yield from test.condition(conditions.precondition_passes)
+                yield from test.measure()
+                yield from test.restore()
+                outcome = yield from test.course(DriveState.SEQUENTIAL, least_fills)
             case DriveState.RANDOM:
-                outcome = yield from test.course(DriveState.FRESH, conditions.steady_after_drive_fills)
-                yield from test.course(state, 0)
-                yield from test.measure(state)
-        yield CycleFinished(outcome, state.value)
+                outcome = yield from test.course(DriveState.FRESH, least_fills)
+                yield from test.course(DriveState.RANDOM, 0)
+                yield from test.measure()
+        yield CycleFinished(outcome, str(situation))
 
 
 def order_of(rows: Sequence[ProfileRow], state: DriveState) -> tuple[int, ...]:
@@ -186,60 +188,77 @@ def _disturbs(row: ProfileRow, state: DriveState) -> bool:
 
 
 @dataclass(slots=True)
-class _States:
-    """The test on one drive: ``disturbed`` since the state was last made, ``conditionings`` so far."""
+class _Cycle:
+    """The test in one situation: ``disturbed`` since its state was last made.
+
+    ``conditionings`` are numbered through all situations; ``most`` are the rows of all.
+    """
 
     conditions: PreconConditions
+    situation: Situation
     capacity_bytes: int
+    conditionings: Iterator[int]
+    most: int
     disturbed: bool = False
-    conditionings: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def lay_file(self) -> Generator[Request, Answer, None]:
-        """What the rows read, in order: a fresh drive answers what was never written without its flash."""
-        steps = file_steps(
-            self.conditions.benchmark, self.conditions, self.capacity_bytes, self.conditions.file_share_pct
-        )
-        if steps:
-            yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
+    def lay_file(self, benchmark: BenchmarkProfile) -> Generator[Request, Answer, None]:
+        """What the rows read, in order: a drive answers what was never written without its flash.
 
-    def condition(self, state: DriveState, passes: float) -> Generator[Request, Answer, None]:
+        Where conditioning wrote everything, there is something to read already.
+        """
+        if self.situation.state is DriveState.FRESH or self.conditions.leave_free is not None:
+            share_pct = self.conditions.file_share_pct
+            if steps := file_steps(benchmark, self.conditions, self.capacity_bytes, share_pct):
+                yield from self.restore()
+                yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
+
+    def condition(self, passes: float) -> Generator[Request, Answer, None]:
         """So many user capacities, written as the state wants it."""
         self.disturbed = False
-        amount_bytes = round(passes * self.capacity_bytes)
-        if amount_bytes:
-            step = Step(self._stimulus(state), ByteAmount(amount_bytes))
-            yield Apply(Phase.CONDITIONING, next(self.conditionings), (step,))
+        if self.situation.state is DriveState.RANDOM:
+            stimulus = random_writes(self.conditions, self.capacity_bytes)
+        else:
+            stimulus = sequential_writes(self.conditions)
+        if steps := conditioning_steps(self.conditions, stimulus, passes, self.capacity_bytes):
+            yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
-    def restore(self, state: DriveState) -> Generator[Request, Answer, None]:
+    def restore(self) -> Generator[Request, Answer, None]:
         """Bring a disturbed state back; what was fresh stays used."""
-        if self.disturbed and state is not DriveState.FRESH:
-            yield from self.condition(state, self.conditions.recondition_passes)
+        if self.disturbed and self.situation.state is not DriveState.FRESH:
+            yield from self.condition(self.conditions.recondition_passes)
 
-    def measure(self, state: DriveState) -> Generator[Request, Answer, None]:
-        """The rows in the state's order; their numbers tell state and row, whatever the order."""
-        rows = self.conditions.benchmark.rows
-        for position, place in enumerate(order_of(rows, state)):
-            yield from self.restore(state)
-            steps = row_steps(
-                rows[place],
-                self.conditions,
-                self.capacity_bytes,
-                after_another=position > 0,
-                share_pct=self.conditions.file_share_pct,
-            )
-            number = self.conditions.row_number(state, place)
-            yield Apply(Phase.PROFILE, number, steps, len(_STATES) * len(rows))
-            self.disturbed = self.disturbed or _disturbs(rows[place], state)
+    # LSI-PROC-03, 04
+    def measure(self) -> Generator[Request, Answer, None]:
+        """Benchmark by benchmark, the rows in the state's order; their numbers are those of any order."""
+        before, position = 0, 0
+        for benchmark in self.conditions.benchmarks:
+            yield from self.lay_file(benchmark)
+            for place in order_of(benchmark.rows, self.situation.state):
+                yield from self.restore()
+                row = benchmark.rows[place]
+                steps = row_steps(
+                    row,
+                    self.conditions,
+                    self.capacity_bytes,
+                    after_another=position > 0,
+                    share_pct=self.conditions.file_share_pct,
+                )
+                number = self.conditions.row_number(self.situation, before + place)
+                apply = Apply(Phase.PROFILE, number, steps, self.most)
+                yield from apply_row(row, self.conditions, apply)
+                self.disturbed = self.disturbed or _disturbs(row, self.situation.state)
+                position += 1
+            before += len(benchmark.rows)
 
     def course(self, start: DriveState, least_fills: float) -> Generator[Request, Answer, Outcome]:
         """Random writes from a state until they are steady, which makes the random state."""
-        number = _STATES.index(start) + 1
+        number = self.conditions.load_number(replace(self.situation, state=start))
         outcome = yield from random_course(self.conditions, number, self.capacity_bytes, least_fills)
         self.disturbed = False
         return outcome
 
-    def _stimulus(self, state: DriveState) -> Stimulus:
-        conditions = self.conditions
-        if state is DriveState.RANDOM:
-            return conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
-        return sequential_writes(conditions)
+
+def random_writes(conditions: PreconConditions, capacity_bytes: int) -> Stimulus:
+    """The random conditioning, of all that is not left free."""
+    stimulus = conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
+    return with_changes(stimulus, active_range=range_of(conditions, None, capacity_bytes))

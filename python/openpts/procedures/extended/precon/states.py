@@ -1,18 +1,22 @@
-"""The preconditioning comparison as its record has it: courses and rows by state.
+"""The preconditioning comparison as its record has it: courses and rows by state, and by entropy.
 
 Implements: LSI-PRE-01 to 05, LSI-PROC-05.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
 from openpts.procedures.extended.precon.results import CourseResults, analyse_course
-from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
-from openpts.procedures.shared.benchmark.results import RowFigure
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts.procedures.kit.spread import set_words
+from openpts.procedures.shared.benchmark.results import RowFigure, loss_pct
+from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 
 STATES: Final = tuple(DriveState)
 
@@ -30,8 +34,13 @@ class StateRow:
 
     @property
     def value(self) -> float | None:
-        """The row's figure in its first unit."""
-        return None if self.figure is None else self.figure.shown
+        """The row's figure in its first unit; None of passes that are discarded."""
+        return None if self.figure is None or self.figure.discarded else self.figure.shown
+
+    @property
+    def absence(self) -> str:
+        """Why there is no value."""
+        return "not measured" if self.figure is None else "; ".join(set_words(self.figure.passes, "pass"))
 
     @property
     def figure(self) -> RowFigure | None:
@@ -46,10 +55,14 @@ class StateRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of a run: courses by the state from which they start, rows by state in the profile's order."""
+    """One level of entropy of a run, or the whole run: courses by the state from which they start, rows.
+
+    Rows are those of all benchmarks in their order, by state.
+    """
 
     run: Run
     conditions: PreconConditions
+    entropy_pct: float | None
     courses: dict[DriveState, CourseResults]
     rows: dict[DriveState, tuple[StateRow, ...]]
 
@@ -62,6 +75,28 @@ class Comparison:
         """An amount in user capacities."""
         return amount_bytes / self.capacity_bytes if self.capacity_bytes else 0.0
 
+    @property
+    def key(self) -> str:
+        """The level's part of ids; empty where there are none."""
+        return "" if self.entropy_pct is None else f"-e{self.entropy_pct:g}".replace(".", "_")
+
+    @property
+    def level(self) -> str:
+        """The level behind titles and names: ``, entropy 46 %``."""
+        return "" if self.entropy_pct is None else f", entropy {self.entropy_pct:g} %"
+
+    def places(self, benchmark: BenchmarkProfile) -> range:
+        """The places of a benchmark's rows among those of all."""
+        number = self.conditions.benchmarks.index(benchmark)
+        before = sum(len(one.rows) for one in self.conditions.benchmarks[:number])
+        return range(before, before + len(benchmark.rows))
+
+    def samples(self, state: DriveState, benchmark: BenchmarkProfile) -> list[Sample]:
+        """All steps of a benchmark in a state, in the order in which they ran."""
+        situation = Situation(state, self.entropy_pct)
+        own = {self.conditions.row_number(situation, place) for place in self.places(benchmark)}
+        return [step.sample for step in self.run.phase(Phase.PROFILE) if step.place.number in own]
+
 
 # LSI-PRE-04
 def counting_state(row: ProfileRow) -> DriveState:
@@ -69,42 +104,80 @@ def counting_state(row: ProfileRow) -> DriveState:
     return DriveState.RANDOM if row.random_pct else DriveState.SEQUENTIAL
 
 
-def comparison_of(run: Run) -> Comparison:
-    """What was measured, from the record."""
+def loss_of(fresh: StateRow, used: StateRow) -> float | None:
+    """What a state costs: of rates per cent of the fresh figure, of response times how often it takes that.
+
+    None where either was not measured, or the fresh figure is 0.
+    """
+    if fresh.value is None or used.value is None or not fresh.value:
+        return None
+    return used.value / fresh.value if fresh.unit.is_time else loss_pct(fresh.value, used.value)
+
+
+def comparisons_of(run: Run) -> tuple[Comparison, ...]:
+    """What was measured, from the record: one for each level of entropy."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, PreconConditions)  # noqa: S101 the registry calls by test
-    capacity_bytes = run.manifest.target.user_capacity_bytes
+    levels: tuple[float | None, ...] = conditions.entropies_pct or (None,)
+    return tuple(_comparison(run, conditions, level) for level in levels)
+
+
+def _comparison(run: Run, conditions: PreconConditions, entropy_pct: float | None) -> Comparison:
+    situations = {state: Situation(state, entropy_pct) for state in STATES}
     return Comparison(
         run=run,
         conditions=conditions,
-        courses={
-            state: analyse_course(
-                [step.sample for step in run.phase(Phase.LOAD, number=number)],
-                conditions.minute_ns,
-                0 if state is DriveState.RANDOM else conditions.steady_after_drive_fills * capacity_bytes,
+        entropy_pct=entropy_pct,
+        courses={state: course_of(run, conditions, situations[state]) for state in STATES},
+        rows={
+            state: tuple(
+                _row(run, conditions, situations[state], place) for place in range(len(conditions.rows))
             )
-            for number, state in enumerate(STATES, start=1)
+            for state in STATES
         },
-        rows={state: _rows(run, conditions, state) for state in STATES},
     )
 
 
-def _rows(run: Run, conditions: PreconConditions, state: DriveState) -> tuple[StateRow, ...]:
-    return tuple(
-        _row(run, row, conditions.row_number(state, place))
-        for place, row in enumerate(conditions.benchmark.rows)
+def course_of(run: Run, conditions: PreconConditions, start: Situation) -> CourseResults:
+    """The random writes that began in a situation."""
+    least_fills = 0 if start.state is DriveState.RANDOM else conditions.steady_after_drive_fills
+    return analyse_course(
+        [step.sample for step in run.phase(Phase.LOAD, number=conditions.load_number(start))],
+        conditions.minute_ns,
+        least_fills * run.manifest.target.user_capacity_bytes,
     )
 
 
-def _row(run: Run, row: ProfileRow, number: int) -> StateRow:
-    steps = run.phase(Phase.PROFILE, number=number)
+def _row(run: Run, conditions: PreconConditions, situation: Situation, place: int) -> StateRow:
+    steps = run.phase(Phase.PROFILE, number=conditions.row_number(situation, place))
     before = _before(run, steps[0]) if steps else ()
-    last_made = max((n for n, step in enumerate(before) if step.place.phase is not Phase.PROFILE), default=-1)
+    made = _makers(run, conditions, situation, before)
+    last_made = max(made, default=-1)
+    since = before[last_made + 1 :]
     return StateRow(
-        measured=measured_row(row, [step.sample for step in steps]),
-        written_before_bytes=sum(step.sample.write.bytes for step in before[last_made + 1 :]),
-        conditioned=bool(before) and last_made == len(before) - 1,
+        measured=measured_row(
+            conditions.rows[place][1], [step.sample for step in steps], conditions.set_rule
+        ),
+        written_before_bytes=sum(step.sample.write.bytes for step in since),
+        conditioned=bool(made) and not any(step.place.phase is Phase.PROFILE for step in since),
     )
+
+
+def _makers(
+    run: Run, conditions: PreconConditions, situation: Situation, before: Sequence[StepRecord]
+) -> list[int]:
+    """Which of the steps made the state or restored it: not those that wrote a test file among the rows."""
+    rows = {n for n, step in enumerate(before) if step.place.phase is Phase.PROFILE}
+    if situation.state is DriveState.FRESH:
+        return list(range(min(rows, default=len(before))))
+    conditioned = range_of(conditions, None, run.manifest.target.user_capacity_bytes)
+    return [
+        n
+        for n, step in enumerate(before)
+        if n not in rows
+        and (stimulus := step.sample.step.stimulus) is not None
+        and stimulus.active_range.start_pct == conditioned.start_pct
+    ]
 
 
 def _before(run: Run, first: StepRecord) -> tuple[StepRecord, ...]:

@@ -1,6 +1,6 @@
 """Random writes from each state over time and over drive fills, and what becomes of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -44,18 +44,20 @@ class _Along:
 
 
 # LSI-PRE-01
-def course_pages(comparison: Comparison) -> tuple[Page, ...]:
-    """IOPS over time, with a mark at each full capacity, and over drive fills."""
+def course_pages(comparison: Comparison, numbers: Iterator[int]) -> tuple[Page, ...]:
+    """IOPS over time, with a mark at each full capacity, and over drive fills; ``numbers`` are the plots'."""
     minutes = [minute for course in comparison.courses.values() for minute in course.minutes]
-    title = f"{comparison.conditions.workload.title} IOPS from Each State"
+    title = f"{comparison.conditions.workload.title} IOPS from Each State{comparison.level}"
     if not minutes:
-        return (nothing_page("precon-time", title, "no random writes were begun"),)
+        return (nothing_page(f"precon-time{comparison.key}", title, "no random writes were begun"),)
     time = ticks.time_axis("Time", 0, _room(minutes) * max(minute.end_ns for minute in minutes))
     most = max(comparison.fills(minute.written_bytes) for minute in minutes)
-    over_time = _Along("time", "Plot X-PRECON-1", time.axis, lambda minute: time.place(minute.end_ns))
+    over_time = _Along(
+        "time", f"Plot X-PRECON-{next(numbers)}", time.axis, lambda minute: time.place(minute.end_ns)
+    )
     over_fills = _Along(
         "fills",
-        "Plot X-PRECON-2",
+        f"Plot X-PRECON-{next(numbers)}",
         ticks.linear_axis("Written since the start (x user capacity)", 0, _room(minutes) * most),
         lambda minute: comparison.fills(minute.written_bytes),
     )
@@ -92,7 +94,7 @@ def _page(
     marks: tuple[Mark, ...] = (),
     rules: tuple[Rule, ...] = (),
 ) -> Page:
-    name = PlotName(f"precon-{along.key}", along.number, title)
+    name = PlotName(f"precon-{along.key}{comparison.key}", along.number, title)
     shown = _minutes_table(comparison, along, name.id)
     begun = [state for state in STATES if comparison.courses[state].minutes]
     counts = [sum(row.cells[at].value is not None for row in shown.rows) for at in range(len(STATES))]
@@ -147,7 +149,7 @@ def course_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
 
 
 def _course_verdict(comparison: Comparison, state: DriveState) -> Verdict:
-    course, start = comparison.courses[state], capitalised(state)
+    course, start = comparison.courses[state], f"{capitalised(state)}{comparison.level}"
     if course.first_iops is None:
         why = (
             "random writes cut short in their first minute" if course.minutes else "random writes never begun"
@@ -172,8 +174,8 @@ def states_table(comparison: Comparison) -> Table:
     """First minute, steady state, how long it took, from each state."""
     courses = [comparison.courses[state] for state in STATES]
     return Table(
-        id="precon-states",
-        title=f"{comparison.conditions.workload.title} from each state",
+        id=f"precon-states{comparison.key}",
+        title=f"{comparison.conditions.workload.title} from each state{comparison.level}",
         head=Column("", align="left", width=1.6),
         columns=tuple(Column(str(state)) for state in STATES),
         rows=(

@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.phase import Phase
 
 PROCEDURE: Final = Procedure(
     package=__name__,
@@ -12,8 +13,16 @@ PROCEDURE: Final = Procedure(
     short_title="Sustained",
     purpose="""Figures of a drive before and after a long load, beside those of its data sheet.
 
-    At full length: 2 minutes of short figures, RND 4 KiB writes until 4 x user capacity are written or for
-    72 hours, and the short figures again at once.
+    At full length: the rows of a benchmark, RND 4 KiB writes until 4 x user capacity are written or for 72
+    hours, and the rows again at once.
     """,
-    quick={"time_scale": "1/60", "drive_fills": 0.5, "longest_seconds": 60},
+    quick={
+        "step_seconds": 1,
+        "passes": 1,
+        "longest_pass_seconds": 1,
+        "longest_pause_seconds": 0.1,
+        "drive_fills": 0.5,
+        "longest_seconds": 60,
+    },
+    log_around=frozenset({Phase.PROFILE}),
 )

@@ -7,6 +7,7 @@ from openpts.pages import cells
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.purpose import Purpose
 
 _TITLE = "Claims of the Data Sheet"
 _PAGE_ID = "sustained-claims"
@@ -20,31 +21,26 @@ class ClaimSource:
     stands_in: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NamedClaim:
-    """A claim with the name of its figure."""
-
-    name: str
-    result: ClaimResult
-
-
-def claims_verdict(claims: Sequence[NamedClaim], source: ClaimSource) -> Verdict:
+def claims_verdict(claims: Sequence[ClaimResult], source: ClaimSource) -> Verdict:
     """How many claims the drive sustains."""
     if not claims:
         why = f"; {source.text}" if source.text else ""
         return Verdict(f"Claims: n/a (no data-sheet value was given; see --claim{why}).")
-    judged = [claim for claim in claims if claim.result.pair.sustained is not None]
-    missed = [claim.name for claim in judged if claim.result.missed]
+    judged = [claim for claim in claims if claim.sustained is not None]
+    missed = [claim.name for claim in judged if claim.missed]
     text = f"Claims: {len(judged) - len(missed)} of {len(claims)} sustained"
     if missed:
         text += f"; missed: {', '.join(missed)}"
     if len(judged) < len(claims):
-        text += f"; {len(claims) - len(judged)} can't be judged, since run #2 was not measured"
+        text += f"; {len(claims) - len(judged)} can't be judged, since run #2 did not measure them"
     return Verdict(f"{text}.", "fail" if missed else "info")
 
 
-def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) -> Page:
-    """Data-sheet value, fresh, sustained, and how long the load kept it; ``load`` names what was applied."""
+def claims_page(claims: Sequence[ClaimResult], source: ClaimSource, load: str, purpose: Purpose) -> Page:
+    """Data-sheet value, fresh, sustained, and how long the load kept it; ``load`` names what was applied.
+
+    ``purpose``: beside the claims is what matters for the declared use.
+    """
     if not claims:
         return Page(_PAGE_ID, _TITLE, (claims_verdict(claims, source),), mandatory=True)
     table = Table(
@@ -63,6 +59,8 @@ def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) ->
         note=f"Claims: {source.text}.",
     )
     lines = [_rule(), claims_verdict(claims, source)]
+    if purpose.sentence:
+        lines.append(Verdict(purpose.sentence))
     if source.stands_in:
         lines.append(
             Verdict("No data-sheet value was given: the values are those of the drive's own description.")
@@ -77,19 +75,18 @@ def _rule() -> Verdict:
     )
 
 
-def _row(claim: NamedClaim, load: str) -> Row:
-    result, pair = claim.result, claim.result.pair
+def _row(claim: ClaimResult, load: str) -> Row:
     return Row(
         Cell(claim.name),
         (
-            Cell(pair.figure.unit),
-            Cell(cells.fixed(result.claimed, 0), result.claimed, struck=result.missed),
-            _measured(pair.fresh, missed=result.missed_fresh),
-            _measured(pair.sustained, missed=result.missed),
+            Cell(claim.figure.unit),
+            Cell(cells.fixed(claim.claimed, 0), claim.claimed, struck=claim.missed),
+            _measured(claim.fresh, missed=claim.missed_fresh),
+            _measured(claim.sustained, missed=claim.missed),
             cells.missing("not measured")
-            if pair.sustained is None
-            else cells.percent(100 * pair.sustained / result.claimed),
-            cells.missing(f"the load is {load}") if result.held_ns is None else _held(result.held_ns),
+            if claim.sustained is None
+            else cells.percent(100 * claim.sustained / claim.claimed),
+            cells.missing(f"the load is {load}") if claim.held_ns is None else _held(claim.held_ns),
         ),
     )
 

@@ -1,24 +1,38 @@
-"""Pages of sustained performance: both runs beside one another, and the course of the load."""
+"""Pages of sustained performance: both runs beside one another, their rows, and the course of the load."""
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Axis, Cell, Figure, Page, Series, Table, Verdict
-from openpts.procedures.extended.sustained.claims import ClaimSource, NamedClaim
-from openpts.procedures.extended.sustained.conditions import ShortFigure, SustainedConditions
-from openpts.procedures.extended.sustained.results import Pair
+from openpts.pages.model import WIDTH_PX, Axis, Block, Cell, Figure, Page, Series, Table, Verdict
+from openpts.procedures.extended.sustained.claims import ClaimSource
+from openpts.procedures.extended.sustained.conditions import SustainedConditions
+from openpts.procedures.extended.sustained.results import ClaimResult, Pair
+from openpts.procedures.kit.benchmark_profile import FigureUnit
+from openpts.procedures.shared.benchmark.tables import (
+    definition_table,
+    definition_verdicts,
+    figure_cell,
+    passes_table,
+)
 from openpts.procedures.shared.methodology import fills_text, nothing_page, stimulus_words
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.record.reader import Run
-from openpts.units import GB, MB, format_block_size, format_duration, format_latency_ms
-from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.units import GB, MB, format_duration, format_latency_ms
+from openpts.vocabulary.stimulus import Stimulus
 
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
 _HALF_PX: Final = 360
+_BARS_HEIGHT_PX: Final = 260
+# What has room on an axis as wide as a page.
+_CHARACTERS_ACROSS: Final = 96
 _SPREAD: Final = (
     Series("Lowest interval of a minute", "column", (1,), _SPREAD_COLOR, style="line"),
     Series("Highest interval of a minute", "column", (2,), _SPREAD_COLOR, style="line"),
@@ -48,90 +62,128 @@ class SustainedRun:
     conditions: SustainedConditions
     pairs: tuple[Pair, ...]
     load: Load
-    claims: tuple[NamedClaim, ...]
+    claims: tuple[ClaimResult, ...]
     claim_source: ClaimSource
 
-    def figure_name(self, figure: ShortFigure) -> str:
-        """``SEQ 128 KiB W``."""
-        return figure_name(figure, self.conditions)
+    @property
+    def parts(self) -> tuple["_Part", ...]:
+        """What is in one plot: rows of one benchmark, unit and direction that have room for their labels."""
+        groups: dict[tuple[str, FigureUnit, str], list[Pair]] = {}
+        for pair in self.pairs:
+            for unit in pair.row.units:
+                groups.setdefault((pair.benchmark, unit, pair.row.direction), []).append(pair)
+        chunks = (
+            (f"{f'{benchmark}: ' if benchmark else ''}{direction} ({unit})", unit, chunk)
+            for (benchmark, unit, direction), pairs in groups.items()
+            for chunk in _with_room(pairs, unit)
+        )
+        return tuple(_Part(number, *chunk) for number, chunk in enumerate(chunks, start=1))
 
 
-def figure_name(figure: ShortFigure, conditions: SustainedConditions) -> str:
-    """``SEQ 128 KiB W``."""
-    operation = "R" if figure.read_pct else "W"
-    return f"{figure.access_pattern.short} {format_block_size(figure_bytes(figure, conditions))} {operation}"
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows that share a plot and a table; ``number`` is that of the plot."""
+
+    number: int
+    title: str
+    unit: FigureUnit
+    pairs: Sequence[Pair]
 
 
-def figure_bytes(figure: ShortFigure, conditions: SustainedConditions) -> int:
-    """The block size of a figure."""
-    if figure.access_pattern is AccessPattern.SEQUENTIAL:
-        return conditions.sequential_block_size_bytes
-    return conditions.random_block_size_bytes
+def _with_room(pairs: Sequence[Pair], unit: FigureUnit) -> Iterator[Sequence[Pair]]:
+    most = max(1, _CHARACTERS_ACROSS // max(len(_label(pair, unit)) for pair in pairs))
+    each = math.ceil(len(pairs) / math.ceil(len(pairs) / most))
+    return (pairs[start : start + each] for start in range(0, len(pairs), each))
+
+
+def _label(pair: Pair, unit: FigureUnit) -> str:
+    ratio_pct = pair.ratio_pct(unit)
+    decimals = 0 if ratio_pct is not None and ratio_pct >= 10 else 1
+    text = "n/a" if ratio_pct is None else f"{cells.fixed(ratio_pct, decimals)} %"
+    return f"{pair.row.name}: {text}"
 
 
 # HYP-SUS-02, HYP-SUS-03
 def ratio_page(measured: SustainedRun) -> Page:
-    """Run #1 and run #2 side by side, the ratio below each pair."""
+    """Run #1 and run #2 side by side for each unit, the ratio below each pair."""
     page_id, title = "sustained-ratio", "Sustained Performance: Run #2 / Run #1"
-    if not any(pair.fresh is not None for pair in measured.pairs):
+    if not any(pair.fresh.passes for pair in measured.pairs):
         return nothing_page(page_id, title, "no figure was measured")
-    halves = [
-        (number, unit, [pair for pair in measured.pairs if pair.figure.unit == unit])
-        for number, unit in ((1, "MB/s"), (2, "IOPS"))
-    ]
-    tables = tuple(_pairs_table(measured, number, unit, pairs) for number, unit, pairs in halves)
-    figures = tuple(
-        _bars(measured, number, unit, pairs, table)
-        for (number, unit, pairs), table in zip(halves, tables, strict=True)
-    )
+    tables = [_pairs_table(part) for part in measured.parts]
+    figures = [_bars(part, table) for part, table in zip(measured.parts, tables, strict=True)]
     rule = Verdict(
-        "Run #1 is on the purged drive, run #2 follows the load immediately. Sustained performance is run #2 "
-        f"in per cent of run #1. Each figure lasts {format_duration(measured.conditions.figure_ns)}, in the "
-        f"first {measured.conditions.span_pct:g} % of the active range, written in sequence before."
+        "Run #1 is on the purged drive, run #2 follows the load immediately; before each the test file is "
+        "written in sequence. Sustained performance is run #2 in per cent of run #1; of response times it is "
+        "run #1 in per cent of run #2."
     )
-    return Page(page_id, title, (*figures, rule, *tables), mandatory=True)
+    return Page(page_id, title, (*figures, rule, *_unwritten(measured), *tables), mandatory=True)
 
 
-def _pairs_table(measured: SustainedRun, number: int, unit: str, pairs: list[Pair]) -> Table:
+def _unwritten(measured: SustainedRun) -> tuple[Verdict, ...]:
+    """A warning about rows that read LBAs which were never written in run #1."""
+    names = [pair.name for pair in measured.pairs if pair.row.span_bytes is None and pair.row.read_pct]
+    if not names:
+        return ()
+    text = "read the whole range, most of which run #1 never wrote: not figures of the flash"
+    return (Verdict(f"{', '.join(names)}: {text}.", "fail"),)
+
+
+def _pairs_table(part: _Part) -> Table:
+    unit = part.unit
     columns: list[Col[Pair]] = [
-        Col("Run #1 (fresh)", lambda pair: _value(pair.fresh)),
-        Col("Run #2 (after the load)", lambda pair: _value(pair.sustained)),
-        Col("Run #2 / run #1 (%)", _ratio),
+        Col("Run #1 (fresh)", lambda pair: figure_cell(pair.fresh.figure(unit))),
+        Col("Run #2 (after the load)", lambda pair: figure_cell(pair.sustained.figure(unit))),
+        Col(
+            "Run #1 / run #2 (%)" if unit.is_time else "Run #2 / run #1 (%)", lambda pair: _ratio(pair, unit)
+        ),
     ]
-    head: Col[Pair] = Col("Figure", lambda pair: Cell(measured.figure_name(pair.figure)), align="left")
-    return table(f"sustained-pairs-{number}", f"Short figures ({unit})", head, columns, pairs)
+    head: Col[Pair] = Col("Row", lambda pair: Cell(pair.row.title), align="left")
+    return table(f"sustained-pairs-{part.number}", part.title, head, columns, part.pairs)
 
 
-def _value(value: float | None) -> Cell:
-    return cells.missing("not measured") if value is None else cells.number(value, 0 if value >= 100 else 1)
+def _ratio(pair: Pair, unit: FigureUnit) -> Cell:
+    ratio_pct = pair.ratio_pct(unit)
+    return cells.missing("no figure in both runs") if ratio_pct is None else cells.percent(ratio_pct)
 
 
-def _ratio(pair: Pair) -> Cell:
-    return cells.missing("not measured") if pair.ratio_pct is None else cells.percent(pair.ratio_pct)
-
-
-def _bars(measured: SustainedRun, number: int, unit: str, pairs: list[Pair], shown: Table) -> Figure:
-    labels = tuple(
-        measured.figure_name(pair.figure)
-        + (": n/a" if pair.ratio_pct is None else f": {cells.fixed(pair.ratio_pct, 0)} %")
-        for pair in pairs
-    )
-    words = "sequential" if unit == "MB/s" else "random"
+def _bars(part: _Part, shown: Table) -> Figure:
+    labels = tuple(_label(pair, part.unit) for pair in part.pairs)
+    is_narrow = max(map(len, labels)) * len(labels) <= _CHARACTERS_ACROSS // 2
     plot = Plot(
-        part=f"bars-{number}",
+        part=f"bars-{part.number}",
         kind="bars",
-        x=Axis("Run #2 in % of run #1", "category", (0, len(labels)), (), labels),
-        y=lambda values: ticks.linear_axis(unit, 0, 1.08 * max(values, default=1.0)),
+        x=Axis("Sustained performance of each row", "category", (0, len(labels)), (), labels),
+        y=lambda values: ticks.linear_axis(str(part.unit), 0, 1.08 * max(values, default=1.0)),
         series=(
             Series("Run #1 (fresh)", "column", (0,), _FRESH_COLOR, style="bars"),
             Series("Run #2 (after the load)", "column", (1,), _SUSTAINED_COLOR, style="bars"),
         ),
         alt=f"{'; '.join(labels)}.",
-        height_px=300,
-        width_px=_HALF_PX,
+        height_px=_BARS_HEIGHT_PX,
+        width_px=_HALF_PX if is_narrow else WIDTH_PX,
     )
-    name = PlotName("sustained", f"Plot X-SUSTAINED-{number}", f"Sustained performance, {words}")
+    name = PlotName("sustained", f"Plot X-SUSTAINED-{part.number}", f"Sustained performance, {part.title}")
     return plot.over(name, shown)
+
+
+# SOL-BMK-04, LSI-GEN-03
+def definition_page(measured: SustainedRun) -> Page:
+    """What exactly each row applied, and the passes of both runs."""
+    page_id = "sustained-definition"
+    blocks: list[Block] = []
+    for number, benchmark in enumerate(measured.conditions.benchmarks, start=1):
+        rows = [pair.fresh for pair in measured.pairs if pair.benchmark in {"", benchmark.title}]
+        blocks += [
+            definition_table(f"{page_id}-{number}", benchmark, rows, measured.run.manifest.target),
+            *definition_verdicts(benchmark),
+        ]
+    for run, named in (
+        ("Run #1", [pair.fresh for pair in measured.pairs]),
+        ("Run #2", [pair.sustained for pair in measured.pairs]),
+    ):
+        passes = passes_table(f"{page_id}-passes-{run[-1]}", named)
+        blocks.append(replace(passes, title=f"{run}: {passes.title}"))
+    return Page(page_id, "Rows of Run #1 and Run #2 - Definition and Passes", tuple(blocks), mandatory=True)
 
 
 # HYP-SUS-04, HYP-SUS-05
@@ -139,7 +191,7 @@ def load_page(measured: SustainedRun) -> Page:
     """IOPS of the load over time, with the slowest answer of all."""
     load = measured.load
     title = f"Load: IOPS v Time - {measured.conditions.workload.title}"
-    name = PlotName("sustained-load", "Plot X-SUSTAINED-3", title)
+    name = PlotName("sustained-load", f"Plot X-SUSTAINED-{len(measured.parts) + 1}", title)
     if not load.minutes:
         return nothing_page(name.id, name.title, "the load never began")
     time = minutes_axis(load.minutes)

@@ -3,44 +3,42 @@
 Implements: HYP-SUS-01 to 05.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from openpts.analysis.minutes import Piece, minutes_of, pieces_of
+from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import spread_of
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Section, Verdict
-from openpts.procedures.extended.sustained.claims import ClaimSource, NamedClaim, claims_page, claims_verdict
-from openpts.procedures.extended.sustained.conditions import (
-    SHORT_FIGURES,
-    Claim,
-    ShortFigure,
-    SustainedConditions,
-)
+from openpts.procedures.extended.sustained.claims import ClaimSource, claims_page, claims_verdict
+from openpts.procedures.extended.sustained.conditions import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts.procedures.extended.sustained.pages import (
     Load,
     SustainedRun,
-    figure_bytes,
-    figure_name,
+    definition_page,
     load_page,
     load_sentence,
     ratio_page,
 )
-from openpts.procedures.extended.sustained.results import ClaimResult, Pair, held_ns, pairs_of
+from openpts.procedures.extended.sustained.results import Pair, claim_result
+from openpts.procedures.kit.benchmark_profile import FigureUnit
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
+from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row, spread_verdicts, value_text
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
-from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration
+from openpts.units import NS_PER_MS, NS_PER_S, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import Stimulus
 
-_FRESH, _SUSTAINED = 1, 2
 _TITLE: Final = "Sustained Performance and Claims"
+_MOST_ON_COVER: Final = 16
 
 
 def report(run: Run) -> ReportContent:
@@ -48,14 +46,26 @@ def report(run: Run) -> ReportContent:
     measured = sustained_run(run)
     return ReportContent(
         verdicts=(
-            *(Verdict(_ratio_text(measured, pair)) for pair in measured.pairs),
+            _ratios_verdict(measured.pairs),
+            *spread_verdicts(
+                (f"{pair.name}, {name}", of_run.first_figure)
+                for pair in measured.pairs
+                for name, of_run in (("run #1", pair.fresh), ("run #2", pair.sustained))
+            ),
             load_sentence(measured),
             claims_verdict(measured.claims, measured.claim_source),
         ),
         measures=_measures(measured),
         sections=lambda standing, report_date: (_section(measured, standing, report_date),),
         figures=_figures(measured),
+        curves=lambda: (_curve(measured),),
     )
+
+
+# HYP-SUS-05
+def _curve(measured: SustainedRun) -> Curve:
+    title = measured.conditions.workload.title
+    return iops_curve(f"load of {title}", f"Load: IOPS v Time - {title}", measured.load.minutes)
 
 
 def sustained_run(run: Run) -> SustainedRun:
@@ -75,28 +85,39 @@ def sustained_run(run: Run) -> SustainedRun:
         slowest=max(minutes, key=lambda minute: minute.max_latency_ns or 0, default=None),
         ended_by=finished.outcome.ended_by if finished else "",
     )
-    pairs = pairs_of(_profile(run, _FRESH), _profile(run, _SUSTAINED))
+    fresh, sustained = (_rows_of(run, conditions, number) for number in (0, 1))
+    several = len(conditions.benchmarks) > 1
+    pairs = tuple(
+        Pair(benchmark.title if several else "", *both)
+        for (benchmark, _), *both in zip(conditions.rows, fresh, sustained, strict=True)
+    )
     claims, source = claims_of(conditions, run.manifest.dut)
     return SustainedRun(
         run=run,
         conditions=conditions,
         pairs=pairs,
         load=load,
-        claims=tuple(_result(claim, pairs, pieces, load.stimulus, conditions) for claim in claims),
+        claims=tuple(claim_result(claim, pairs, pieces, load.stimulus) for claim in claims),
         claim_source=source,
     )
 
 
-def _profile(run: Run, number: int) -> list[Sample]:
-    steps = run.phase(Phase.PROFILE, number=number)
-    return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
+def _rows_of(run: Run, conditions: SustainedConditions, runs_before: int) -> list[MeasuredRow]:
+    """The rows of run #1, or of run #2."""
+    rows = conditions.rows
+    return [
+        measured_row(
+            row, [step.sample for step in run.phase(Phase.PROFILE, number=number)], conditions.set_rule
+        )
+        for number, (_, row) in enumerate(rows, start=runs_before * len(rows) + 1)
+    ]
 
 
 def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[Claim, ...], ClaimSource]:
     """The claims that the operator gave; without any, those that the drive's own facts have."""
     if conditions.claims:
         return conditions.claims, ClaimSource("given by the operator")
-    rated = {name: dut.get(f"rated_{figure.claim_name}") for name, figure in SHORT_FIGURES.items()}
+    rated = {name: dut.get(f"rated_{figure.claim_name}") for name, figure in DATA_SHEET_FIGURES.items()}
     facts = {name: fact for name, fact in rated.items() if fact is not None}
     claims = tuple(Claim(name, float(fact.value)) for name, fact in facts.items() if fact.value)
     # without a value, the source says why there is none
@@ -104,44 +125,32 @@ def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[Claim,
     return claims, ClaimSource("; ".join(sources), stands_in=bool(claims))
 
 
-def _result(
-    claim: Claim,
-    pairs: tuple[Pair, ...],
-    pieces: tuple[Piece, ...],
-    stimulus: Stimulus | None,
-    conditions: SustainedConditions,
-) -> NamedClaim:
-    (pair,) = [pair for pair in pairs if pair.figure.name == claim.figure]
-    kept_ns = (
-        held_ns(pieces, pair.figure, claim.value)
-        if _load_measures(pair.figure, stimulus, conditions)
-        else None
-    )
-    return NamedClaim(figure_name(pair.figure, conditions), ClaimResult(pair, claim.value, kept_ns))
+# HYP-SUS-03
+def _ratios_verdict(pairs: Sequence[Pair]) -> Verdict:
+    """The rows that lose most and least, and those of which there is no ratio."""
+    found = [(ratio_pct, pair) for pair in pairs if (ratio_pct := pair.ratio_pct(_unit(pair))) is not None]
+    if not found:
+        return Verdict("Sustained performance: n/a (no row was measured in both runs).", "fail")
+    ratios = [ratio_pct for ratio_pct, _ in found]
+    texts = [_ratio_text(*found[ratios.index(least)]) for least in dict.fromkeys((min(ratios), max(ratios)))]
+    missing = len(pairs) - len(found)
+    left = f"; {missing} of {len(pairs)} rows have no figure in both runs" if missing else ""
+    return Verdict(f"Sustained performance: {' to '.join(texts)}{left}.", "fail" if missing else "info")
 
 
-def _load_measures(figure: ShortFigure, stimulus: Stimulus | None, conditions: SustainedConditions) -> bool:
-    """Whether the load applies what the figure is of."""
-    return (
-        stimulus is not None
-        and len(stimulus.block_sizes) == 1
-        and (stimulus.access_pattern, stimulus.read_pct, stimulus.block_size_bytes)
-        == (figure.access_pattern, figure.read_pct, figure_bytes(figure, conditions))
-    )
+def _ratio_text(ratio_pct: float, pair: Pair) -> str:
+    unit = _unit(pair)
+    fresh, sustained = (value_text(value or 0, unit) for value in pair.values(unit))
+    return f"{cells.fixed(ratio_pct, 1)} % ({pair.name}, {fresh} to {sustained} {unit})"
 
 
-def _ratio_text(measured: SustainedRun, pair: Pair) -> str:
-    name = measured.figure_name(pair.figure)
-    if pair.ratio_pct is None:
-        return f"{name}: sustained performance n/a (not measured in both runs)."
-    return (
-        f"{name}: sustained performance {cells.fixed(pair.ratio_pct, 1)} % "
-        f"({cells.fixed(pair.fresh or 0, 0)} to {cells.fixed(pair.sustained or 0, 0)} {pair.figure.unit})."
-    )
+def _unit(pair: Pair) -> FigureUnit:
+    return pair.row.units[0]
 
 
 def _measures(measured: SustainedRun) -> tuple[Measured, ...]:
-    pairs = (_RATIO.of(pair, Subject(measured.figure_name(pair.figure))) for pair in measured.pairs)
+    ratio = _RATIO if len(measured.pairs) <= _MOST_ON_COVER else replace(_RATIO, on_cover=False)
+    pairs = (ratio.of(pair, Subject(pair.name)) for pair in measured.pairs)
     return (*pairs, _SLOWEST.of(measured.load))
 
 
@@ -149,7 +158,7 @@ _RATIO: Final = Measure[Pair](
     "sustained_pct",
     "{name}, run #2 / run #1",
     "%",
-    lambda pair: pair.ratio_pct,
+    lambda pair: pair.ratio_pct(_unit(pair)),
     decimals=1,
     better=Better.HIGHER,
 )
@@ -174,26 +183,28 @@ def _section(measured: SustainedRun, standing: Standing, report_date: str) -> Se
         test_rows=_test_rows(measured),
         pages=(
             ratio_page(measured),
+            definition_page(measured),
             load_page(measured),
-            claims_page(measured.claims, measured.claim_source, measured.conditions.workload.title),
-            state_page(measured.run, "Purge and Laying of the Span"),
+            claims_page(
+                measured.claims,
+                measured.claim_source,
+                measured.conditions.workload.title,
+                measured.run.manifest.purpose,
+            ),
+            state_page(measured.run, "Purge and Test Files"),
         ),
     )
 
 
 def _test_rows(measured: SustainedRun) -> Rows:
     conditions, load = measured.conditions, measured.load
-    sequential, random = conditions.sequential_block_size_bytes, conditions.random_block_size_bytes
     demand = "N/A" if load.stimulus is None else demand_text(load.stimulus.tc, load.stimulus.qd)
     return stimulus_rows(
         measured.run,
-        (
-            "Test Stimulus 1",
-            f"Run #1: SEQ {format_block_size(sequential)}, RND {format_block_size(random)}, W and R",
-        ),
-        ("TOIO - TC/QD", f"SEQ {demand_text(conditions.sequential_tc, conditions.sequential_qd)}"),
-        ("TOIO - TC/QD", f"RND {demand_text(conditions.tc, conditions.qd)}"),
-        ("Duration", f"{format_duration(conditions.figure_ns)} each, in {conditions.span_pct:g} % of the AR"),
+        ("Test Stimulus 1", f"Run #1: {', '.join(one.name for one in conditions.benchmarks)}"),
+        ("Rows", str(len(conditions.rows))),
+        ("TOIO - TC/QD", "see definitions"),
+        ("Duration", "see definitions"),
         ("Test Stimulus 2", f"Load: {conditions.workload.title}"),
         ("TOIO - TC/QD", demand),
         ("Duration", format_duration(load.elapsed_ns) if load.minutes else "NOT RUN"),
@@ -208,13 +219,17 @@ def _figures(measured: SustainedRun) -> dict[str, Any]:
     return {
         "figures": [
             {
-                "figure": pair.figure.name,
-                "unit": pair.figure.unit,
-                "run_1": pair.fresh,
-                "run_2": pair.sustained,
-                "sustained_pct": pair.ratio_pct,
+                "row": pair.name,
+                "unit": unit.value,
+                **dict(zip(("run_1", "run_2"), pair.values(unit), strict=True)),
+                "sustained_pct": pair.ratio_pct(unit),
+                "passes": {
+                    name: None if (figure := one.figure(unit)) is None else repeat_figures(figure.passes)
+                    for name, one in (("run_1", pair.fresh), ("run_2", pair.sustained))
+                },
             }
             for pair in measured.pairs
+            for unit in pair.row.units
         ],
         "load": {
             "elapsed_s": load.elapsed_ns / NS_PER_S,
@@ -224,11 +239,11 @@ def _figures(measured: SustainedRun) -> dict[str, Any]:
         },
         "claims": [
             {
-                "figure": result.pair.figure.name,
-                "claimed": result.claimed,
-                "kept": None if result.pair.sustained is None else not result.missed,
-                "held_s": None if result.held_ns is None else result.held_ns / NS_PER_S,
+                "figure": claim.figure.name,
+                "claimed": claim.claimed,
+                "kept": None if claim.sustained is None else not claim.missed,
+                "held_s": None if claim.held_ns is None else claim.held_ns / NS_PER_S,
             }
-            for result in (claim.result for claim in measured.claims)
+            for claim in measured.claims
         ],
     }

@@ -5,9 +5,9 @@ Purpose
 Source
     Practice beyond the PTS: a controller vendor's talk on reading SSD numbers (HYP-SUS).
 Steps
-    Purge; run #1: a span of 2 % of the range is written once, then SEQ 128 KiB writes and reads and RND 4 KiB
-    writes and reads of it, 30 seconds each; RND 4 KiB 0/100 over the whole range until 4 x user capacity is
-    written or 72 hours have passed; run #2: the same as run #1, at once.
+    Purge; run #1: the test file and the rows of a benchmark, unless another is chosen the figures of data
+    sheets; RND 4 KiB 0/100 over the whole range until 4 x user capacity is written or 72 hours have passed;
+    run #2: the same as run #1, at once.
 Pass rule
     None. Sustained performance is run #2 / run #1, in per cent.
 Reported
@@ -17,9 +17,17 @@ Reported
 from collections.abc import Generator
 from typing import Final
 
-from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES, ShortFigure, SustainedConditions
+from openpts.procedures.extended.sustained.conditions import SustainedConditions
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
+from openpts.procedures.shared.benchmark.rows import (
+    LONGEST_NS,
+    apply_row,
+    file_steps,
+    row_steps,
+    without_impossible_rows,
+)
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
-from openpts.units import KIB, NS_PER_S, format_duration
+from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -33,9 +41,9 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts.vocabulary.workload import WRITE_INTENSIVE, simple_workload
+from openpts.vocabulary.workload import WRITE_INTENSIVE
 
 FRESH: Final = 1
 SUSTAINED: Final = 2
@@ -54,19 +62,21 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> SustainedConditio
         drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100),
-        sequential_block_size_bytes=128 * KIB,
+        benchmarks=(BENCHMARKS["data-sheet"],),
         sequential_tc=1,
         sequential_qd=32,
-        random_block_size_bytes=4 * KIB,
         tc=4 if enterprise else 2,
         qd=32,
-        figure_ns=30 * NS_PER_S,
-        span_pct=2,
         workload=WRITE_INTENSIVE,
         drive_fills=4,
         longest_ns=72 * 60 * _MINUTE_NS,
+        longest_pass_ns=LONGEST_NS,
+        longest_pause_ns=LONGEST_NS,
         seed=seed,
     )
+
+
+possible_on = without_impossible_rows
 
 
 def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:
@@ -79,35 +89,18 @@ def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(Outcome(None, 0, ended_by))
 
 
-def span_of(conditions: SustainedConditions) -> ActiveRange:
-    """The part of the active range that the figures are measured in."""
-    whole = conditions.active_range
-    length_pct = (whole.end_pct - whole.start_pct) * conditions.span_pct / 100
-    return ActiveRange(whole.start_pct, whole.start_pct + length_pct)
-
-
-def _figures(conditions: SustainedConditions, number: int, user_capacity_bytes: int) -> Script:
-    """Lay the span, so that reads find data and each run finds the same, then measure in it."""
-    span = span_of(conditions)
-    amount_bytes = round((span.end_pct - span.start_pct) / 100 * user_capacity_bytes)
-    figures = SHORT_FIGURES.values()
-    laid = _stimulus(conditions, SHORT_FIGURES["sequential_write"], span)
-    yield Apply(Phase.CONDITIONING, number, (Step(laid, ByteAmount(amount_bytes)),))
-    length = Duration(conditions.figure_ns)
-    steps = tuple(Step(_stimulus(conditions, figure, span), length) for figure in figures)
-    yield Apply(Phase.PROFILE, number, steps)
-
-
-def _stimulus(conditions: SustainedConditions, figure: ShortFigure, span: ActiveRange) -> Stimulus:
-    sequential = figure.access_pattern is AccessPattern.SEQUENTIAL
-    size_bytes = conditions.sequential_block_size_bytes if sequential else conditions.random_block_size_bytes
-    workload = simple_workload(figure.name, figure.access_pattern, size_bytes, figure.read_pct)
-    return workload.stimulus(
-        tc=conditions.sequential_tc if sequential else conditions.tc,
-        qd=conditions.sequential_qd if sequential else conditions.qd,
-        active_range=span,
-        data=conditions.data,
-    )
+def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int) -> Script:
+    """Lay each benchmark's test file, so that reads find data and each run finds the same; then its rows."""
+    row_count = len(conditions.rows)
+    number, file_number = (run - 1) * row_count, (run - 1) * len(conditions.benchmarks)
+    for benchmark in conditions.benchmarks:
+        file_number += 1
+        if file := file_steps(benchmark, conditions, user_capacity_bytes):
+            yield Apply(Phase.CONDITIONING, file_number, file)
+        for position, row in enumerate(benchmark.rows):
+            number += 1
+            steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
+            yield from apply_row(row, conditions, Apply(Phase.PROFILE, number, steps, 2 * row_count))
 
 
 # HYP-SUS-01
@@ -121,7 +114,9 @@ def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> Generato
         qd=conditions.sequential_qd if sequential else conditions.qd,
     )
     left_ns = conditions.longest_ns
-    left_bytes = transferred_for(conditions.drive_fills * user_capacity_bytes, workload.read_pct)
+    left_bytes = None
+    if conditions.drive_fills is not None:
+        left_bytes = transferred_for(conditions.drive_fills * user_capacity_bytes, workload.read_pct)
     while True:
         length = Duration(min(left_ns, MINUTES_PER_STEP * conditions.minute_ns))
         stop = length if left_bytes is None else FirstOf((length, ByteAmount(left_bytes)))

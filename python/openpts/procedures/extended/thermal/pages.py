@@ -23,6 +23,7 @@ from openpts.pages.ticks import TimeAxis
 from openpts.procedures.extended.thermal.phases import COLD, DUTY_CYCLE, NAMES, WARM, Load, ThermalRun
 from openpts.procedures.extended.thermal.results import HeatPoint, merged
 from openpts.procedures.extended.thermal.words import RULE, load_verdict
+from openpts.procedures.kit.curve import OVER_TIME, Curve
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import MB, NS_PER_S, format_duration
 
@@ -107,6 +108,34 @@ def _panels(
     name = PlotName(page_id, f"Plot {number}b", "Temperature of the drive")
     alt = f"Temperature from {min(values):.0f} to {max(values):.0f} °C."
     return figure, replace(below.over(name, shown), alt=alt), speed, shown
+
+
+def curves(measured: ThermalRun) -> tuple[Curve, ...]:
+    """Speed and temperature of each load that was measured, from its own beginning."""
+    return tuple(curve for load in measured.loads.values() for curve in _curves(load))
+
+
+def _curves(load: Load) -> tuple[Curve, Curve]:
+    points = _thinned(load.points, _SCATTERED)
+    temperatures = ((point.end_ns, point.temperature_c) for point in points)
+    return (
+        Curve(
+            f"{load.name}, speed",
+            f"MB/s v Time - {load.name}",
+            "MB/s up to each moment",
+            OVER_TIME,
+            _rate_axis,
+            tuple((float(at_ns), bytes_per_s / MB) for at_ns, bytes_per_s in _speeds(points)),
+        ),
+        Curve(
+            f"{load.name}, temperature",
+            f"Temperature v Time - {load.name}",
+            "temperature (°C) at each moment",
+            OVER_TIME,
+            _temperature_axis,
+            tuple((float(at_ns), value_c) for at_ns, value_c in temperatures if value_c is not None),
+        ),
+    )
 
 
 def _bands(loads: Sequence[Load], time: TimeAxis, origin_ns: int) -> tuple[Band, ...]:

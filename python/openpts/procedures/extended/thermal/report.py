@@ -7,7 +7,7 @@ from openpts.pages.measure import Measure, Subject, key_of, measured
 from openpts.pages.model import Cell, Section
 from openpts.pages.texts import NOT_STATED
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
-from openpts.procedures.extended.thermal.pages import course_page, duty_cycle_page, scatter_page
+from openpts.procedures.extended.thermal.pages import course_page, curves, duty_cycle_page, scatter_page
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
 from openpts.procedures.extended.thermal.table import results_page
 from openpts.procedures.extended.thermal.words import highest_temperature_c, load_verdict
@@ -36,6 +36,7 @@ def report(run: Run) -> ReportContent:
         ),
         sections=lambda standing, report_date: (_section(thermal, standing, report_date),),
         figures={"loads": {key_of(name): _figures(thermal, number) for number, name in NAMES.items()}},
+        curves=lambda: curves(thermal),
     )
 
 

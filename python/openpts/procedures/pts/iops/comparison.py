@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from openpts.analysis.run_comparison import advantage_pct
 from openpts.pages import cells
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Table, Verdict
-from openpts.procedures.kit.overlay import Typical
+from openpts.procedures.kit.content import Typical
 from openpts.units import block_size_kib
 from openpts.vocabulary.better import Better
 

@@ -12,7 +12,7 @@ from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Ve
 from openpts.procedures.kit.header import data_text
 from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series
-from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
+from openpts.procedures.shared.rounds.secondary_pages import art_cell, minimum_cell, mrt_cell, tail_cell
 from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
@@ -54,7 +54,12 @@ def tabular_page(
         "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)",
         _merged,
     )
-    return Page(name.id, name.title, (Verdict(matrix.head_line), table, *host_part, merged), mandatory=True)
+    minimum = matrix_table(
+        matrix, "minimum", "Minimum Response Time (ms): minimum of the Rounds (ours)", minimum_cell
+    )
+    return Page(
+        name.id, name.title, (Verdict(matrix.head_line), table, *host_part, merged, minimum), mandatory=True
+    )
 
 
 def _cells(matrix: Matrix, read_pct: int, to_cell: Callable[[MatrixCell], Cell]) -> list[Cell]:

@@ -1,14 +1,17 @@
 """The report of the latency test: its header fields, its pages, its order (PTS 9.3)."""
 
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.response_times import ResponseTimes, response_times
+from openpts.analysis.response_times import ResponseTimes, nines_supported, response_times
+from openpts.pages import cells, ticks
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.lat.conditions import LatencyConditions
@@ -63,6 +66,8 @@ _TABLE: Final = Required("table", "Plot 9-3")
 _HISTOGRAM: Final = Required("clp", "Plot 9-4")
 BLOCK_SIZES_BYTES: Final = tuple(round(kib * KIB) for kib in BLOCK_SIZES_KIB)
 HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
+_STEPS_PER_NINE: Final = 4
+_MOST_NINES: Final = 7
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
 
 _MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
@@ -95,6 +100,26 @@ def report(run: Run) -> ReportContent:
         measures=_measures(results),
         sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
         figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
+        curves=lambda: () if times is None or not times.recorded_ios else (_levels(times),),
+    )
+
+
+def _levels(times: ResponseTimes) -> Curve:
+    """Four levels to each nine, evenly spaced on the axis, as far as the I/Os suffice."""
+    nines = min(_MOST_NINES, nines_supported(times.recorded_ios))
+    levels_pct = [
+        round(100 - 100 * 10 ** (-step / _STEPS_PER_NINE), 12)
+        for step in range(1, _STEPS_PER_NINE * nines + 1)
+    ]
+    found = [(level_pct, times.percentile_ns(level_pct)) for level_pct in levels_pct]
+    return Curve(
+        "levels",
+        "Response Time v Confidence Level - RND 4KiB RW0",
+        "response time (ms) that so many per cent of the I/Os do not exceed",
+        OVER_NINES,
+        partial(ticks.log_axis, "Response time (ms)"),
+        tuple((level_pct, value_ns) for level_pct, value_ns in found if value_ns is not None),
+        cells.latency,
     )
 
 

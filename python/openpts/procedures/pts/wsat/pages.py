@@ -13,14 +13,14 @@ from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Ser
 from openpts.units import GB, MB, format_duration
 
 PRINTED_VALUES: Final = 200
-_MEAN, _LOW, _HIGH, _MBPS, MEAN_LATENCY, _TAIL, _MRT = range(7)
+MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MRT = range(7)
 """Columns of ``minutes_table``."""
 MEAN_COLOR: Final = 2
 _SPREAD_COLOR: Final = 6
 _SPREAD: Final = (
-    Series("Lowest interval of a minute", "column", (_LOW,), _SPREAD_COLOR, style="line"),
-    Series("Highest interval of a minute", "column", (_HIGH,), _SPREAD_COLOR, style="line"),
-    Series("Mean of a minute", "column", (_MEAN,), MEAN_COLOR, style="mean", emphasis=True),
+    Series("Lowest interval of a minute", "column", (LOW,), _SPREAD_COLOR, style="line"),
+    Series("Highest interval of a minute", "column", (HIGH,), _SPREAD_COLOR, style="line"),
+    Series("Mean of a minute", "column", (MEAN,), MEAN_COLOR, style="mean", emphasis=True),
 )
 
 
@@ -128,7 +128,7 @@ def log_figure(course: Course, name: PlotName) -> Figure | None:
     """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
     along = along_time(course)
     shown = minutes_table(course, along)
-    if _nothing(course, along) or not any(value > 0 for value in _values(shown, _MEAN)):
+    if _nothing(course, along) or not any(value > 0 for value in _values(shown, MEAN)):
         return None
     plot = _over_minutes(course, along, shown, "IOPS", rules=_end(course, along), height_px=250)
     return replace(plot, y=lambda values: ticks.log_axis("IOPS", values)).over(name, shown)
@@ -152,7 +152,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
     if _nothing(course, along):
         return None
     shown = minutes_table(course, along)
-    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", _MRT, 0))
+    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MRT, 0))
     measured = [entry for entry in kinds if _values(shown, entry[1])]
     times = Plot(
         x=along.axis,
@@ -162,7 +162,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
         height_px=270,
         zoom_group=f"{course.prefix}-{along.key}",
     )
-    series = (Series("Mean of a minute", "column", (_MEAN,), MEAN_COLOR, style="mean"),)
+    series = (Series("Mean of a minute", "column", (MEAN,), MEAN_COLOR, style="mean"),)
     iops = _over_minutes(course, along, shown, "IOPS", series=series, height_px=230)
     few = "" if _values(shown, _TAIL) else " No minute has enough I/Os for 99.999 %."
     return page(

@@ -15,6 +15,7 @@ from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, common_header, data_text, setup_rows, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
@@ -116,7 +117,14 @@ def report(run: Run) -> ReportContent:
         ),
         figures={"workloads": [_figures(cycle) for cycle in cycles]},
         conditions=tuple(verdict for cycle in cycles for verdict in cycle.between_verdicts),
+        curves=lambda: tuple(_curve(cycle) for cycle in cycles),
     )
+
+
+def _curve(cycle: SaturationCycle) -> Curve:
+    title = cycle.workload.title
+    words = f"WSAT IOPS v Time - {title.replace(' KiB', 'KiB')}"
+    return iops_curve(f"course of {title}", words, cycle.results.minutes)
 
 
 def _verdicts(cycle: SaturationCycle) -> tuple[Verdict, ...]:

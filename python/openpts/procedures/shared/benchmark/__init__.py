@@ -7,3 +7,8 @@ CATALOGUE: Final = Path(__file__).parent / "catalogue"
 
 NAMES: Final = tuple(sorted(path.stem for path in CATALOGUE.glob("*.toml")))
 """What the benchmarks are called, without a look into their files."""
+
+
+def is_path(word: str) -> bool:
+    """Whether a word means a file of the operator's own, and not one of ``NAMES``."""
+    return "/" in word or word.endswith(".toml")

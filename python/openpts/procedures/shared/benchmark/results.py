@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
+from openpts.analysis.run_comparison import Quality, RunSet, SetRule
 from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow, Statistic
 from openpts.units import MB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.sample import Measured, Sample, StepState
@@ -11,27 +12,27 @@ from openpts.vocabulary.sample import Measured, Sample, StepState
 
 @dataclass(frozen=True, slots=True)
 class RowFigure:
-    """``shown`` is the tool's statistic of the passes' ``values``, all in ``unit``."""
+    """A row in a unit: what its passes measured, of which the tool shows a statistic."""
 
     unit: FigureUnit
     statistic: Statistic
-    values: tuple[float, ...]
-    shown: float
+    passes: RunSet
 
     @property
-    def median(self) -> float:
-        """Of an odd number of passes a value that was measured (SOL-STAT-01)."""
-        return median(self.values)
+    def shown(self) -> float:
+        """What the tool would show. The best response time is the lowest."""
+        match self.statistic:
+            case Statistic.BEST:
+                return self.passes.low if self.unit.is_time else self.passes.high
+            case Statistic.MEAN:
+                return fmean(self.passes.values)
+            case Statistic.MEDIAN:
+                return self.passes.median
 
     @property
-    def minimum(self) -> float:
-        """The smallest value of a pass."""
-        return min(self.values)
-
-    @property
-    def maximum(self) -> float:
-        """The largest value of a pass."""
-        return max(self.values)
+    def discarded(self) -> bool:
+        """Whether the passes lie too far apart for a figure, and there are as many as a set may need."""
+        return self.passes.quality is Quality.DISCARDED
 
 
 def passes_of(row: ProfileRow, samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -41,19 +42,18 @@ def passes_of(row: ProfileRow, samples: Sequence[Sample]) -> tuple[Sample, ...]:
     return tuple(sample for sample in passes if sample.state is StepState.COMPLETE)
 
 
-def row_figure(passes: Sequence[Measured], unit: FigureUnit, statistic: Statistic) -> RowFigure | None:
-    """The figure of a row in a unit; None if no pass had an I/O. The best response time is the lowest."""
+def row_figure(
+    passes: Sequence[Measured], unit: FigureUnit, statistic: Statistic, rule: SetRule
+) -> RowFigure | None:
+    """The figure of a row in a unit; None if no pass had an I/O."""
     values = tuple(value for one in passes if (value := _figure(one, unit)) is not None)
-    if not values:
-        return None
-    match statistic:
-        case Statistic.BEST:
-            shown = min(values) if unit.is_time else max(values)
-        case Statistic.MEAN:
-            shown = fmean(values)
-        case Statistic.MEDIAN:
-            shown = median(values)
-    return RowFigure(unit, statistic, values, shown)
+    return RowFigure(unit, statistic, RunSet(values, unit.better, rule)) if values else None
+
+
+def passes_to_add(row: ProfileRow, passes: Sequence[Measured], rule: SetRule) -> int:
+    """Passes that a row lacks to be accepted in all of its units; 0 for one that is, or is discarded."""
+    figures = [row_figure(passes, unit, row.statistic, rule) for unit in row.units]
+    return max((figure.passes.to_add for figure in figures if figure is not None), default=0)
 
 
 def _figure(measured: Measured, unit: FigureUnit) -> float | None:

@@ -1,38 +1,106 @@
-"""Rows of benchmarks as steps: the test file, the pause, the warm-up, the passes.
+"""Rows of benchmarks as steps: the test file, the pause, the warm-up, the passes and those that are added.
 
 A test file is a span at the start of the active range. It is written in sequence before the rows that read
 it: what was never written is answered without the flash. Laying it again in the same place makes the old one
 invalid, as deleting it would (LSI-PROC-03).
 """
 
-from typing import Final
+import dataclasses
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.units import KIB, NS_PER_S, block_size_kib
+from openpts.procedures.shared.benchmark.conditions import (
+    PreconditionedConditions,
+    ProfileTestConditions,
+    free_space_words,
+)
+from openpts.procedures.shared.benchmark.results import passes_of, passes_to_add
+from openpts.units import KIB, MIB, NS_PER_S, block_size_kib, format_capacity
+from openpts.vocabulary.requests import Answer, Apply, Request, samples_in
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
+
+C = TypeVar("C", bound=ProfileTestConditions)
 
 LONGEST_NS: Final = 60 * NS_PER_S
 """A pass, a warm-up or a pause of a row, at the most, unless the operator sets another limit."""
 _LAY_BLOCK_BYTES: Final = 128 * KIB
 _LAY_QD: Final = 32
+_ALIGNMENT_BYTES: Final = MIB
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """From ``start`` to before ``end`` of the device, in bytes."""
+
+    start: int
+    end: int
+
+    def in_pct(self, conditions: ProfileTestConditions, capacity_bytes: int) -> ActiveRange:
+        """The same in per cent of the last LBA, to the sector: halves of a sector are rounded down."""
+        sector, last = conditions.sector_bytes, capacity_bytes // conditions.sector_bytes - 1
+        first_pct, last_pct = (
+            100 * lba / last for lba in (self.start // sector + 0.5, self.end // sector - 0.5)
+        )
+        return ActiveRange(first_pct, min(100.0, last_pct))
+
+
+# LSI-PROC-02, SOL-BMK-04
+def _pieces(conditions: ProfileTestConditions, capacity_bytes: int) -> list[tuple[_Bytes, _Bytes]]:
+    """What conditioning writes, each piece with the free place behind it. Raises UsageError."""
+    free = conditions.leave_free
+    assert free is not None  # noqa: S101 asked for only where something is left free
+    start, end = conditions.active_range.bytes_of(capacity_bytes, conditions.sector_bytes)
+    place_bytes = free.place_bytes or round((end - start) * free.place_pct / 100)
+    period_bytes = (end - start) // free.places
+    if not MIB <= place_bytes <= period_bytes - MIB:
+        raise UsageError(
+            f"--leave-free: {free_space_words(free)} of {format_capacity(end - start)}: each place, and what "
+            "is written before it, has 1 MiB at least"
+        )
+    found = []
+    for place in range(free.places):
+        # what is accessed in sequence begins where drives map their pages
+        first = _aligned(start + place * period_bytes)
+        after = end if place == free.places - 1 else _aligned(start + (place + 1) * period_bytes)
+        filled = _aligned(after - place_bytes)
+        found.append((_Bytes(first, filled), _Bytes(filled, after)))
+    return found
+
+
+def _aligned(offset_bytes: int) -> int:
+    return -(-offset_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
 def range_of(
     conditions: ProfileTestConditions, span_bytes: int | None, capacity_bytes: int, share_pct: float = 100
 ) -> ActiveRange:
-    """Where a row's accesses go; a test file is no larger than a share of the active range."""
+    """Where a row's accesses go: all that conditioning writes, or a test file at the start of the free space.
+
+    Without that, a test file is at the start of the active range. It is no larger than a share of the range,
+    nor than a free place.
+    """
     whole = conditions.active_range
+    width_pct = (whole.end_pct - whole.start_pct) * share_pct / 100
+    if conditions.leave_free is not None:
+        pieces = _pieces(conditions, capacity_bytes)
+        if span_bytes is None:
+            return _Bytes(pieces[0][0].start, pieces[-1][0].end).in_pct(conditions, capacity_bytes)
+        free = pieces[0][1]
+        most_bytes = min(free.end - free.start, round(width_pct * capacity_bytes / 100))
+        end = free.start + min(span_bytes, most_bytes)
+        return _Bytes(free.start, end).in_pct(conditions, capacity_bytes)
     if span_bytes is None:
         return whole
-    most_pct = (whole.end_pct - whole.start_pct) * share_pct / 100
     return ActiveRange(
-        whole.start_pct, whole.start_pct + min(most_pct, 100 * span_bytes / max(1, capacity_bytes))
+        whole.start_pct, whole.start_pct + min(width_pct, 100 * span_bytes / max(1, capacity_bytes))
     )
 
 
@@ -70,6 +138,21 @@ def row_steps(
     return (*pause, *warm_up, *((Step(stimulus, stop),) * row.passes))
 
 
+# SOL-STAT-02, 03, 05, 06
+def apply_row(
+    row: ProfileRow, conditions: ProfileTestConditions, apply: Apply
+) -> Generator[Request, Answer, None]:
+    """Carry out a row; where a limit of the RSE is asked for, go on with passes until it is met.
+
+    Two more at a time, as the Solidigm guide has it, until there are as many as a set may need.
+    """
+    adds = conditions.until_rse_pct > 0
+    samples = samples_in((yield dataclasses.replace(apply, until_alike=adds)))
+    while adds and (missing := passes_to_add(row, passes_of(row, samples), conditions.set_rule)):
+        more = dataclasses.replace(apply, steps=(apply.steps[-1],) * missing, until_alike=True)
+        samples += samples_in((yield more))
+
+
 def file_steps(
     benchmark: BenchmarkProfile,
     conditions: ProfileTestConditions,
@@ -86,11 +169,11 @@ def file_steps(
     stimulus = replace(
         Stimulus.of(AccessPattern.SEQUENTIAL, _LAY_BLOCK_BYTES, 0, 1, _LAY_QD, where), data=data
     )
-    amount_bytes = round((where.end_pct - where.start_pct) / 100 * capacity_bytes)
-    return (Step(stimulus, ByteAmount(max(1, amount_bytes))),)
+    start, end = where.bytes_of(capacity_bytes, conditions.sector_bytes)
+    return (Step(stimulus, ByteAmount(end - start)),)
 
 
-def sequential_writes(conditions: ProfileTestConditions) -> Stimulus:
+def sequential_writes(conditions: PreconditionedConditions) -> Stimulus:
     """The sequential conditioning of the active range."""
     size_bytes = conditions.precondition_block_size_bytes
     return conditions.stimulus(
@@ -100,11 +183,39 @@ def sequential_writes(conditions: ProfileTestConditions) -> Stimulus:
     )
 
 
-def possible_rows(benchmark: BenchmarkProfile, sector_bytes: int) -> tuple[BenchmarkProfile, tuple[str, ...]]:
-    """The benchmark without sizes that are no multiple of the sector, and in words what was left out.
+def conditioning_steps(
+    conditions: ProfileTestConditions, stimulus: Stimulus, passes: float, capacity_bytes: int
+) -> tuple[Step, ...]:
+    """So many times the user capacity, or of it what is not left free, piece by piece in each pass."""
+    if conditions.leave_free is None:
+        amount_bytes = round(passes * capacity_bytes)
+        return (Step(stimulus, ByteAmount(amount_bytes)),) if amount_bytes else ()
+    steps = []
+    for number in range(math.ceil(passes)):
+        share = min(1.0, passes - number)
+        for piece, _ in _pieces(conditions, capacity_bytes):
+            written = replace(stimulus, active_range=piece.in_pct(conditions, capacity_bytes))
+            steps.append(Step(written, ByteAmount(max(1, round(share * (piece.end - piece.start))))))
+    return tuple(steps)
 
-    Other sizes of a mix keep their weights. Raises UsageError where no row is left.
+
+def without_impossible_rows(conditions: C, sector_bytes: int) -> C:
+    """The conditions without sizes that are no multiple of the sector; what was left out is kept in words.
+
+    Other sizes of a mix keep their weights. Raises UsageError where no row of a benchmark is left.
     """
+    possible = [_possible_rows(benchmark, sector_bytes) for benchmark in conditions.benchmarks]
+    return replace(
+        conditions,
+        benchmarks=tuple(benchmark for benchmark, _ in possible),
+        impossible=tuple(text for _, texts in possible for text in texts),
+        sector_bytes=sector_bytes,
+    )
+
+
+def _possible_rows(
+    benchmark: BenchmarkProfile, sector_bytes: int
+) -> tuple[BenchmarkProfile, tuple[str, ...]]:
     rows: list[ProfileRow] = []
     impossible: list[str] = []
     for row in benchmark.rows:

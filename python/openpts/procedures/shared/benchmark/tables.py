@@ -1,23 +1,32 @@
 """Rows of benchmarks as tables: what the tool would show, every pass, and the exact definition.
 
-Implements: SOL-STAT-01, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
+Implements: SOL-STAT-01 to 06, SOL-GEN-07, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final, TypeVar
 
+from openpts.analysis.run_comparison import Quality, SetRule
 from openpts.pages import cells
 from openpts.pages.measure import Measure
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.model import Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
 from openpts.procedures.shared.benchmark.results import RowFigure, passes_of, row_figure
+from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
+from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 
+R = TypeVar("R")
 _NOT_MEASURED = "not measured"
+# More columns than these do not fit beside each other on paper.
+_MOST_PASSES_PRINTED = 7
 _NO_SUCH_ROW = Cell("-", tone="missing")
 _DATA_NOTE = (
     "RND: incompressible, fresh for each write. RND_ONCE: random, made once for each buffer of the queue and "
@@ -27,10 +36,14 @@ _DATA_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """A row and its complete passes; ``pause_ns`` and ``warm_up_ns`` are those that came before them."""
+    """A row and its complete passes; ``pause_ns`` and ``warm_up_ns`` are those that came before them.
+
+    ``rule`` says when the passes are accepted.
+    """
 
     row: ProfileRow
     passes: tuple[Sample, ...]
+    rule: SetRule
     pause_ns: int = 0
     warm_up_ns: int = 0
 
@@ -41,31 +54,110 @@ class MeasuredRow:
 
     def figure(self, unit: FigureUnit) -> RowFigure | None:
         """The row in a unit, by the benchmark's statistic."""
-        return row_figure(self.passes, unit, self.row.statistic)
+        return row_figure(self.passes, unit, self.row.statistic, self.rule)
+
+    @property
+    def first_figure(self) -> RowFigure | None:
+        """The row in the unit in which the benchmark shows it first."""
+        return self.figure(self.row.units[0])
 
 
-def measured_row(row: ProfileRow, samples: Sequence[Sample]) -> MeasuredRow:
+def measured_row(row: ProfileRow, samples: Sequence[Sample], rule: SetRule) -> MeasuredRow:
     """The steps of a row by kind: idle time, the warm-up that is thrown away, passes."""
     busy = [sample for sample in samples if sample.step.stimulus is not None]
     warm_up = busy[:1] if row.warm_up_ns else []
     return MeasuredRow(
         row=row,
         passes=passes_of(row, samples),
+        rule=rule,
         pause_ns=sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is None),
         warm_up_ns=sum(sample.elapsed_ns for sample in warm_up),
     )
 
 
+# SOL-GEN-07
+def start_and_end(run: Run, samples: Sequence[Sample]) -> tuple[str | None, str | None]:
+    """When the first of the steps began and the last ended, ISO 8601, UTC; None where that is not known."""
+    if not samples:
+        return None, None
+    return (
+        run.time_at(samples[0].started_ns),
+        run.time_at(max(sample.started_ns + sample.elapsed_ns for sample in samples)),
+    )
+
+
+def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sample]]]) -> Table:
+    """Start and end of each benchmark, from its first row on; its test file is written before."""
+
+    def when(time: str | None, samples: Sequence[Sample]) -> Cell:
+        if time is None:
+            return cells.missing("not in the record" if samples else _NOT_MEASURED)
+        return cells.words(time.replace("T", " ").removesuffix("Z"))
+
+    rows = []
+    for name, samples in parts:
+        start, end = start_and_end(run, samples)
+        busy_ns = sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is not None)
+        lasted = cells.words(format_duration(busy_ns)) if samples else cells.missing(_NOT_MEASURED)
+        rows.append(Row(Cell(name), (when(start, samples), when(end, samples), lasted)))
+    simulated = run.manifest.target.simulation is not None
+    return Table(
+        id=table_id,
+        title="Start and end of each benchmark",
+        head=Column("Benchmark", align="left", width=1.6),
+        columns=(Column("Start (UTC)"), Column("End (UTC)"), Column("Of it under load")),
+        rows=tuple(rows),
+        note="Virtual time of the simulated drive, counted from the start of the run." if simulated else "",
+    )
+
+
+_MOST_ON_COVER: Final = 24
+
+
+def cover_rows(
+    benchmarks: Sequence[tuple[BenchmarkProfile, tuple[R, ...]]], row_of: Callable[[R], ProfileRow]
+) -> list[tuple[BenchmarkProfile, tuple[R, ...]]]:
+    """All rows; of many the first of each benchmark, reads and writes in turn: a cover has little room."""
+    if sum(len(rows) for _, rows in benchmarks) <= _MOST_ON_COVER:
+        return list(benchmarks)
+    most = max(1, _MOST_ON_COVER // len(benchmarks))
+    found = []
+    for benchmark, rows in benchmarks:
+        # benchmarks have all their reads first, and the first rows alone no write
+        reads = [one for one in rows if row_of(one).read_pct == 100]
+        others = [one for one in rows if row_of(one).read_pct != 100]
+        in_turn = [one for pair in zip_longest(reads, others) for one in pair if one is not None]
+        found.append((benchmark, tuple(in_turn[:most])))
+    return found
+
+
+# SOL-STAT-05
 def figure_cell(figure: RowFigure | None) -> Cell:
-    """What the tool would show; below it the range of several passes, and their median if that is another."""
+    """What the tool would show; below it the spread of several passes, and their median if that is another.
+
+    Of passes that lie too far apart there is no large figure, once they are as many as a set may need.
+    """
     if figure is None:
         return cells.missing(_NOT_MEASURED)
-    note = ""
-    if len(figure.values) > 1:
-        low, high = (value_text(value, figure.unit) for value in (figure.minimum, figure.maximum))
-        middle = f"median {value_text(figure.median, figure.unit)}, "
-        note = f"{'' if figure.statistic is Statistic.MEDIAN else middle}{low} to {high}"
-    return Cell(value_text(figure.shown, figure.unit), figure.shown, note)
+    if figure.discarded:
+        return Cell("discarded", note=_spread_note(figure, with_shown=True), tone="missing")
+    note = _spread_note(figure) if figure.passes.count > 1 else ""
+    tone = "fail" if figure.passes.quality is Quality.MORE_RUNS else ""
+    return Cell(value_text(figure.shown, figure.unit), figure.shown, note, tone)
+
+
+def _spread_note(figure: RowFigure, *, with_shown: bool = False) -> str:
+    """``median 2,041.0, 1,990.2 to 2,077.7; RSE 1.2 %``, and what the passes lack."""
+    passes, own = figure.passes, figure.statistic is Statistic.MEDIAN
+    low, high, middle, shown = (
+        value_text(value, figure.unit) for value in (passes.low, passes.high, passes.median, figure.shown)
+    )
+    parts = [
+        *([f"{figure.statistic} {shown}"] if with_shown and not own else []),
+        *([f"median {middle}"] if with_shown or not own else []),
+        f"{low} to {high}",
+    ]
+    return "; ".join((", ".join(parts), *spread_words(passes, "pass")))
 
 
 def value_text(value: float, unit: FigureUnit) -> str:
@@ -78,12 +170,19 @@ def value_text(value: float, unit: FigureUnit) -> str:
 def row_measure(row: ProfileRow) -> Measure[RowFigure]:
     """The measure of a row in its first unit, under the subject's name."""
     unit = row.units[0]
-    return Measure(
-        unit.name.lower(),
-        "{name}",
-        unit.value,
-        lambda figure: Cell(value_text(figure.shown, unit), figure.shown),
-    )
+    return Measure(unit.name.lower(), "{name}", unit.value, _measured_cell, repeats=_several)
+
+
+def _several(figure: RowFigure) -> Mapping[str, Any] | None:
+    return repeat_figures(figure.passes) if figure.passes.count > 1 else None
+
+
+def _measured_cell(figure: RowFigure) -> Cell:
+    """A figure away from its page: with its spread only; none of passes that are discarded."""
+    note = "; ".join(spread_words(figure.passes, "pass")) if figure.passes.count > 1 else ""
+    if figure.discarded:
+        return cells.missing(note)
+    return Cell(value_text(figure.shown, figure.unit), figure.shown, note)
 
 
 def shown_table(table_id: str, measured: Sequence[MeasuredRow], unit: FigureUnit) -> Table:
@@ -115,8 +214,28 @@ def shown_table(table_id: str, measured: Sequence[MeasuredRow], unit: FigureUnit
     )
 
 
+# SOL-STAT-05, 06
+def spread_verdicts(figures: Iterable[tuple[str, RowFigure | None]]) -> tuple[Verdict, ...]:
+    """The rows whose passes make no figure, and those that need more of them; nothing if there is none."""
+    found = [(name, figure.passes) for name, figure in figures if figure is not None]
+    named: dict[Quality, list[str]] = {}
+    for name, passes in found:
+        named.setdefault(passes.quality, []).append(name)
+    rule = found[0][1].rule if found else SetRule()
+    above = f"RSE above {rule.rse_limit_pct:g} % with"
+    texts = {
+        Quality.DISCARDED: f"Discarded, {above} {rule.most} passes or more",
+        Quality.MORE_RUNS: f"More passes needed (--until-rse), {above} fewer than {rule.most}",
+    }
+    return tuple(
+        Verdict(f"{text}: {', '.join(named[quality])}.", "fail")
+        for quality, text in texts.items()
+        if quality in named
+    )
+
+
 def passes_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table:
-    """Each row with median and range of its passes, in all units."""
+    """Each row with median, range and spread of its passes, in all units."""
     return Table(
         id=table_id,
         title="Passes as measured",
@@ -126,12 +245,14 @@ def passes_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table:
             Column("Median (MB/s)"),
             Column("Lowest (MB/s)"),
             Column("Highest (MB/s)"),
+            Column("RSE (%)", width=0.6),
             Column("Median (IOPS)"),
             Column("Median ART (ms)"),
             Column("MRT (ms)"),
         ),
         rows=tuple(Row(Cell(one.row.title), _passes_cells(one)) for one in measured),
-        note="MB/s are 10^6 bytes/s. ART is the mean of a pass; MRT is the longest of all passes.",
+        note="MB/s are 10^6 bytes/s. ART is the mean of a pass; MRT is the longest of all passes. RSE: "
+        "relative standard error, |s / (mean x sqrt(N))| of the MB/s.",
     )
 
 
@@ -140,20 +261,67 @@ def _passes_cells(one: MeasuredRow) -> tuple[Cell, ...]:
         one.figure(unit) for unit in (FigureUnit.MB_PER_S, FigureUnit.IOPS, FigureUnit.MILLISECONDS)
     )
     if rate is None or iops is None or time is None:
-        return (cells.number(len(one.passes), 0), *([cells.missing(_NOT_MEASURED)] * 6))
+        return (cells.number(len(one.passes), 0), *([cells.missing(_NOT_MEASURED)] * 7))
     return (
         cells.number(len(one.passes), 0),
-        cells.number(rate.median, 1),
-        cells.number(rate.minimum, 1),
-        cells.number(rate.maximum, 1),
-        cells.number(iops.median, 0),
-        cells.latency(time.median * NS_PER_MS),
+        median_cell(rate),
+        cells.number(rate.passes.low, 1),
+        cells.number(rate.passes.high, 1),
+        rse_cell(rate.passes, "pass"),
+        median_cell(iops),
+        median_cell(time),
         cells.latency(max(sample.max_latency_ns or 0 for sample in one.passes)),
     )
 
 
+def median_cell(figure: RowFigure) -> Cell:
+    """The median of the passes, struck out where they are discarded."""
+    middle = figure.passes.median
+    return Cell(value_text(middle, figure.unit), middle, struck=figure.discarded)
+
+
+# SOL-STAT-05, 06
+def each_pass_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table | None:
+    """Every pass of every row, in the row's first unit, and whether they make a figure; None of single ones.
+
+    The passes of a row that is discarded are struck out.
+    """
+    figures = [(one.row, figure) for one in measured if (figure := one.first_figure) is not None]
+    most = max((figure.passes.count for _, figure in figures), default=0)
+    if most < 2:
+        return None
+    return Table(
+        id=table_id,
+        title="Pass by pass",
+        head=Column("Row", align="left", width=1.7),
+        columns=(
+            *(Column(f"Pass {number}", width=0.6) for number in range(1, most + 1)),
+            Column("RSE (%)", width=0.6),
+            Column("Statement", align="left", width=1.6),
+        ),
+        rows=tuple(
+            Row(Cell(f"{row.title} ({figure.unit})"), _each_pass_cells(figure, most))
+            for row, figure in figures
+        ),
+        printed=most <= _MOST_PASSES_PRINTED,
+    )
+
+
+def _each_pass_cells(figure: RowFigure, most: int) -> tuple[Cell, ...]:
+    passes, struck = figure.passes, figure.discarded
+    return (
+        *(Cell(value_text(value, figure.unit), value, struck=struck) for value in passes.values),
+        *((cells.none(),) * (most - passes.count)),
+        rse_cell(passes, "pass"),
+        Cell(
+            "; ".join(set_words(passes, "pass")) or "accepted",
+            tone="" if passes.quality in {Quality.ACCEPTED, Quality.ONE_RUN} else "fail",
+        ),
+    )
+
+
 def definition_table(
-    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], capacity_bytes: int
+    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], target: TargetFacts
 ) -> Table:
     """What was issued for each row, in full."""
     return Table(
@@ -170,22 +338,31 @@ def definition_table(
             Column("Statistic", align="left", width=0.55),
             Column("Data written", align="left", width=0.9),
         ),
-        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, capacity_bytes)) for one in measured),
+        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, target)) for one in measured),
         note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",
     )
 
 
-def _definition_cells(one: MeasuredRow, capacity_bytes: int) -> tuple[Cell, ...]:
+def definition_verdicts(benchmark: BenchmarkProfile) -> tuple[Verdict, ...]:
+    """Where the definition is from, what of it is in doubt, and what the tool does otherwise."""
+    texts = [f"Source: {benchmark.source}."]
+    if benchmark.doubt:
+        texts.append(f"Definition not confirmed: {benchmark.doubt}.")
+    if benchmark.differences:
+        texts.append(f"Unlike the tool: {benchmark.differences}")
+    return tuple(map(Verdict, texts))
+
+
+def _definition_cells(one: MeasuredRow, target: TargetFacts) -> tuple[Cell, ...]:
     stimulus, row = one.stimulus, one.row
     if stimulus is None:
         return (cells.words(row.access), *([cells.missing(_NOT_MEASURED)] * 7))
-    covered = stimulus.active_range
-    span_bytes = round((covered.end_pct - covered.start_pct) / 100 * capacity_bytes)
+    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     length_ns = max(sample.elapsed_ns for sample in one.passes)
     return (
         cells.words(_access_text(row)),
         Cell(f"{stimulus.qd} x {stimulus.tc}"),
-        Cell(_span_text(span_bytes, of_a_file=row.span_bytes is not None)),
+        Cell(_span_text(end - start, of_a_file=row.span_bytes is not None)),
         Cell("none" if not one.pause_ns else format_duration(one.pause_ns)),
         Cell("none" if not one.warm_up_ns else format_duration(one.warm_up_ns)),
         Cell(f"{len(one.passes)} x {length_ns / NS_PER_S:.3g} s"),

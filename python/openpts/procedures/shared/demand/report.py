@@ -1,15 +1,17 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from openpts.pages import cells
+from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, active_range_text, common_header, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
@@ -21,6 +23,7 @@ from openpts.procedures.shared.demand.histogram_pages import (
 )
 from openpts.procedures.shared.demand.operating_points import MeasuredPoint
 from openpts.procedures.shared.demand.pages import demand_pages, points_page, toio_pages
+from openpts.procedures.shared.demand.results import PointResults
 from openpts.procedures.shared.demand.rounds_pages import (
     prewrites_page,
     variation_page,
@@ -71,6 +74,21 @@ def _content(demand: DemandRun, title: str) -> ReportContent:
         sections=lambda standing, report_date: (_section(demand, title, standing, report_date),),
         figures=demand_figures(demand),
         conditions=between_verdicts(demand.preconditioning),
+        curves=lambda: (_demand_curve(demand.results.results.values()),),
+    )
+
+
+def _demand_curve(results: Iterable[PointResults]) -> Curve:
+    """Each operating point that was measured."""
+    return Curve(
+        "demand",
+        "Demand Intensity: ART v IOPS of all TC/QD",
+        "ART (ms) of each operating point at its IOPS",
+        OVER_IOPS,
+        partial(ticks.log_axis, "ART (ms)"),
+        tuple((point.iops, point.art_ns) for point in results if point.iops and point.art_ns),
+        cells.latency,
+        dots=True,
     )
 
 

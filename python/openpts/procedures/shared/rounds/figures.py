@@ -67,6 +67,7 @@ def _cell(point: RoundPoint, cell: MatrixCell) -> dict[str, Any]:
         **_point(point),
         "iops": cell.iops,
         "art_ms": in_ms(cell.art_ns),
+        "min_ms": in_ms(cell.minimum_ns),
         "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
         "mrt_ms": in_ms(cell.mrt_ns),
         "range_pct": cell.range_pct,

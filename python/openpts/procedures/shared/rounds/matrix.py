@@ -30,13 +30,14 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """A test point over the window: means of the rounds' values, and the maximum of their maxima.
+    """A test point over the window: means of the rounds' values, the least minimum, the largest maximum.
 
     Latencies in ns; CPU shares in per cent, None where a round did not record them.
     """
 
     iops_by_round: tuple[float, ...]
     art_ns: float | None
+    minimum_ns: int | None
     mrt_ns: int | None
     tail: Tail
     cpu_sys_pct: float | None
@@ -63,12 +64,14 @@ def measure_cell(samples: Sequence[Sample]) -> MatrixCell:
     if not samples:
         raise ValueError("a cell needs at least one round")
     mean_latencies = [sample.mean_latency_ns for sample in samples]
+    minima = [sample.min_latency_ns for sample in samples]
     maxima = [sample.max_latency_ns for sample in samples]
     shares = [sample.cpu for sample in samples if sample.cpu is not None]
     has_cpu = len(shares) == len(samples)
     return MatrixCell(
         iops_by_round=tuple(sample.iops for sample in samples),
         art_ns=_mean_of_all(mean_latencies),
+        minimum_ns=min((value for value in minima if value is not None), default=None),
         mrt_ns=max((value for value in maxima if value is not None), default=None),
         tail=_tail(samples),
         cpu_sys_pct=fmean(share.sys_pct for share in shares) if has_cpu else None,

@@ -80,6 +80,11 @@ def art_cell(cell: MatrixCell) -> Cell:
     return cells.latency(cell.art_ns)
 
 
+def minimum_cell(cell: MatrixCell) -> Cell:
+    """Minimum response time."""
+    return cells.latency(cell.minimum_ns)
+
+
 def mrt_cell(cell: MatrixCell) -> Cell:
     """Maximum response time."""
     return cells.latency(cell.mrt_ns)

@@ -146,6 +146,22 @@ fn operations_are_counted_apart_and_flushes_have_no_bytes() {
 }
 
 #[test]
+fn a_session_that_goes_on_over_read_errors_ends_with_the_first_failed_write() {
+    let bad_offsets: Vec<u64> = (0..1024).step_by(8).map(|page| page * 4096).collect();
+    let configuration = super::super::VirtualConfiguration { over_read_errors: true, ..configuration() };
+    let setup = open_scaled(Servers { bad_offsets, ..Servers::new(1) }, 1, &configuration);
+    let reading = Stimulus { random_pct: 0, ..reads(1, 2) };
+    let operations = OperationWeights { read: 0, write: 1, ..OperationWeights::default() };
+    let writing = Stimulus { operations, ..reading.clone() };
+    let stop = Stop { amount_bytes: Some(CAPACITY), ..Stop::default() };
+    setup.session.submit(&vec![step(reading, stop), step(writing, stop)]).unwrap();
+    let (read, _) = setup.next_step();
+    assert_eq!((read.errors[0].count, total(&read).ios, read.state), (128, 896, StepState::Complete));
+    let (written, _) = setup.next_step();
+    assert_eq!((written.errors[0].count, written.state), (1, StepState::Failed));
+}
+
+#[test]
 fn errors_up_to_the_allowed_number_are_told_and_one_more_fails_the_session() {
     let bad_offsets: Vec<u64> = (0..1024).step_by(8).map(|page| page * 4096).collect();
     for most_errors in [0, 5, 1000] {

@@ -92,11 +92,11 @@ fn each_block_is_erased_as_often_as_it_is_filled_anew() {
     let mut map = Map::new(10 * UNIT_PAGES, UNIT_PAGES as u32, 8);
     let mut random = Uniform::for_thread(1, 0);
     (0..80 * 25).for_each(|_| _ = map.append(random.below(10 * UNIT_PAGES)));
-    let (units, log_blocks) = map.erases().split_at(10);
+    let (units, log_blocks) = map.blocks().erases().split_at(10);
     assert_eq!(units.iter().map(|erases| u64::from(*erases)).sum::<u64>(), map.merges());
     // The log of 80 pages was filled 25 times; its first filling needed no erase.
     assert_eq!(log_blocks, [24; 5]);
-    let before = map.erases().to_vec();
+    let before = map.blocks().erases().to_vec();
     assert_eq!(map.purge(), 15);
-    assert!(map.erases().iter().zip(before).all(|(after, before)| *after == before + 1));
+    assert!(map.blocks().erases().iter().zip(before).all(|(after, before)| *after == before + 1));
 }

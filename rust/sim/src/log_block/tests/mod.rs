@@ -1,6 +1,7 @@
 mod amplification;
 mod map_against_reference;
 mod timing;
+mod wear;
 
 use super::*;
 
@@ -20,6 +21,8 @@ const PARTS: LogBlock = LogBlock {
     fixed_read_us: 200.0,
     fixed_write_us: 100.0,
     link_bytes_per_s: 0.09e9,
+    wear: None,
+    spare_share: 0.0,
 };
 
 fn preset(purge: &str) -> Preset {

@@ -1,6 +1,6 @@
 //! Bounds of a log-block drive.
 
-use super::bounds::within;
+use super::bounds::{check_wear, within};
 use crate::preset::{LogBlock, PresetError};
 
 /// The longest time of an operation: a minute.
@@ -31,6 +31,10 @@ pub(super) fn check(parts: &LogBlock) -> Result<(), PresetError> {
     ] {
         within(&format!("log_block.{name}"), value, 0.0, LONGEST_US)?;
     }
+    if let Some(wear) = &parts.wear {
+        check_wear("log_block.wear", wear)?;
+    }
+    within("log_block.spare_share", parts.spare_share, 0.0, 1.0)?;
     within("log_block.log_speed", parts.log_speed, 1.0, 1000.0)?;
     within("log_block.link_bytes_per_s", parts.link_bytes_per_s, 1e3, f64::INFINITY)
 }

@@ -1,6 +1,6 @@
 //! The bounds of a page-mapped drive.
 
-use super::bounds::within;
+use super::bounds::{check_wear, within};
 use crate::preset::{
     Controller, Geometry, MediaErrors, Nand, PageMapped, PresetError, SlcCache, Thermal, Victim,
 };
@@ -179,9 +179,7 @@ fn thermal(thermal: &Thermal, has_power: bool) -> Result<(), PresetError> {
 
 fn wear_and_power(model: &PageMapped) -> Result<(), PresetError> {
     if let Some(wear) = &model.wear {
-        let erases = [("mean_erases", wear.mean_erases), ("rated_erases", wear.rated_erases)];
-        all_within("page_mapped.wear", &erases, 1.0, 1e9)?;
-        within("page_mapped.wear.deviation_share", wear.deviation_share, 0.0, 1.0)?;
+        check_wear("page_mapped.wear", wear)?;
     }
     let Some(power) = &model.power else { return Ok(()) };
     let energies = [

@@ -5,6 +5,8 @@ import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
 from types import UnionType
 from typing import Any, Final, Union
 
@@ -12,10 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from openpts.near_word import near_word
-from openpts.parameters.source_position import Path
+from openpts.operator_files.source_position import Path
 from openpts.schema_words import words_and_place
 
 _BITS: Final = 64
+_MOST_HOMES: Final = 3
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
@@ -33,20 +36,27 @@ def wrong_values(content: object, table: type[Struct], path: Path = ()) -> list[
 
 
 def _of_table(content: object, table: type[Struct], path: Path) -> Iterator[Wrong]:
-    name = str(path[-1]) if path else "the plan"
+    name = str(path[-1]) if path else "the file"
     if not isinstance(content, dict):
         yield Wrong(path, f"{name} is a table, not {_kind(content)}")
         return
-    types, fields = typing.get_type_hints(table, include_extras=True), msgspec.structs.fields(table)
-    hints = {field.encode_name: types[field.name] for field in fields}
+    hints, required = _hints_of(table)
     for key, value in content.items():
         if key not in hints:
             yield Wrong((*path, key), _unknown(str(key), hints, path))
         else:
             yield from _of_value(value, hints[key], (*path, key))
-    for key in (field.encode_name for field in fields if field.required):
+    for key in required:
         if key not in content:
             yield Wrong(path, f"{key} is missing")
+
+
+@cache
+def _hints_of(table: type[Struct]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The types of a table's keys, and the keys that it needs."""
+    types, fields = typing.get_type_hints(table, include_extras=True), msgspec.structs.fields(table)
+    hints = {field.encode_name: types[field.name] for field in fields}
+    return hints, tuple(field.encode_name for field in fields if field.required)
 
 
 def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
@@ -55,16 +65,19 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
         yield from _of_table(value, table, path)
         return
     entry = _entry_hint(hint)
-    if entry is not None and isinstance(value, list) and any(isinstance(one, dict) for one in value):
-        for index, one in enumerate(value):
-            yield from _of_value(one, entry, (*path, index))
-        return
+    if entry is not None and isinstance(value, list) and _by_entry(value, entry):
+        wrong = [found for at, one in enumerate(value) for found in _of_value(one, entry, (*path, at))]
+        if wrong:
+            yield from wrong
+            return
     if reason := _unusable(value):
         yield Wrong(path, f"{path[-1]}: {reason}")
         return
     if words := _words_in(hint):
         if value not in words:
-            yield Wrong(path, f"{path[-1]}: {value!r} is not one of {', '.join(words)}")
+            near = near_word(value, words) if isinstance(value, str) else None
+            meant = f"; did you mean {near}?" if near else ""
+            yield Wrong(path, f"{_name(path)}: {value!r} is not one of {', '.join(words)}{meant}")
         return
     try:
         msgspec.convert(value, hint)
@@ -72,26 +85,35 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
         yield _translated(error, value, path)
 
 
+def _by_entry(values: list[Any], entry: Any) -> bool:
+    """Whether each entry of a list is looked at by itself: tables, and words of a choice."""
+    return bool(_words_in(entry)) or any(isinstance(one, dict) for one in values)
+
+
 def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Wrong:
     """What msgspec says, in words, at the place inside of the value that it means."""
-    name = next((part for part in reversed(path) if isinstance(part, str)), "value")
     text, place = words_and_place(error)
     indexes = tuple(int(index) for index in _INDEX.findall(place))
     for index in indexes:
         value = value[index] if isinstance(value, Sequence) else value
     if "got" not in text and isinstance(value, int | float | str):
         text = f"{text}, not {value!r}"
-    return Wrong((*path, *indexes), f"{name}: {text}")
+    return Wrong((*path, *indexes), f"{_name(path)}: {text}")
+
+
+def _name(path: Path) -> str:
+    """The key of a value, or of the list that it is in."""
+    return next((part for part in reversed(path) if isinstance(part, str)), "value")
 
 
 def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
-    where = f" in {path[-1]}" if path else ""
+    where = f" in {_name(path)}" if path else ""
     word = key.replace("-", "_").lower()
     tables = {name: table for name, hint in hints.items() if (table := _table_in(hint))}
     homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
     near = near_word(word, hints)
     if homes:
-        hint = f"{word} belongs in {homes[0] if 'common' in homes else ' or '.join(homes)}"
+        hint = f"{word} belongs in {' or '.join(homes) if len(homes) <= _MOST_HOMES else homes[0]}"
     else:
         hint = f"did you mean {near}?" if near else f"known are {', '.join(hints)}"
     return f"unknown key {key}{where}: {hint}"
@@ -141,8 +163,12 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 def _words_in(hint: Any) -> tuple[str, ...]:
     """The words of a choice; none for what is no choice."""
-    choices = [one for one in _alternatives(hint) if typing.get_origin(one) is typing.Literal]
-    return typing.get_args(choices[0]) if choices else ()
+    for one in _alternatives(hint):
+        if typing.get_origin(one) is typing.Literal:
+            return typing.get_args(one)
+        if isinstance(one, type) and issubclass(one, StrEnum):
+            return tuple(one)
+    return ()
 
 
 def _table_in(hint: Any) -> type[Struct] | None:
@@ -157,5 +183,5 @@ def _is_table_alone(hint: Any) -> bool:
 
 def _entry_hint(hint: Any) -> Any:
     """The type of a list's entries, None for what is no list."""
-    lists = [one for one in _alternatives(hint) if typing.get_origin(one) is list]
+    lists = [one for one in _alternatives(hint) if typing.get_origin(one) in {list, tuple}]
     return typing.get_args(lists[0])[0] if lists else None

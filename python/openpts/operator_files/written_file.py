@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.parameters.schema_errors import wrong_values
-from openpts.parameters.source_position import Place, PlacedError, PlacedText
+from openpts.operator_files.schema_errors import wrong_values
+from openpts.operator_files.source_position import Place, PlacedError, PlacedText
 from openpts.units import KIB
 
 _Shape = TypeVar("_Shape", bound=Struct)

@@ -1,0 +1,1 @@
+"""Files that an operator writes: read whole, with the place of each value, and held against a shape."""

@@ -1,0 +1,26 @@
+"""The plans that ship, by name: each is a TOML file under ``plans``, and is named nowhere else."""
+
+from importlib import resources
+from typing import Final
+
+from openpts.errors import UsageError
+from openpts.near_word import near_word
+
+SUFFIX: Final = ".toml"
+_FOLDER: Final = resources.files("openpts.parameters") / "plans"
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Their names, in alphabetical order."""
+    names = (file.name for file in _FOLDER.iterdir())
+    return tuple(sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)))
+
+
+def shipped_plan(name: str) -> bytes:
+    """The file of a shipped plan. Raises UsageError, with the name that was probably meant."""
+    names = shipped_names()
+    if name not in names:
+        near = near_word(name, names)
+        known = f"plans that ship are {', '.join(names)}; a file's name ends in .toml, .yaml or .yml"
+        raise UsageError(f"there is no plan {name!r}: {f'did you mean {near}?' if near else known}")
+    return (_FOLDER / f"{name}{SUFFIX}").read_bytes()

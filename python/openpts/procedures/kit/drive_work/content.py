@@ -1,0 +1,37 @@
+"""Adds to what a test reports what its drive drew, wrote and did on its own, alike for all tests."""
+
+from dataclasses import replace
+
+from msgspec import structs
+
+from openpts.pages.model import Page, Section
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.drive_work.dips_page import dips_in, dips_page, dips_verdict, loads_of
+from openpts.procedures.kit.drive_work.energy_page import energy_measures, energy_page
+from openpts.procedures.kit.drive_work.media_page import media_measures, media_page
+from openpts.procedures.kit.drive_work.work import DriveWork
+from openpts.procedures.kit.standing import Standing
+from openpts.record.reader import Run
+
+
+def with_drive_work(content: ReportContent, run: Run) -> ReportContent:
+    """The content with measures and pages of energy, media writes and dips, as far as they are known."""
+    work = DriveWork(run)
+    loads = tuple(loads_of(work))
+    dips = dips_in(loads)
+
+    def pages(test: str) -> tuple[Page, ...]:
+        made = (energy_page(work, test), media_page(work, test), dips_page(work, dips, test))
+        return tuple(page for page in made if page is not None)
+
+    def sections(standing: Standing, report_date: str) -> tuple[Section, ...]:
+        """The pages are the last ones of the last section: they are of the run and not of one workload."""
+        *first, last = content.sections(standing, report_date)
+        return (*first, structs.replace(last, pages=(*last.pages, *pages(run.manifest.conditions.test))))
+
+    return replace(
+        content,
+        measures=(*content.measures, *energy_measures(work), *media_measures(work)),
+        sections=sections,
+        conditions=(*content.conditions, *dips_verdict(loads, dips)),
+    )

@@ -1,0 +1,246 @@
+"""What a drive drew and wrote in each part of a run: by step, or between readings of its log."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, counter_change
+from openpts.analysis.health_change import change
+from openpts.fields.readers import data_word
+from openpts.pages.texts import capitalised
+from openpts.record.health import EXTERNAL_POWER, HealthRecord, Occasion
+from openpts.record.reader import Run, StepRecord
+from openpts.units import GB, NS_PER_S
+from openpts.vocabulary.phase import Phase, StepPlace, phase_text
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES, StepState
+
+# Less of the time than that says nothing of the whole.
+_LEAST_COVERAGE: Final = 0.5
+_WH_PER_KWH: Final = 1000
+_S_PER_H: Final = 3600
+# A counter that grows in steps must have gone so many for a ratio that is off by 2 % at most.
+_FEWEST_UNITS: Final = 50
+# Their numbers count repeats of the same.
+_REPEATED: Final = frozenset(
+    {
+        Phase.WDPC,
+        Phase.ROUND,
+        Phase.SATURATION,
+        Phase.ROUND_PREWRITE,
+        Phase.RETURN_TO_BASELINE,
+        Phase.DRIVE_CYCLE,
+    }
+)
+
+
+def _phase_name(place: StepPlace) -> str:
+    """A phase, with its number where numbers are different things."""
+    words = (
+        place.phase.replace("_", " ") if place.phase in _REPEATED else phase_text(place.phase, place.number)
+    )
+    return words.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Steps one after the other, and what was written to the media in them."""
+
+    steps: tuple[StepRecord, ...]
+    media_bytes: float
+
+    @property
+    def elapsed_ns(self) -> int:
+        """How long they lasted."""
+        return sum(step.sample.elapsed_ns for step in self.steps)
+
+    @property
+    def host_bytes(self) -> int:
+        """What the host wrote in them."""
+        return sum(step.sample.write.bytes for step in self.steps)
+
+    @property
+    def idle_ns(self) -> int:
+        """How long the host was idle in them."""
+        return sum(step.sample.elapsed_ns for step in self.steps if step.sample.step.stimulus is None)
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether the drive was left alone, but for reads that look after it."""
+        return bool(self.idle_ns) and not self.host_bytes
+
+
+@dataclass(frozen=True)
+class Part:
+    """All steps of a part with one stimulus: what they did, and the energy that it took."""
+
+    name: str
+    steps: tuple[StepRecord, ...]
+    drawn: Drawn
+
+    @cached_property
+    def is_idle(self) -> bool:
+        """Whether the host issued nothing."""
+        return all(step.sample.step.stimulus is None for step in self.steps)
+
+    @cached_property
+    def elapsed_ns(self) -> int:
+        """How long they lasted."""
+        return sum(step.sample.elapsed_ns for step in self.steps)
+
+    @cached_property
+    def read_bytes(self) -> int:
+        """Read by the host."""
+        return sum(step.sample.read.bytes for step in self.steps)
+
+    @cached_property
+    def written_bytes(self) -> int:
+        """Written by the host."""
+        return sum(step.sample.write.bytes for step in self.steps)
+
+    @property
+    def coverage_pct(self) -> float:
+        """Share of the time for which the power is known."""
+        return 100 * self.drawn.covered_ns / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def mean_w(self) -> float | None:
+        """Mean power; None where too little of the time is covered."""
+        return self.drawn.mean_w if self.drawn.covered_ns >= _LEAST_COVERAGE * self.elapsed_ns else None
+
+    @property
+    def joules(self) -> float | None:
+        """Energy of all the time, at the mean power of what is covered."""
+        return None if self.mean_w is None else self.mean_w * self.elapsed_ns / NS_PER_S
+
+    @property
+    def j_per_gb_read(self) -> float | None:
+        """Of a part that only reads: in a mix, energy can't be divided among reads and writes."""
+        return self._per_gb(self.read_bytes) if not self.written_bytes else None
+
+    @property
+    def j_per_gb_written(self) -> float | None:
+        """Of a part that only writes."""
+        return self._per_gb(self.written_bytes) if not self.read_bytes else None
+
+    @property
+    def iops_per_w(self) -> float | None:
+        """I/Os per second and watt, which is I/Os per joule."""
+        ios = sum(step.sample.ios for step in self.steps)
+        return ios / self.joules if self.joules and ios else None
+
+    @property
+    def gb_per_kwh(self) -> float | None:
+        """All that was read and written, by energy."""
+        moved_gb = (self.read_bytes + self.written_bytes) / GB
+        return moved_gb * _S_PER_H * _WH_PER_KWH / self.joules if self.joules and moved_gb else None
+
+    def battery_h(self, battery_wh: float | None) -> float | None:
+        """How long a battery of so many watt-hours feeds the drive alone."""
+        return battery_wh / self.mean_w if self.mean_w and battery_wh else None
+
+    def _per_gb(self, moved_bytes: int) -> float | None:
+        return self.joules * GB / moved_bytes if self.joules is not None and moved_bytes else None
+
+
+@dataclass(frozen=True)
+class DriveWork:
+    """A run as its drive worked in it."""
+
+    run: Run
+
+    @cached_property
+    def steps(self) -> tuple[StepRecord, ...]:
+        """Those that came to their end."""
+        return tuple(step for step in self.run.steps if step.sample.state is StepState.COMPLETE)
+
+    @cached_property
+    def meter(self) -> tuple[Meter, str] | None:
+        """What measured the drive's own power, and its name; sensors of the host are not of the drive."""
+        series = self.run.telemetry_series
+        if found := series.get(DRIVE_ENERGY):
+            return CounterMeter(found.t_ns, found.values), "the simulated drive's own counter"
+        if found := series.get(EXTERNAL_POWER):
+            return WattMeter(found.t_ns, found.values), "samples of the power command"
+        return None
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the run with the energy of each, in the order in which they began."""
+        groups: dict[str, list[StepRecord]] = {}
+        for step in self.steps:
+            groups.setdefault(self.name_of((step,)), []).append(step)
+        return tuple(self._part(name, steps) for name, steps in groups.items())
+
+    def whole(self, name: str, chosen: Callable[[Part], bool]) -> Part | None:
+        """The chosen parts as one; None where there is none."""
+        parts = [part for part in self.parts if chosen(part)]
+        if not parts:
+            return None
+        steps = tuple(step for part in parts for step in part.steps)
+        return Part(name, steps, sum((part.drawn for part in parts), Drawn()))
+
+    def _part(self, name: str, steps: Sequence[StepRecord]) -> Part:
+        drawn = Drawn()
+        if self.meter is not None:
+            for sample in (step.sample for step in steps):
+                drawn += self.meter[0].drawn(sample.started_ns, sample.started_ns + sample.elapsed_ns)
+        return Part(name, tuple(steps), drawn)
+
+    def name_of(self, steps: Iterable[StepRecord]) -> str:
+        """The parts that steps belong to, with what was done in each."""
+        found: dict[str, dict[str, None]] = {}
+        for step in steps:
+            found.setdefault(self._named_part(step.place), {}).setdefault(self._done(step))
+        named = []
+        for part, stimuli in found.items():
+            if len(stimuli) > 1:
+                stimuli.pop("idle", None)  # pauses belong to what is between them
+            named.append(f"{part}: {', '.join(stimuli)}")
+        return "; ".join(named)
+
+    def _done(self, step: StepRecord) -> str:
+        """The stimulus, with its data where these are not the test's: the levels of a sweep."""
+        stimulus, words = step.sample.step.stimulus, str(step.sample.step)
+        if stimulus is None or stimulus.data == self.run.manifest.conditions.data:
+            return words
+        return f"{words}, {data_word(stimulus.data)}"
+
+    def _named_part(self, place: StepPlace) -> str:
+        conditions = self.run.manifest.conditions
+        name = conditions.part_name(place) or _phase_name(place)
+        return (
+            f"Cycle {place.cycle}, {name}" if self.run.cycle_count > 1 and place.phase in _REPEATED else name
+        )
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Steps with what was written to the media in them, as finely as it is known."""
+        return tuple(self._by_step() if DRIVE_MEDIA_WRITES in self.run.telemetry_series else self._by_log())
+
+    def _by_step(self) -> Iterator[Stretch]:
+        """What a simulated drive counts itself."""
+        series = self.run.telemetry_series[DRIVE_MEDIA_WRITES]
+        for step in self.steps:
+            begin_ns = step.sample.started_ns
+            end_ns = begin_ns + step.sample.elapsed_ns
+            went = counter_change(series.t_ns, series.values, begin_ns, end_ns)
+            if went is not None:
+                yield Stretch((step,), went)
+
+    def _by_log(self) -> Iterator[Stretch]:
+        """What the log of a drive counted from one reading to the next, where it counts finely enough."""
+        readings = [one for one in self.run.health if one.occasion is not Occasion.SET_ASIDE]
+        starts = [step.sample.started_ns for step in self.steps]
+        for before, after in pairwise(readings):
+            first = 0 if before.t_ns is None else bisect_left(starts, before.t_ns)
+            end = 0 if after.t_ns is None else bisect_left(starts, after.t_ns)
+            went = change(before.reading.values, after.reading.values, "nand_write_bytes")
+            if first < end and went is not None and _is_exact(went, after):
+                yield Stretch(self.steps[first:end], went)
+
+
+def _is_exact(went: float, after: HealthRecord) -> bool:
+    return not went or went >= _FEWEST_UNITS * after.reading.values.get("nand_write_unit_bytes", 0)

@@ -1,0 +1,49 @@
+"""Energy of a counter and of samples, held against integrals by hand."""
+
+import math
+
+import pytest
+
+from openpts.analysis.energy import CounterMeter, Drawn, WattMeter
+
+S = 1_000_000_000
+
+
+def test_a_counter_gives_what_it_went_between_two_moments() -> None:
+    meter = CounterMeter([0, 10 * S, 30 * S], [0.0, 50.0, 90.0])
+    assert meter.drawn(0, 10 * S) == Drawn(50.0, 10 * S)
+    assert meter.drawn(10 * S, 30 * S) == Drawn(40.0, 20 * S)
+
+
+def test_a_counter_says_nothing_before_its_first_value_and_where_it_went_back() -> None:
+    meter = CounterMeter([10 * S, 20 * S], [50.0, 20.0])
+    assert meter.drawn(0, 10 * S) == meter.drawn(10 * S, 20 * S) == Drawn()
+
+
+def test_each_sample_holds_until_the_next() -> None:
+    meter = WattMeter([0, S, 2 * S, 3 * S], [4.0, 6.0, 8.0, 10.0])
+    found = meter.drawn(S // 2, 3 * S)
+    assert found.joules == pytest.approx(4 / 2 + 6 + 8)
+    assert (found.covered_ns, found.mean_w) == (5 * S // 2, pytest.approx(6.4))
+
+
+def test_a_meter_that_was_silent_covers_less_and_its_mean_stays() -> None:
+    """Samples each second but for 10 s: a value holds for three of the usual distances."""
+    times = [*range(11), *range(21, 31)]
+    meter = WattMeter([t * S for t in times], [5.0] * len(times))
+    found = meter.drawn(0, 31 * S)
+    assert found.covered_ns == 23 * S
+    assert found.mean_w == pytest.approx(5)
+
+
+def test_nothing_is_known_before_the_first_sample_and_long_after_the_last() -> None:
+    meter = WattMeter([100 * S, 101 * S], [5.0, 5.0])
+    assert meter.drawn(0, 100 * S) == meter.drawn(200 * S, 300 * S) == Drawn()
+    assert Drawn().mean_w is None
+
+
+def test_samples_of_a_course_come_to_its_integral() -> None:
+    """A sine of 3 W around 5 W over whole periods, sampled ten times a second."""
+    times = [n * S // 10 for n in range(601)]
+    watts = [5 + 3 * math.sin(2 * math.pi * t / (20 * S)) for t in times]
+    assert WattMeter(times, watts).drawn(0, 60 * S).joules == pytest.approx(300, rel=1e-3)

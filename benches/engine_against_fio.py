@@ -123,7 +123,7 @@ def fill(path: Path) -> None:
         fd, TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512), Demand(1, 8, MIB), seed=1
     )
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, MIB, 0, 1, 8, ActiveRange())
-    engine.submit([Step(stimulus, ByteAmount(CAPACITY))])
+    engine.submit([Step.of(stimulus, ByteAmount(CAPACITY))])
     while engine.poll(1) is None:
         pass
     engine.stop()

@@ -30,7 +30,9 @@ def random_4_kib(
     facts = TargetFacts(TargetKind.FILE, str(path), str(path), capacity_bytes, 512)
     engine = NativeEngine(descriptor, facts, Demand(1, qd, 4 * KIB), seed, options)
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, read_pct, 1, qd, ActiveRange())
-    engine.submit([Step(stimulus, Duration.seconds(unmeasured_s)), Step(stimulus, Duration.seconds(seconds))])
+    engine.submit(
+        [Step.of(stimulus, Duration.seconds(unmeasured_s)), Step.of(stimulus, Duration.seconds(seconds))]
+    )
     samples: list[Sample] = []
     while len(samples) < 2:
         sample = engine.poll(1)

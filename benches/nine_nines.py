@@ -71,7 +71,7 @@ def measured() -> Sample:
     options = NativeOptions(interval_ns=3600 * NS_PER_S, interval_histograms=False)
     engine = drive.engine(Demand(1, 1, 4 * KIB), 1, options)
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 1, 1, ActiveRange())
-    engine.submit([Step(stimulus, IoCount(IOS))])
+    engine.submit([Step.of(stimulus, IoCount(IOS))])
     while (sample := engine.poll(1.0)) is None:
         pass
     engine.stop()

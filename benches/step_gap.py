@@ -67,7 +67,7 @@ def run_openpts(program: Program) -> None:
     engine = NativeEngine(descriptor, facts, Demand(1, 1, max(SIZES)), seed=1)
     engine.submit(
         [
-            Step(
+            Step.of(
                 Stimulus.of(AccessPattern.RANDOM, size, 100, 1, 1, ActiveRange()),
                 Duration.seconds(program.step_s),
             )

@@ -91,7 +91,7 @@ class Bench:
 
     def _run(self) -> Sample:
         ends = [Duration.seconds(WARM_UP_S), Duration.seconds(self.seconds)]
-        self.engine.submit([Step(self.stimulus, end) for end in ends])
+        self.engine.submit([Step.of(self.stimulus, end) for end in ends])
         samples: list[Sample] = []
         while len(samples) < len(ends):
             if (sample := self.engine.poll(1)) is not None:

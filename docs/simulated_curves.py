@@ -52,7 +52,7 @@ def drive_and_engine(preset_name: str, *, interval_s: int = 60) -> tuple[Simulat
 
 def writes(pattern: AccessPattern, block_bytes: int, stop: StopRule, tc: int = 4, qd: int = 32) -> Step:
     """Nothing but writes, until the rule says so."""
-    return Step(Stimulus.of(pattern, block_bytes, 0, tc, qd, ActiveRange()), stop)
+    return Step.of(Stimulus.of(pattern, block_bytes, 0, tc, qd, ActiveRange()), stop)
 
 
 def run(engine: SimulatedEngine, steps: Sequence[Step]) -> Iterator[Sample]:
@@ -92,7 +92,7 @@ def idle_recovery() -> Curve:
     burst = writes(RND, 4 * KIB, Duration.seconds(5))
     baseline = writes(RND, 4 * KIB, Duration.seconds(1800))
     for idle_s in (0, 5, 10, 15, 25, 50):
-        idle = [Step(None, Duration.seconds(idle_s))] if idle_s else []
+        idle = [Step.of(None, Duration.seconds(idle_s))] if idle_s else []
         name = f"{idle_s} s idle" if idle_s else "no idle"
         for sample in run(engine, [baseline, *[*idle, burst] * 60]):
             if sample.step == burst:
@@ -131,7 +131,7 @@ def demand_intensity() -> Curve:
             {(tc, qd) for tc in threads for qd in threads}, key=lambda demand: demand[0] * demand[1]
         )
         steps = [
-            Step(Stimulus.of(RND, 4 * KIB, read_pct, tc, qd, ActiveRange()), Duration.seconds(60))
+            Step.of(Stimulus.of(RND, 4 * KIB, read_pct, tc, qd, ActiveRange()), Duration.seconds(60))
             for tc, qd in demands
         ]
         rows += [

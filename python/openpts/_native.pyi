@@ -154,9 +154,9 @@ class OperationResult:
 class IntervalResult:
     """One interval of the step that runs.
 
-    ``operations`` are those that had an I/O, by name. ``cpu`` is user, system and I/O wait in per cent
-    of all processors and the process's own time in ns. A simulated drive with a sensor tells what that says
-    at the interval's end and whether heat slowed it down in it; other engines have None. ``energy_j`` is what
+    ``operations`` are those that had an I/O, by name; ``streams`` those of each of several streams. ``cpu``
+    is user, system and I/O wait in per cent of all processors and the process's own time in ns. A simulated
+    drive with a sensor tells what that says at the interval's end and whether heat slowed it down in it; other engines have None. ``energy_j`` is what
     a simulated drive has drawn in it, ``media_write_bytes`` what it has written to its media.
     """
 
@@ -164,6 +164,7 @@ class IntervalResult:
     index: int
     elapsed_ns: int
     operations: dict[str, OperationResult]
+    streams: list[dict[str, OperationResult]]
     in_flight: int
     errors: int
     cpu: tuple[float, float, float, int] | None
@@ -171,6 +172,23 @@ class IntervalResult:
     throttled: bool | None
     energy_j: float | None
     media_write_bytes: int | None
+
+@final
+class StreamResult:
+    """The part of one of several streams in a step.
+
+    ``slips`` is how long after their planned moments I/Os were submitted, encoded as latencies are.
+    """
+
+    ended_by: str | None
+    started_ns: int
+    elapsed_ns: int
+    operations: dict[str, OperationResult]
+    ios_by_block_size: list[int]
+    ios_by_zone: list[int]
+    unissued: int
+    slips: bytes
+    errors: int
 
 @final
 class StepResult:
@@ -192,14 +210,16 @@ class StepResult:
     elapsed_ns: int
     gap_ns: int | None
     operations: dict[str, OperationResult]
+    streams: list[StreamResult]
     ios_by_block_size: list[int]
     ios_by_zone: list[int]
     cpu: tuple[float, float, float, int] | None
     unissued: int
+    slips: bytes
     failure: tuple[tuple[str, int, int], str] | None
     errors: list[tuple[str, str, int, list[int]]]
     standstills: list[tuple[int, int]]
-    streams: str
+    carried: str
     energy_j: float | None
     media_write_bytes: int | None
 

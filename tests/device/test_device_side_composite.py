@@ -51,7 +51,7 @@ def composite(
         qd=qd,
         placement=Zones((Zone(50, 5), Zone(30, 15), Zone(20, 80))),
     )
-    return run_traced(attach_memory(CAPACITY), Step(stimulus, IoCount(40_000)))
+    return run_traced(attach_memory(CAPACITY), Step.of(stimulus, IoCount(40_000)))
 
 
 def _decks(run: TracedRun, values: NDArray[Any]) -> set[frozenset[tuple[Any, int]]]:

@@ -26,7 +26,7 @@ def drive(traceable: None, attach_memory: Callable[[int], Path]) -> Path:
 
 def _counts_by_place(drive: Path, placement: Placement, ios: int) -> NDArray[np.int64]:
     """I/Os of each of 1024 places."""
-    step = Step(random_reads(placement, active_range=HOT_RANGE, qd=32), IoCount(ios))
+    step = Step.of(random_reads(placement, active_range=HOT_RANGE, qd=32), IoCount(ios))
     return np.bincount(run_traced(drive, step, max_events=4 * ios).starts // PAGE, minlength=HOT_PLACES)
 
 
@@ -69,7 +69,7 @@ def test_hot_places_are_scattered_over_the_range(drive: Path, placement: Placeme
 
 @pytest.mark.parametrize(("mean_pct", "deviation_pct"), [(50, 10), (30, 5), (2, 5), (90, 20)])
 def test_a_hot_spot_is_normal_and_cut_at_the_ends(drive: Path, mean_pct: float, deviation_pct: float) -> None:
-    step = Step(random_reads(Normal(mean_pct, deviation_pct)), IoCount(20_000))
+    step = Step.of(random_reads(Normal(mean_pct, deviation_pct)), IoCount(20_000))
     positions = run_traced(drive, step).starts / CAPACITY * 100
     ends = ((end - mean_pct) / deviation_pct for end in (0, 100))
     law = stats.truncnorm(*ends, loc=mean_pct, scale=deviation_pct)

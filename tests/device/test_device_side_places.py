@@ -39,7 +39,7 @@ def test_random_offsets_are_uniform_over_every_aligned_place_of_the_range(
     drive: Path, size: int, asked_alignment: int | None, alignment: int, active_range: ActiveRange
 ) -> None:
     stimulus = random_reads(size=size, alignment=asked_alignment, active_range=active_range)
-    run = run_traced(drive, Step(stimulus, IoCount(20_000)))
+    run = run_traced(drive, Step.of(stimulus, IoCount(20_000)))
     start, end = active_range.bytes_of(CAPACITY, SECTOR)
     places = np.arange(-(-start // alignment) * alignment, end - size + 1, alignment)
     assert set(run.lengths) == {size}
@@ -58,7 +58,7 @@ def test_offsets_are_uniform_over_four_tib_in_their_highest_and_lowest_digits(
 ) -> None:
     capacity = 4 * TIB - 12 * PAGE  # no power of two, so that a modulo would be seen
     drive = attach_memory(capacity)
-    places = run_traced(drive, Step(random_reads(), IoCount(50_000))).starts // PAGE
+    places = run_traced(drive, Step.of(random_reads(), IoCount(50_000))).starts // PAGE
     assert stats.chisquare(np.histogram(places, np.linspace(0, capacity // PAGE, 65))[0]).pvalue > UNLIKELY
     assert stats.chisquare(np.bincount(places % 61, minlength=61)).pvalue > UNLIKELY
     assert stats.chisquare(np.bincount(places % 64, minlength=64)).pvalue > UNLIKELY
@@ -67,7 +67,7 @@ def test_offsets_are_uniform_over_four_tib_in_their_highest_and_lowest_digits(
 
 @pytest.mark.parametrize("tc", [1, 4])
 def test_no_step_or_thread_repeats_the_offsets_of_another_beyond_chance(drive: Path, tc: int) -> None:
-    step = Step(random_reads(size=512, tc=tc, qd=4), IoCount(8000))
+    step = Step.of(random_reads(size=512, tc=tc, qd=4), IoCount(8000))
     run = run_traced(drive, *[step] * 3)
     streams = [part.starts // SECTOR for whole in run.by_step() for part in whole.by_task()]
     assert len(streams) == 3 * tc
@@ -102,7 +102,7 @@ def _runs(sectors: NDArray[np.int64]) -> list[tuple[int, int]]:
 def test_lba_segments_are_as_many_and_as_large_as_asked_and_do_not_overlap(
     drive: Path, count: int, segment: int, tc: int
 ) -> None:
-    step = Step(random_reads(Segments(count, segment), tc=tc, qd=8), IoCount(30_000))
+    step = Step.of(random_reads(Segments(count, segment), tc=tc, qd=8), IoCount(30_000))
     run = run_traced(drive, step, step)
     first, second = run.by_step()
     assert (_touched(first) == _touched(second)).all()
@@ -132,7 +132,7 @@ def test_lba_segments_are_as_many_and_as_large_as_asked_and_do_not_overlap(
 def test_unique_lbas_are_exactly_as_many_as_asked(
     drive: Path, size: int, amount: int, covered: int, tc: int
 ) -> None:
-    step = Step(random_reads(UniqueLbas(amount), size=size, tc=tc, qd=8), IoCount(25_000))
+    step = Step.of(random_reads(UniqueLbas(amount), size=size, tc=tc, qd=8), IoCount(25_000))
     run = run_traced(drive, step, step)
     first, second = run.by_step()
     assert (_touched(first) == _touched(second)).all()

@@ -55,7 +55,7 @@ def _times_touched(run: TracedRun) -> NDArray[np.int64]:
 @pytest.mark.parametrize("tc", [1, 3, 4])
 @pytest.mark.parametrize("size", [128 * KIB, 96 * KIB, 97 * SECTOR, 256 * KIB - SECTOR])
 def test_preconditioning_writes_every_lba_exactly_once_a_pass(drive: Path, size: int, tc: int) -> None:
-    run = run_traced(drive, Step(_sequential(size, tc=tc), DriveFills(2)))
+    run = run_traced(drive, Step.of(_sequential(size, tc=tc), DriveFills(2)))
     assert run.writes.all()
     assert set(_times_touched(run)) == {2}
     assert len(run.by_task()) == tc
@@ -67,14 +67,14 @@ def test_large_transfers_reach_the_drive_at_the_first_attempt(drive: Path, size:
     once before a worker of its own sends them again: time that is not the drive's."""
     if "[never]" in HUGE_PAGES.read_text():
         pytest.skip(f"needs huge pages ({HUGE_PAGES})")
-    run = run_traced(drive, Step(_sequential(size), IoCount(40)))
+    run = run_traced(drive, Step.of(_sequential(size), IoCount(40)))
     assert not run.completed["error"].any()
 
 
 def test_a_pass_over_a_part_of_the_drive_leaves_the_rest_alone(drive: Path) -> None:
     active_range = ActiveRange(12.5, 61)
     start, end = active_range.bytes_of(CAPACITY, SECTOR)
-    step = Step(_sequential(96 * KIB, tc=4, active_range=active_range), ByteAmount(end - start))
+    step = Step.of(_sequential(96 * KIB, tc=4, active_range=active_range), ByteAmount(end - start))
     touched = _times_touched(run_traced(drive, step))
     assert set(touched[start // SECTOR : end // SECTOR]) == {1}
     assert not touched[: start // SECTOR].any()
@@ -84,7 +84,7 @@ def test_a_pass_over_a_part_of_the_drive_leaves_the_rest_alone(drive: Path) -> N
 def test_each_of_several_passes_is_complete_before_the_next_begins(drive: Path) -> None:
     """One thread at QD 1, whose order of arrival is its order of issue."""
     size = 96 * KIB
-    run = run_traced(drive, Step(_sequential(size, qd=1), DriveFills(3)))
+    run = run_traced(drive, Step.of(_sequential(size, qd=1), DriveFills(3)))
     one_pass = [*range(0, CAPACITY, size)]
     assert run.starts.tolist() == one_pass * 3
     assert run.lengths.tolist() == [min(size, CAPACITY - start) for start in one_pass] * 3
@@ -93,8 +93,8 @@ def test_each_of_several_passes_is_complete_before_the_next_begins(drive: Path) 
 @pytest.mark.parametrize("tc", [1, 4])
 def test_sequential_streams_go_on_where_the_step_before_stopped(drive: Path, tc: int) -> None:
     """Also across a random step between them."""
-    step = Step(_sequential(64 * KIB, tc=tc), ByteAmount(CAPACITY // 4))
-    other = Step(random_reads(tc=tc), IoCount(100))
+    step = Step.of(_sequential(64 * KIB, tc=tc), ByteAmount(CAPACITY // 4))
+    other = Step.of(random_reads(tc=tc), IoCount(100))
     first, _, second, third, fourth = run_traced(drive, step, other, step, step, step).by_step()
     quarters = [_times_touched(part) for part in (first, second, third, fourth)]
     assert [quarter.sum() * SECTOR for quarter in quarters] == [CAPACITY // 4] * 4
@@ -105,7 +105,7 @@ def test_sequential_streams_go_on_where_the_step_before_stopped(drive: Path, tc:
 
 
 def test_each_thread_keeps_to_a_part_of_its_own(drive: Path) -> None:
-    run = run_traced(drive, Step(_sequential(64 * KIB, tc=4), DriveFills(2)))
+    run = run_traced(drive, Step.of(_sequential(64 * KIB, tc=4), DriveFills(2)))
     parts = sorted(
         (int(part.starts.min()), int((part.starts + part.lengths).max())) for part in run.by_task()
     )
@@ -115,7 +115,7 @@ def test_each_thread_keeps_to_a_part_of_its_own(drive: Path) -> None:
 def test_strides_lie_between_the_starts(drive: Path) -> None:
     size, stride = 16 * KIB, 1000 * KIB
     count = CAPACITY // stride
-    run = run_traced(drive, Step(_sequential(size, qd=1, stride=stride), IoCount(count)))
+    run = run_traced(drive, Step.of(_sequential(size, qd=1, stride=stride), IoCount(count)))
     assert run.starts.tolist() == [index * stride for index in range(count)]
     assert set(run.lengths) == {size}
 
@@ -126,7 +126,7 @@ def test_the_share_of_random_accesses_is_exact_and_the_others_are_one_stream(
     drive: Path, random_pct: int
 ) -> None:
     ios = 10_000
-    run = run_traced(drive, Step(_sequential(PAGE, qd=1, random_pct=random_pct), IoCount(ios)))
+    run = run_traced(drive, Step.of(_sequential(PAGE, qd=1, random_pct=random_pct), IoCount(ios)))
     goes_on_at = sequential = 0
     for start in run.starts.tolist():
         if start == goes_on_at:
@@ -153,7 +153,7 @@ def test_every_operation_arrives_as_often_as_its_weight_says(
     total = sum((weights.read, weights.write, weights.trim, weights.flush, weights.fsync))
     decks = 2000 // total
     stimulus = Stimulus(random_pct=100, block_sizes=(BlockSize(size),), operations=weights, tc=tc, qd=4)
-    run = run_traced(drive, Step(stimulus, IoCount(decks * tc * total)))
+    run = run_traced(drive, Step.of(stimulus, IoCount(decks * tc * total)))
     arrived = Counter(run.queued["rwbs"].astype("S1").tolist())
     expected = {
         b"R": weights.read,

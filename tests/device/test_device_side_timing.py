@@ -60,7 +60,7 @@ def _arrivals_ns(run: TracedRun) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize(("ios_per_s", "tc", "qd"), [(1000, 1, 8), (5000, 1, 32), (3000, 3, 8)])
 def test_a_fixed_rate_keeps_its_grid(drive: Path, ios_per_s: float, tc: int, qd: int) -> None:
-    run = run_traced(drive, Step(_reads(FixedRate(ios_per_s), tc, qd), IoCount(int(ios_per_s))))
+    run = run_traced(drive, Step.of(_reads(FixedRate(ios_per_s), tc, qd), IoCount(int(ios_per_s))))
     arrivals_ns = _arrivals_ns(run)
     half = len(arrivals_ns) // 2
     typical_ns = np.median(arrivals_ns[half:] - arrivals_ns[: len(arrivals_ns) - half])
@@ -74,13 +74,13 @@ def test_a_fixed_rate_keeps_its_grid(drive: Path, ios_per_s: float, tc: int, qd:
 
 def test_a_fixed_rate_for_a_time_gives_as_many_ios_as_fit(drive: Path) -> None:
     """On a machine that stalls at the end, some are left over; they are told."""
-    run = run_traced(drive, Step(_reads(FixedRate(2000), qd=16), Duration.seconds(0.5)))
+    run = run_traced(drive, Step.of(_reads(FixedRate(2000), qd=16), Duration.seconds(0.5)))
     assert abs(len(run.queued) + run.samples[0].unissued - 1000) <= 1
 
 
 def test_poisson_arrivals_are_exponentially_apart(drive: Path) -> None:
     ios_per_s = 500
-    run = run_traced(drive, Step(_reads(Poisson(ios_per_s), qd=32), Duration.seconds(2)))
+    run = run_traced(drive, Step.of(_reads(Poisson(ios_per_s), qd=32), Duration.seconds(2)))
     apart_s = np.diff(_arrivals_ns(run)) / NS_PER_S
     assert abs(len(apart_s) - 2 * ios_per_s) < 6 * np.sqrt(2 * ios_per_s)
     assert stats.kstest(apart_s, stats.expon(scale=1 / ios_per_s).cdf).pvalue > UNLIKELY
@@ -98,7 +98,7 @@ def _bursts(arrivals_ns: NDArray[np.int64], silence_ns: float) -> list[NDArray[n
 )
 def test_bursts_have_their_size_and_period(drive: Path, ios: int, period_ms: int, tc: int, qd: int) -> None:
     pacing = Burst(ios, period_ms * NS_PER_MS)
-    run = run_traced(drive, Step(_reads(pacing, tc, qd), IoCount(20 * ios)))
+    run = run_traced(drive, Step.of(_reads(pacing, tc, qd), IoCount(20 * ios)))
     bursts = _bursts(_arrivals_ns(run), period_ms * NS_PER_MS / 2)
     # All of them on an idle machine; where it stalls, bursts run into each other.
     assert np.mean([len(burst) == ios for burst in bursts]) > 0.7
@@ -117,7 +117,7 @@ def _gaps_ns(parts: Sequence[TracedRun]) -> NDArray[np.int64]:
 
 def _duty_cycles(on_ms: int, off_ms: int, length_ms: int) -> Step:
     pacing = DutyCycle(on_ms * NS_PER_MS, off_ms * NS_PER_MS)
-    return Step(_reads(pacing, qd=4), Duration(length_ms * NS_PER_MS))
+    return Step.of(_reads(pacing, qd=4), Duration(length_ms * NS_PER_MS))
 
 
 def test_duty_cycles_switch_on_and_off_in_time(drive: Path) -> None:
@@ -144,7 +144,7 @@ def test_steps_of_whole_duty_cycles_end_in_silence(drive: Path) -> None:
 
 
 def test_idle_gaps_are_silent_for_as_long_as_asked(drive: Path) -> None:
-    busy, idle = Step(_reads(ClosedLoop(), qd=4), IoCount(200)), Step(None, Duration(30 * NS_PER_MS))
+    busy, idle = Step.of(_reads(ClosedLoop(), qd=4), IoCount(200)), Step.of(None, Duration(30 * NS_PER_MS))
     run = run_traced(drive, *[busy, idle] * 8, busy)
     bursts = [part for part in run.by_step() if len(part.queued)]
     silences_ns = _gaps_ns(bursts)
@@ -156,7 +156,7 @@ def test_idle_gaps_are_silent_for_as_long_as_asked(drive: Path) -> None:
 def test_an_io_is_thought_about_after_each_completion(drive: Path) -> None:
     """One at a time, so that the next arrival answers the completion before it."""
     think_ns = 2 * NS_PER_MS
-    run = run_traced(drive, Step(_reads(ThinkTime(think_ns)), IoCount(200)))
+    run = run_traced(drive, Step.of(_reads(ThinkTime(think_ns)), IoCount(200)))
     thought_ns = _arrivals_ns(run)[1:] - run.completed["time_ns"][:-1]
     assert thought_ns.min() >= think_ns
     assert np.median(thought_ns) < think_ns + NS_PER_MS
@@ -164,22 +164,22 @@ def test_an_io_is_thought_about_after_each_completion(drive: Path) -> None:
 
 def test_thinking_ios_do_not_wait_for_each_other(drive: Path) -> None:
     """Four of them make four times the rate of one."""
-    run = run_traced(drive, Step(_reads(ThinkTime(5 * NS_PER_MS), qd=4), Duration.seconds(0.5)))
+    run = run_traced(drive, Step.of(_reads(ThinkTime(5 * NS_PER_MS), qd=4), Duration.seconds(0.5)))
     assert 4 * 60 < len(run.queued) <= 4 * 100
     arrivals_ns = _arrivals_ns(run)
     assert (arrivals_ns[4:] - arrivals_ns[:-4]).min() >= 5 * NS_PER_MS
 
 
 def test_steps_end_in_time(drive: Path) -> None:
-    step = Step(_reads(ClosedLoop(), qd=2), Duration(40 * NS_PER_MS))
+    step = Step.of(_reads(ClosedLoop(), qd=2), Duration(40 * NS_PER_MS))
     parts = run_traced(drive, *[step] * 8).by_step()
     lengths_ns = [int(np.ptp(part.queued["time_ns"])) for part in parts]
     assert np.median(lengths_ns) == pytest.approx(40 * NS_PER_MS, abs=NS_PER_MS)
 
 
 def test_a_step_ends_in_time_however_seldom_its_ios(drive: Path) -> None:
-    seldom = Step(_reads(FixedRate(10), tc=4), Duration(250 * NS_PER_MS))
-    parts = run_traced(drive, *[seldom, Step(_reads(ClosedLoop()), IoCount(10))] * 3).by_step()
+    seldom = Step.of(_reads(FixedRate(10), tc=4), Duration(250 * NS_PER_MS))
+    parts = run_traced(drive, *[seldom, Step.of(_reads(ClosedLoop()), IoCount(10))] * 3).by_step()
     beginnings_ns = np.array([part.queued["time_ns"][0] for part in parts])
     assert [len(part.queued) for part in parts] == [3, 10] * 3
     assert np.median(np.diff(beginnings_ns)[::2]) == pytest.approx(250 * NS_PER_MS, abs=5 * NS_PER_MS)
@@ -188,7 +188,7 @@ def test_a_step_ends_in_time_however_seldom_its_ios(drive: Path) -> None:
 @pytest.mark.parametrize("pacing", [FixedRate(10), Poisson(10), Burst(4, 100 * NS_PER_MS)])
 def test_a_step_ends_with_its_last_io_not_when_another_would_be_due(drive: Path, pacing: Pacing) -> None:
     run = run_traced(
-        drive, *[Step(_reads(pacing, qd=4), IoCount(4)), Step(_reads(ClosedLoop()), IoCount(10))] * 3
+        drive, *[Step.of(_reads(pacing, qd=4), IoCount(4)), Step.of(_reads(ClosedLoop()), IoCount(10))] * 3
     )
     assert np.median(_gaps_ns(run.by_step())[::2]) < 5 * NS_PER_MS
 
@@ -196,7 +196,7 @@ def test_a_step_ends_with_its_last_io_not_when_another_would_be_due(drive: Path,
 @pytest.fixture
 def alternating(drive: Path) -> TracedRun:
     """50 steps of reads of 64 and of 32 KiB in turn, one at a time."""
-    steps = [Step(_reads(ClosedLoop(), size=size), IoCount(100)) for size in (64 * KIB, 32 * KIB)]
+    steps = [Step.of(_reads(ClosedLoop(), size=size), IoCount(100)) for size in (64 * KIB, 32 * KIB)]
     return run_traced(drive, *steps * 25)
 
 

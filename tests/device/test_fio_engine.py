@@ -88,7 +88,7 @@ def next_sample(engine: FioEngine) -> Sample:
 def test_a_sample_agrees_with_itself(file: Path, open_engine: Open, fio_path: FioPath) -> None:
     qd = 1 if fio_path is FioPath.PSYNC else 8
     engine = open_engine(file, fio_path=fio_path)
-    steps = [Step(stimulus(read=65, write=35, tc=2, qd=qd), BRIEF), Step(stimulus(sizes=65536), BRIEF)]
+    steps = [Step.of(stimulus(read=65, write=35, tc=2, qd=qd), BRIEF), Step.of(stimulus(sizes=65536), BRIEF)]
     samples = ended(engine, *steps)
     for step, sample in zip(steps, samples, strict=True):
         assert sample.step == step
@@ -121,7 +121,7 @@ def test_one_pass_of_all_threads_writes_every_byte_of_its_range_and_no_other(
     file: Path, open_engine: Open, tc: int, size: int
 ) -> None:
     wanted = stimulus(sizes=size, random_pct=0, tc=tc, qd=4, write=1, active_range=ActiveRange(25, 74.999))
-    wanted_once = Step(wanted, ByteAmount(CAPACITY // 2))
+    wanted_once = Step.of(wanted, ByteAmount(CAPACITY // 2))
     # 25 % of 32,767 is sector 8,191: not where a block begins, so that the range must not be rounded
     (sample,) = ended(open_engine(file), wanted_once)
     assert (sample.write.bytes, sample.ended_by) == (CAPACITY // 2, "amount")
@@ -135,10 +135,10 @@ def test_one_pass_of_all_threads_writes_every_byte_of_its_range_and_no_other(
 def test_a_drive_fill_of_random_writes_transfers_as_many_bytes(file: Path, open_engine: Open) -> None:
     samples = ended(
         open_engine(file),
-        Step(stimulus(sizes=8192, tc=3, qd=4, write=1), DriveFills(1.5)),
-        Step(stimulus(tc=3), IoCount(1000)),
-        Step(stimulus(), FirstOf((Duration.seconds(60), IoCount(77)))),
-        Step(stimulus(), FirstOf((BRIEF, ByteAmount(10**15)))),
+        Step.of(stimulus(sizes=8192, tc=3, qd=4, write=1), DriveFills(1.5)),
+        Step.of(stimulus(tc=3), IoCount(1000)),
+        Step.of(stimulus(), FirstOf((Duration.seconds(60), IoCount(77)))),
+        Step.of(stimulus(), FirstOf((BRIEF, ByteAmount(10**15)))),
     )
     assert [sample.ios for sample in samples[:3]] == [3072, 1000, 77]
     assert [sample.ended_by for sample in samples] == ["amount", "amount", "amount", "duration"]
@@ -147,7 +147,7 @@ def test_a_drive_fill_of_random_writes_transfers_as_many_bytes(file: Path, open_
 def test_steps_do_not_repeat_their_places(file: Path, open_engine: Open) -> None:
     engine = open_engine(file)
     for _ in range(2):
-        ended(engine, Step(stimulus(sizes=512, write=1), IoCount(64)))
+        ended(engine, Step.of(stimulus(sizes=512, write=1), IoCount(64)))
     content = np.frombuffer(file.read_bytes(), np.uint8).reshape(-1, SECTOR)
     written = int((content != UNTOUCHED[0]).any(axis=1).sum())
     # 128 draws from 32,768 places; a repeat of the first 64 would leave 64
@@ -157,7 +157,7 @@ def test_steps_do_not_repeat_their_places(file: Path, open_engine: Open) -> None
 def written(file: Path, engine: FioEngine, data: DataPattern, **others: int) -> bytes:
     """The file after one pass of 4 KiB writes, or after mixed I/O where reads are asked for."""
     wanted = stimulus(write=1, qd=4, random_pct=100 if "read" in others else 0, data=data, **others)
-    ended(engine, Step(wanted, DriveFills(4 if "read" in others else 1)))
+    ended(engine, Step.of(wanted, DriveFills(4 if "read" in others else 1)))
     return file.read_bytes()
 
 
@@ -183,7 +183,7 @@ def test_data_made_once_comes_from_as_many_buffers_as_are_outstanding(file: Path
 
 
 def test_every_write_has_data_of_its_own(file: Path, open_engine: Open) -> None:
-    ended(open_engine(file), Step(stimulus(write=1, qd=4, random_pct=0), DriveFills(1)))
+    ended(open_engine(file), Step.of(stimulus(write=1, qd=4, random_pct=0), DriveFills(1)))
     content = file.read_bytes()
     sectors = [content[at : at + SECTOR] for at in range(0, CAPACITY, SECTOR)]
     assert len(set(sectors)) == len(sectors)
@@ -201,7 +201,10 @@ def test_reducible_data(file: Path, open_engine: Open, entropy_pct: int, duplica
 
 def test_an_idle_gap_takes_its_time(file: Path, open_engine: Open) -> None:
     before, idle, after = ended(
-        open_engine(file), Step(stimulus(), IoCount(10)), Step(None, BRIEF), Step(stimulus(), IoCount(10))
+        open_engine(file),
+        Step.of(stimulus(), IoCount(10)),
+        Step.of(None, BRIEF),
+        Step.of(stimulus(), IoCount(10)),
     )
     assert 300_000_000 <= idle.elapsed_ns < 2_000_000_000
     assert idle.ios == 0
@@ -209,21 +212,21 @@ def test_an_idle_gap_takes_its_time(file: Path, open_engine: Open) -> None:
 
 
 def test_a_ramp_counts_for_nothing(file: Path, open_engine: Open) -> None:
-    (sample,) = ended(open_engine(file), Step(stimulus(qd=4), BRIEF, ramp_ns=400_000_000))
+    (sample,) = ended(open_engine(file), Step.of(stimulus(qd=4), BRIEF, ramp_ns=400_000_000))
     assert 300_000_000 <= sample.elapsed_ns < 390_000_000 * 2
     outstanding = sample.ios * (sample.mean_latency_ns or 0) / sample.elapsed_ns
     assert outstanding <= 4 * 1.05
 
 
 def test_think_time_lies_between_completion_and_the_next_io(file: Path, open_engine: Open) -> None:
-    (sample,) = ended(open_engine(file), Step(stimulus(pacing=ThinkTime(2_000_000)), BRIEF))
+    (sample,) = ended(open_engine(file), Step.of(stimulus(pacing=ThinkTime(2_000_000)), BRIEF))
     idle_ns = sample.elapsed_ns - sample.read.latency_sum_ns
     assert idle_ns / sample.ios >= 1_950_000
 
 
 def test_a_stop_keeps_what_was_measured_and_ends_the_engine(file: Path, open_engine: Open) -> None:
     engine = open_engine(file)
-    endless = Step(stimulus(pacing=ThinkTime(1000)), Duration.seconds(1000))
+    endless = Step.of(stimulus(pacing=ThinkTime(1000)), Duration.seconds(1000))
     engine.submit([endless, endless])
     assert engine.poll(1.5) is None
     assert engine.progress().step_elapsed_ns > 1_000_000_000
@@ -240,7 +243,7 @@ def test_a_stop_keeps_what_was_measured_and_ends_the_engine(file: Path, open_eng
 
 def test_a_stop_before_fio_is_up_leaves_an_empty_interrupted_step(file: Path, open_engine: Open) -> None:
     engine = open_engine(file)
-    engine.submit([Step(stimulus(), Duration.seconds(1000))])
+    engine.submit([Step.of(stimulus(), Duration.seconds(1000))])
     while not engine.progress().steps_begun:
         pass
     engine.stop()
@@ -254,7 +257,7 @@ def test_a_stop_before_fio_is_up_leaves_an_empty_interrupted_step(file: Path, op
 def test_short_transfers_are_a_failure(file: Path, open_engine: Open, fio_path: FioPath) -> None:
     engine = open_engine(file, fio_path=fio_path)
     os.truncate(file, CAPACITY - 2048)  # ends in the middle of a block that fio has been told to use
-    engine.submit([Step(stimulus(random_pct=0), DriveFills(1)), Step(stimulus(), BRIEF)])
+    engine.submit([Step.of(stimulus(random_pct=0), DriveFills(1)), Step.of(stimulus(), BRIEF)])
     sample = next_sample(engine)
     assert sample.state is StepState.FAILED
     assert sample.failure is not None
@@ -263,7 +266,7 @@ def test_short_transfers_are_a_failure(file: Path, open_engine: Open, fio_path: 
 
 
 def test_a_target_open_for_reading_is_read(file: Path, open_engine: Open) -> None:
-    (sample,) = ended(open_engine(file, os.O_RDONLY), Step(stimulus(qd=4), BRIEF))
+    (sample,) = ended(open_engine(file, os.O_RDONLY), Step.of(stimulus(qd=4), BRIEF))
     assert sample.read.ios > 0
     assert set(file.read_bytes()) == set(UNTOUCHED)
 
@@ -290,7 +293,7 @@ def traced(claimed: Claimed, *steps: Step) -> TracedRun:
 class TestFromTheDevicesSide:
     def test_random_ios_stay_in_their_range_on_aligned_places(self, claimed: Claimed) -> None:
         active = ActiveRange(10, 60)
-        run = traced(claimed, Step(stimulus(sizes=8192, tc=2, qd=4, active_range=active), IoCount(20_000)))
+        run = traced(claimed, Step.of(stimulus(sizes=8192, tc=2, qd=4, active_range=active), IoCount(20_000)))
         start, end = active.bytes_of(CAPACITY, SECTOR)
         assert len(run.queued) == 20_000
         assert set(run.lengths) == {8192}
@@ -304,7 +307,7 @@ class TestFromTheDevicesSide:
 
     def test_zones_get_their_shares(self, claimed: Claimed) -> None:
         zones = Zones((Zone(50, 5), Zone(30, 15), Zone(20, 80)))
-        run = traced(claimed, Step(stimulus(qd=8, placement=zones), IoCount(20_000)))
+        run = traced(claimed, Step.of(stimulus(qd=8, placement=zones), IoCount(20_000)))
         edges = np.array([0, 0.05, 0.2, 1]) * CAPACITY
         counts, _ = np.histogram(run.starts, edges)
         # fio's zones begin at whole blocks: one of 4096 may lie on the other side
@@ -313,7 +316,7 @@ class TestFromTheDevicesSide:
 
     def test_sizes_get_their_shares(self, claimed: Claimed) -> None:
         parts = {4096: 50, 8192: 30, 65536: 20}
-        run = traced(claimed, Step(stimulus(sizes=parts, qd=4), IoCount(10_000)))
+        run = traced(claimed, Step.of(stimulus(sizes=parts, qd=4), IoCount(10_000)))
         counts = Counter(run.lengths.tolist())
         # a large block does not fit at the last places and is drawn again: 15 of 4096
         shares = {size: counts[size] / 100 for size in parts}
@@ -324,7 +327,7 @@ class TestFromTheDevicesSide:
     def test_zipf_places_are_as_hot_as_it_says(
         self, claimed: Claimed, theta: float, tolerance: float
     ) -> None:
-        run = traced(claimed, Step(stimulus(qd=8, placement=Zipf(theta)), IoCount(40_000)))
+        run = traced(claimed, Step.of(stimulus(qd=8, placement=Zipf(theta)), IoCount(40_000)))
         found = -np.sort(-np.bincount(run.starts // 4096, minlength=4096)) / 40_000
         ranks = np.arange(1, 4097) ** -theta
         expected = ranks / ranks.sum()
@@ -332,7 +335,7 @@ class TestFromTheDevicesSide:
             assert found[:hottest].sum() == pytest.approx(expected[:hottest].sum(), rel=tolerance)
 
     def test_pareto_places_are_as_hot_as_it_says(self, claimed: Claimed) -> None:
-        run = traced(claimed, Step(stimulus(qd=8, placement=Pareto(0.2)), IoCount(40_000)))
+        run = traced(claimed, Step.of(stimulus(qd=8, placement=Pareto(0.2)), IoCount(40_000)))
         found = -np.sort(-np.bincount(run.starts // 4096, minlength=4096)) / 40_000
         # self-similar: 20 % of the places have 80 % of the accesses, 4 % have 64 %
         assert found[: int(0.2 * 4096)].sum() == pytest.approx(0.8, rel=0.05)
@@ -340,7 +343,7 @@ class TestFromTheDevicesSide:
 
     @pytest.mark.parametrize("tc", [1, 3])
     def test_sequences_of_threads_tile_the_range(self, claimed: Claimed, tc: int) -> None:
-        run = traced(claimed, Step(stimulus(sizes=65536, random_pct=0, tc=tc, write=1), DriveFills(2)))
+        run = traced(claimed, Step.of(stimulus(sizes=65536, random_pct=0, tc=tc, write=1), DriveFills(2)))
         assert Counter(run.starts.tolist()) == dict.fromkeys(range(0, CAPACITY, 65536), 2)
         for thread in run.by_task():
             distances = np.diff(thread.starts)
@@ -349,7 +352,7 @@ class TestFromTheDevicesSide:
 
     def test_strides(self, claimed: Claimed) -> None:
         wanted = stimulus(random_pct=0, stride_bytes=20_480, active_range=ActiveRange(50, 100))
-        run = traced(claimed, Step(wanted, Duration.seconds(0.2)))
+        run = traced(claimed, Step.of(wanted, Duration.seconds(0.2)))
         start, end = ActiveRange(50, 100).bytes_of(CAPACITY, SECTOR)
         once = list(range(start, end - 4095, 20_480))
         assert len(run.starts) > 2 * len(once)
@@ -357,12 +360,14 @@ class TestFromTheDevicesSide:
         assert run.starts.tolist() == expected[: len(run.starts)]
 
     def test_syncs_reach_the_drive_as_flushes(self, claimed: Claimed) -> None:
-        (sample,) = traced(claimed, Step(stimulus(write=4, fsync=1), IoCount(400))).samples
+        (sample,) = traced(claimed, Step.of(stimulus(write=4, fsync=1), IoCount(400))).samples
         assert (sample.write.ios, sample.fsync.ios) == (400, 99)
         assert sample.fsync.latency_sum_ns > 0
 
     def test_trims(self, claimed: Claimed) -> None:
-        (sample,) = traced(claimed, Step(stimulus(sizes=65536, random_pct=0, trim=1), DriveFills(1))).samples
+        (sample,) = traced(
+            claimed, Step.of(stimulus(sizes=65536, random_pct=0, trim=1), DriveFills(1))
+        ).samples
         assert (sample.trim.ios, sample.trim.bytes) == (CAPACITY // 65536, CAPACITY)
 
 
@@ -373,7 +378,7 @@ def test_an_error_of_the_drive_has_a_place_and_a_name(
     backing.write_bytes(bytes(CAPACITY))
     engine = open_engine(attach(on=backing), os.O_RDWR | os.O_EXCL)
     os.truncate(backing, CAPACITY // 2)  # the device keeps its size, and its second half is gone
-    engine.submit([Step(stimulus(qd=4), Duration.seconds(20))])
+    engine.submit([Step.of(stimulus(qd=4), Duration.seconds(20))])
     sample = next_sample(engine)
     assert sample.state is StepState.FAILED
     assert sample.failure is not None
@@ -386,7 +391,7 @@ def test_an_error_of_the_drive_has_a_place_and_a_name(
 def test_a_missing_program_fails_the_step(file: Path, open_engine: Open) -> None:
     engine = open_engine(file)
     engine._program = FioProgram("/nonexistent/fio", "fio-3.33")
-    engine.submit([Step(stimulus(), BRIEF)])
+    engine.submit([Step.of(stimulus(), BRIEF)])
     sample = next_sample(engine)
     assert sample.state is StepState.FAILED
     assert sample.failure is not None

@@ -45,7 +45,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     os.posix_fallocate(fd, 0, CAPACITY)
     demand = Demand(tc=4, qd=32, block_size_bytes=4 * KIB)
     engine = NativeEngine(fd, FACTS, demand, 7, NativeOptions(io_path=IoPath.IO_URING))
-    cycle = [Step(WRITES, Duration(ON_NS)), Step(None, Duration(OFF_NS))]
+    cycle = [Step.of(WRITES, Duration(ON_NS)), Step.of(None, Duration(OFF_NS))]
     engine.submit(cycle * CYCLES)
     ended = [engine.poll(20) for _ in range(2 * CYCLES)]
     engine.stop()

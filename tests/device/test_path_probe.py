@@ -45,7 +45,7 @@ def test_a_target_that_always_waits_gets_a_system_call_for_each_io(zram: Path, c
     assert engine.facts["nowait"].value == "no"
     fill = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 2, 4, ActiveRange())
     read = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 2, 4, ActiveRange())
-    engine.submit([Step(fill, DriveFills(1)), Step(read, Duration.seconds(0.2))])
+    engine.submit([Step.of(fill, DriveFills(1)), Step.of(read, Duration.seconds(0.2))])
     for expected_bytes in (CAPACITY, None):
         sample = engine.poll(60)
         assert sample is not None
@@ -68,7 +68,7 @@ def test_the_operator_may_have_it_otherwise(zram: Path, cleanup: ExitStack, path
     engine = engine_on(zram, cleanup, NativeOptions(io_path=path))
     assert (engine.facts["io_path"].value, engine.facts["io_path"].source) == (path, "--io-path")
     engine.submit(
-        [Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 50, 2, 4, ActiveRange()), Duration.seconds(0.1))]
+        [Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 50, 2, 4, ActiveRange()), Duration.seconds(0.1))]
     )
     sample = engine.poll(30)
     assert sample is not None

@@ -125,7 +125,7 @@ from openpts.vocabulary.stop import Duration
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
 engine = FioEngine(descriptor, TargetFacts("x", sys.argv[1], TargetKind.FILE, 1 << 22, 512, 512), 1)
 for length_s in (4.0, 0.2):  # long enough for a busy machine to stop it in time
-    engine.submit([Step(None, Duration.seconds(length_s))])
+    engine.submit([Step.of(None, Duration.seconds(length_s))])
 print("began", flush=True)
 for _ in range(2):
     while (sample := engine.poll(0.1)) is None:

@@ -124,7 +124,7 @@ def test_what_others_read_from_the_target_is_told_from_our_own(
         assert foreign.resolution == 4 * 128 * KIB
         with sampled(foreign) as points:
             time.sleep(2 * PERIOD_S)
-            engine.submit([Step(reads, Duration.seconds(2))])
+            engine.submit([Step.of(reads, Duration.seconds(2))])
             time.sleep(0.5)
             run("dd", f"if={node}", "of=/dev/null", "bs=1M", "count=64", "iflag=direct")
             sample = engine.poll(60)

@@ -42,7 +42,7 @@ def carried_out(engine: NativeEngine, script: Script) -> list[Sample]:
             request = script.send(answer)
             answer = None
             if isinstance(request, Apply):
-                steps = [Step(step.stimulus, step.stop, capture=True) for step in request.steps]
+                steps = [Step.of(step.stimulus, step.stop, capture=True) for step in request.steps]
                 engine.submit(steps)
                 answer = tuple(sample for _ in steps if (sample := engine.poll(20)) is not None)
                 samples += answer

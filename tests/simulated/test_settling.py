@@ -50,7 +50,7 @@ def after_writes(share: float, rule: SettlingRule = RULE) -> SettlingCourse:
                 engine.submit(steps)
                 return tuple(answers())
 
-            sampled((Step(stimulus, amount),))
+            sampled((Step.of(stimulus, amount),))
             script = settle(rule, ActiveRange(0, 100), 1)
             answer: Answer = None
             while True:

@@ -37,7 +37,7 @@ def step_of(
     cpu = None if sys_pct is None else CpuShares(0, sys_pct, 0, 1000)
     lengths = [NS_PER_S] * (len(seconds) - 1) + [last_ns]
     return Sample(
-        step=Step(
+        step=Step.of(
             Stimulus.of(AccessPattern.RANDOM, SIZE_BYTES, 0, 1, 1, ActiveRange()), Duration(sum(lengths))
         ),
         state=StepState.COMPLETE,

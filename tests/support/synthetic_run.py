@@ -271,7 +271,7 @@ def step_sample(
     mean_ns = TC * QD * NS_PER_S / iops
     stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, TC, QD, RANGE)
     return Sample(
-        step=Step(stimulus, Duration(seconds * NS_PER_S)),
+        step=Step.of(stimulus, Duration(seconds * NS_PER_S)),
         state=StepState.COMPLETE,
         ended_by="duration",
         started_ns=0,
@@ -318,7 +318,7 @@ def precondition_sample(each_stands_for: int = 1) -> Sample:
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
     written = _operation(ios, 128 * KIB, 7_900_000, each_stands_for)
     return Sample(
-        step=Step(stimulus, ByteAmount(amount)),
+        step=Step.of(stimulus, ByteAmount(amount)),
         state=StepState.COMPLETE,
         ended_by="byte_amount",
         started_ns=0,

@@ -236,4 +236,4 @@ def crosscheck_command(
 
 def _step(seconds: float, ramp_seconds: float) -> Callable[[Stimulus], Step]:
     ramp_ns = round(ramp_seconds * NS_PER_S)
-    return lambda stimulus: Step(stimulus, Duration.seconds(seconds), ramp_ns)
+    return lambda stimulus: Step.of(stimulus, Duration.seconds(seconds), ramp_ns)

@@ -25,7 +25,6 @@ from openpts.runner.measure import (
     MeasurementEvent,
     MeasurementListener,
     MeasurementOrder,
-    changes_target,
     measure,
 )
 from openpts.system_files import SystemRoots
@@ -110,7 +109,7 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
     engine_options = engine.options()
     stop = _words(StopWords, options).rule(engine_options.interval_ns)
     captured = options["capture"] is not None
-    step = Step(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
+    step = Step.of(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
     consent = _words(ConsentWords, options)
     seed = secrets.randbits(63) if options["seed"] is None else options["seed"]
     return [
@@ -118,7 +117,7 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
             target=target,
             step=step,
             options=engine_options,
-            consent=consent.for_target(target, SystemRoots()) if changes_target(stimulus) else Consent(),
+            consent=consent.for_target(target, SystemRoots()) if step.changes_target else Consent(),
             pin_to_node=engine.pin_to_node,
             seed=seed,
         )

@@ -28,7 +28,7 @@ from openpts.runner.measure import (
 from openpts.runner.step_faults import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.sample import Interval
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.stimulus import Stream
 
 _WIDTHS: Final = {
     "time s": 8,
@@ -176,14 +176,15 @@ def _start_lines(started: MeasurementStarted) -> list[str]:
     path = engine["io_path" if "io_path" in engine else "engine"].value
     capacity = format_capacity(target.user_capacity_bytes)
     what = f"{target.path}, {capacity}, sector {target.sector_bytes} B"
-    stimulus = started.step.stimulus
-    issued = "idle" if stimulus is None else _stimulus_text(stimulus)
+    issued = "; ".join(map(_stream_text, started.step.streams)) or "idle"
     return [f"{what}: {issued}, by {path}", *(f"note: {note}" for note in started.notes)]
 
 
-def _stimulus_text(stimulus: Stimulus) -> str:
+def _stream_text(stream: Stream) -> str:
+    stimulus = stream.stimulus
     weights = msgspec.structs.asdict(stimulus.operations)
     given = ", ".join(f"{name} {weight}" for name, weight in weights.items() if weight)
     sizes = stimulus.block_sizes
     size = format_block_size(stimulus.block_size_bytes) if len(sizes) == 1 else f"{len(sizes)} sizes"
-    return f"{stimulus.access_pattern.short} {size}, {given}, TC {stimulus.tc} QD {stimulus.qd}"
+    name = f"{stream.name}: " if stream.name else ""
+    return f"{name}{stimulus.access_pattern.short} {size}, {given}, TC {stimulus.tc} QD {stimulus.qd}"

@@ -202,7 +202,7 @@ def _demand_text(conditions: Conditions) -> str:
 
 def _stimuli_text(apply: Apply) -> str:
     """The stimulus of a phase that has one; the phase's name shows idle times between it."""
-    kinds = dict.fromkeys(str(step) for step in apply.steps if step.stimulus is not None)
+    kinds = dict.fromkeys(str(step) for step in apply.steps if not step.is_idle)
     return ", ".join(kinds) or "idle"
 
 

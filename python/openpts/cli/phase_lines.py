@@ -100,7 +100,7 @@ def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    busy = [sample for sample in samples if sample.step.stimulus is not None] or list(samples)
+    busy = [sample for sample in samples if not sample.step.is_idle] or list(samples)
     elapsed_ns = sum(s.elapsed_ns for s in busy)
     rate = sum(s.bytes for s in busy) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
     return f"{busy[0].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, busy)}"
@@ -133,7 +133,7 @@ def _each_figure(samples: Sequence[Sample]) -> str:
 
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """Levels of a sweep differ in one property; a zone of a rotational disk has figures of both patterns."""
-    patterns = {s.step.stimulus.access_pattern for s in samples if s.step.stimulus is not None}
+    patterns = {stimulus.access_pattern for sample in samples for stimulus in sample.step.stimuli}
     return _bursts(progress, samples) if len(patterns) < 2 < len(samples) else _each_figure(samples)
 
 

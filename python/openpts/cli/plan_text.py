@@ -126,17 +126,19 @@ def _steps_text(planned: PlannedApply) -> str:
 
 def step_text(step: Step) -> str:
     """A step with its demand and what ends it: ``RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s``."""
-    stimulus = step.stimulus
-    demand = "" if stimulus is None else f", TC {stimulus.tc} QD {stimulus.qd}"
     capture = ", every I/O captured" if step.capture else ""
-    return f"{step}{demand}, {stop_text(step.stop)}{_what_counts(step)}{capture}"
+    return f"{_streams_text(step)}, {stop_text(step.stop)}{_what_counts(step)}{capture}"
+
+
+def _streams_text(step: Step) -> str:
+    return "; ".join(f"{one}, TC {one.stimulus.tc} QD {one.stimulus.qd}" for one in step.streams) or str(step)
 
 
 def _what_counts(step: Step) -> str:
     """A note that the amount includes reads, for a stimulus that both reads and writes."""
     rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
     amount = any(isinstance(rule, ByteAmount | DriveFills) for rule in rules)
-    return ", reads included" if amount and step.stimulus and step.stimulus.operations.read else ""
+    return ", reads included" if amount and any(stimulus.operations.read for stimulus in step.stimuli) else ""
 
 
 def stop_text(stop: StopRule) -> str:

@@ -267,7 +267,7 @@ class RunProgress:
         """The step that runs now, with its demand where the steps of a phase differ in it; or empty."""
         if self.step is None:
             return ""
-        demands = {(one.stimulus.tc, one.stimulus.qd) for one in self.steps if one.stimulus is not None}
+        demands = {(one.tc, one.qd) for step in self.steps for one in step.stimuli}
         stimulus = self.step.stimulus
         demand = f", TC {stimulus.tc} QD {stimulus.qd}" if stimulus is not None and len(demands) > 1 else ""
         return f"{self.step}{demand}"

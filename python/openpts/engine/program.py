@@ -1,7 +1,7 @@
 """Steps as the native engine reads them: bytes instead of per cent, JSON with a name for each variant."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -10,14 +10,13 @@ from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, Ver
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
 from openpts.vocabulary.stimulus import (
-    Burst,
-    DutyCycle,
-    FixedRate,
+    ClosedLoop,
+    IoPriority,
     Pacing,
-    Poisson,
+    PriorityClass,
     Step,
     Stimulus,
-    ThinkTime,
+    Stream,
 )
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
@@ -53,14 +52,38 @@ def each_step(steps: Sequence[Step], translate: Callable[[Step], Translated]) ->
 
 
 def _step(step: Step, target: TargetFacts) -> Json:
-    stop: Json = {}
-    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
-    for rule in rules:
-        stop |= _stop_rule(rule, target.user_capacity_bytes)
+    stop = _rules(step.stop, target)
     if isinstance(step.stop, FirstOf):
         stop["at_least_ns"] = step.stop.at_least_ns
-    streams = [] if step.stimulus is None else [{"stimulus": _stimulus(step.stimulus, target)}]
+    streams = [_stream(stream, target) for stream in step.streams]
     return {"streams": streams, "stop": stop, "ramp_ns": step.ramp_ns, "capture": step.capture}
+
+
+def _stream(stream: Stream, target: TargetFacts) -> Json:
+    if isinstance(stream.stop, Steady) or (isinstance(stream.stop, FirstOf) and stream.stop.at_least_ns):
+        raise UsageError("a stream ends by time, bytes or I/Os of its own: steady state ends a step")
+    return {
+        "stimulus": _stimulus(stream.stimulus, target),
+        "delay_ns": stream.delay_ns,
+        "bounds": {} if stream.stop is None else _rules(stream.stop, target),
+        "priority": 0 if stream.priority is None else _ioprio(stream.priority),
+    }
+
+
+# linux/ioprio.h
+_CLASS_SHIFT: Final = 13
+_CLASSES: Final = {PriorityClass.REALTIME: 1, PriorityClass.BEST_EFFORT: 2, PriorityClass.IDLE: 3}
+
+
+def _ioprio(priority: IoPriority) -> int:
+    return _CLASSES[priority.priority_class] << _CLASS_SHIFT | priority.level
+
+
+def _rules(stop: StopRule, target: TargetFacts) -> Json:
+    found: Json = {}
+    for rule in stop.rules if isinstance(stop, FirstOf) else (stop,):
+        found |= _stop_rule(rule, target.user_capacity_bytes)
+    return found
 
 
 def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
@@ -115,10 +138,10 @@ def _placement(placement: Placement) -> Json | str:
 
 def _pacing(pacing: Pacing) -> Json | str:
     match pacing:
-        case FixedRate() | Poisson() | Burst() | DutyCycle() | ThinkTime():
-            return _variant(pacing)
-        case _:
+        case ClosedLoop():
             return "closed_loop"
+        case _:
+            return _variant(pacing)
 
 
 def _data(data: DataPattern) -> Json | str:

@@ -20,10 +20,12 @@ from openpts.vocabulary.sample import (
     Interval,
     IoErrors,
     IoFailure,
+    Measured,
     OperationSample,
     Sample,
     Standstill,
     StepState,
+    StreamSample,
 )
 from openpts.vocabulary.stimulus import Step
 
@@ -55,8 +57,25 @@ def _sample_of(
         ios_by_block_size=tuple(result.ios_by_block_size),
         ios_by_zone=tuple(result.ios_by_zone),
         standstills=tuple(Standstill(*standstill) for standstill in result.standstills),
-        streams=result.streams,
+        slips=result.slips,
+        streams=tuple(_stream_sample(stream) for stream in result.streams),
+        carried=result.carried,
         counted=counted,
+        **_operations(result.operations),
+    )
+
+
+def _stream_sample(result: _native.StreamResult) -> StreamSample:
+    return StreamSample(
+        ended_by=result.ended_by,
+        started_ns=result.started_ns,
+        elapsed_ns=result.elapsed_ns,
+        cpu=None,
+        unissued=result.unissued,
+        ios_by_block_size=tuple(result.ios_by_block_size),
+        ios_by_zone=tuple(result.ios_by_zone),
+        slips=result.slips,
+        errors=result.errors,
         **_operations(result.operations),
     )
 
@@ -71,6 +90,10 @@ def _interval_of(result: _native.IntervalResult) -> Interval:
         cpu=_cpu(result.cpu),
         temperature_c=result.temperature_c,
         throttled=result.throttled,
+        streams=tuple(
+            Measured(elapsed_ns=result.elapsed_ns, cpu=None, **_operations(operations))
+            for operations in result.streams
+        ),
         **_operations(result.operations),
     )
 

@@ -146,7 +146,7 @@ class SimulatedDrive:
         """
         stimulus = Stimulus.of(AccessPattern.RANDOM, _PAGE_BYTES, 0, 1, 1, ActiveRange())
         engine = self.engine(Demand(1, 1, _PAGE_BYTES), self.simulation.seed, NativeOptions())
-        engine.submit([Step(stimulus, IoCount(_MARKS * self.facts.scale))])
+        engine.submit([Step.of(stimulus, IoCount(_MARKS * self.facts.scale))])
         try:
             while (sample := engine.poll(1.0)) is None:
                 pass

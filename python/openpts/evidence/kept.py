@@ -53,7 +53,7 @@ def response_times_kept(*parts: Phase) -> Check:
 def _kept(parts: tuple[Phase, ...], holds: Callable[[Sample], bool], required: str) -> Check:
     def check(evidence: Evidence) -> Finding:
         samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
-        applied = [sample for sample in samples if sample.step.stimulus is not None]
+        applied = [sample for sample in samples if not sample.step.is_idle]
         if not applied:
             return not_reached("no such step was completed")
         without = sum(not holds(sample) for sample in applied)

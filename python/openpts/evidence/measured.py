@@ -81,9 +81,9 @@ def _right_size(sample: Sample, stimulus: Stimulus, _scale: int) -> bool:
 def _bounded_demand(evidence: Evidence) -> Finding:
     """No interval ends with more outstanding than TC x QD."""
     outstanding = [
-        (interval.in_flight, sample.step.stimulus.toio)
+        (interval.in_flight, sample.step.toio)
         for sample in evidence.samples
-        if sample.step.stimulus is not None
+        if not sample.step.is_idle
         for interval in sample.intervals
     ]
     if not outstanding:

@@ -58,7 +58,7 @@ def cache(evidence: Evidence, *, enabled: bool) -> Finding:
 
 def stimuli(samples: list[Sample]) -> list[Stimulus]:
     """The stimuli of steps; idle gaps have none."""
-    return [sample.step.stimulus for sample in samples if sample.step.stimulus is not None]
+    return [stimulus for sample in samples for stimulus in sample.step.stimuli]
 
 
 def random_data(*parts: Phase) -> Callable[[Evidence], Finding]:

@@ -6,10 +6,10 @@ How large a run's folder may get is an upper bound for a usual drive, good enoug
 small.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -21,9 +21,18 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Answer, Apply, CutPower, Purge, ReadHealth, Script
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+from openpts.vocabulary.stop import (
+    STREAMS_END,
+    ByteAmount,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    Steady,
+    StopRule,
+)
 
 MOST_STEPS: Final = 1_000_000
 """What a plan may have: a run of a year has less than a tenth of it."""
@@ -102,25 +111,30 @@ def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:
     return tuple(dict.fromkeys(step for apply in planned for step in apply.apply.steps))
 
 
+def _rates(step: Step, drive: AssumedDrive) -> list[float]:
+    """I/Os per second of each stream: of several, none has the drive for itself."""
+    return [drive.ios_per_s(stimulus) / len(step.streams) for stimulus in step.stimuli]
+
+
 def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive) -> Sample:
-    stimulus = step.stimulus
-    ios_per_s = drive.ios_per_s(stimulus) if stimulus else 0.0
-    size_bytes = mean_block_bytes(stimulus) if stimulus else 0.0
-    elapsed_ns = step.ramp_ns + _length_ns(step.stop, ios_per_s, ios_per_s * size_bytes, user_capacity_bytes)
-    ios = round(ios_per_s * elapsed_ns / NS_PER_S)
-    reads = round(ios * stimulus.read_pct / 100) if stimulus else 0
-    return _measured(step, elapsed_ns, (reads, ios - reads), size_bytes, stimulus)
+    rates = _rates(step, drive)
+    bytes_per_s = [rate * mean_block_bytes(one) for rate, one in zip(rates, step.stimuli, strict=True)]
+    if step.stop == STREAMS_END:
+        length_ns = max(
+            one.delay_ns + _length_ns(one.stop or STREAMS_END, its_rate, its_bytes_per_s, user_capacity_bytes)
+            for one, its_rate, its_bytes_per_s in zip(step.streams, rates, bytes_per_s, strict=True)
+        )
+    else:
+        length_ns = _length_ns(step.stop, sum(rates), sum(bytes_per_s), user_capacity_bytes)
+    elapsed_ns = step.ramp_ns + length_ns
+    return _measured(step, elapsed_ns, [round(rate * elapsed_ns / NS_PER_S) for rate in rates])
 
 
-def _measured(
-    step: Step, elapsed_ns: int, counts: tuple[int, int], size_bytes: float, stimulus: Stimulus | None
-) -> Sample:
-    latency_ns = round(stimulus.toio * elapsed_ns / max(1, sum(counts))) if stimulus else 0
-    read, write = (
-        OperationSample(ios, round(ios * size_bytes), ios * latency_ns, latency_ns, latency_ns, b"")
-        if ios
-        else NOTHING
-        for ios in counts
+def _measured(step: Step, elapsed_ns: int, ios: Sequence[int]) -> Sample:
+    """The sample of a step whose streams did so many I/Os each."""
+    parts = [_part(one, count, elapsed_ns) for one, count in zip(step.stimuli, ios, strict=True)]
+    streams = (
+        StreamSample(**part, elapsed_ns=elapsed_ns, cpu=None, ended_by=None, started_ns=0) for part in parts
     )
     return Sample(
         step=step,
@@ -129,12 +143,45 @@ def _measured(
         started_ns=0,
         elapsed_ns=elapsed_ns,
         gap_ns=0,
-        read=read,
-        write=write,
+        read=_sum(part["read"] for part in parts),
+        write=_sum(part["write"] for part in parts),
+        trim=_sum(part["trim"] for part in parts),
         interval_ns=NS_PER_S,
         intervals=(),
         cpu=None,
         failure=None,
+        streams=tuple(streams) if len(parts) > 1 else (),
+    )
+
+
+def _part(stimulus: Stimulus, ios: int, elapsed_ns: int) -> dict[str, Any]:
+    """What a stream's transfers are: its I/Os by the weights of their operations."""
+    weights = stimulus.operations
+    whole = weights.read + weights.write + weights.trim
+    reads, trims = (round(ios * weight / whole) if whole else 0 for weight in (weights.read, weights.trim))
+    latency_ns = round(stimulus.toio * elapsed_ns / max(1, ios))
+    counts = {"read": reads, "write": ios - reads - trims if whole else 0, "trim": trims}
+    return {
+        name: OperationSample(
+            count, round(count * mean_block_bytes(stimulus)), count * latency_ns, latency_ns, latency_ns, b""
+        )
+        if count
+        else NOTHING
+        for name, count in counts.items()
+    }
+
+
+def _sum(parts: Iterable[OperationSample]) -> OperationSample:
+    found = [part for part in parts if part.ios]
+    if not found:
+        return NOTHING
+    return OperationSample(
+        sum(part.ios for part in found),
+        sum(part.bytes for part in found),
+        sum(part.latency_sum_ns for part in found),
+        min(part.latency_min_ns or 0 for part in found),
+        max(part.latency_max_ns or 0 for part in found),
+        b"",
     )
 
 
@@ -173,10 +220,8 @@ def _far_apart(sample: Sample) -> Sample:
 
 def _twice_as_fast(sample: Sample) -> Sample:
     """A round that differs so much from its neighbours that no window of them is steady."""
-    stimulus = sample.step.stimulus
-    size_bytes = mean_block_bytes(stimulus) if stimulus else 0.0
-    counts = (2 * sample.read.ios, 2 * sample.write.ios)
-    return _measured(sample.step, sample.elapsed_ns, counts, size_bytes, stimulus)
+    parts: tuple[Measured, ...] = sample.streams or ((sample,) if sample.step.streams else ())
+    return _measured(sample.step, sample.elapsed_ns, [2 * part.ios for part in parts])
 
 
 def _length_ns(stop: StopRule, ios_per_s: float, bytes_per_s: float, capacity_bytes: int) -> int:
@@ -193,7 +238,7 @@ def _length_ns(stop: StopRule, ios_per_s: float, bytes_per_s: float, capacity_by
             return window_ns * windows
         case FirstOf(rules, at_least_ns):
             lengths = [_length_ns(rule, ios_per_s, bytes_per_s, capacity_bytes) for rule in rules]
-            return max(at_least_ns, min(lengths))
+            return max(at_least_ns, min(lengths, default=0))
 
 
 def _time_ns(amount: float, per_s: float) -> int:
@@ -227,18 +272,20 @@ def capture_bytes(planned: Sequence[PlannedApply], drive: AssumedDrive) -> int:
     """Size of the files with every single I/O, at the rates of the assumed drive."""
     return round(
         sum(
-            drive.ios_per_s(step.stimulus) * duration_ns / NS_PER_S * _BYTES_PER_CAPTURED_IO
+            ios_per_s * duration_ns / NS_PER_S * _BYTES_PER_CAPTURED_IO
             for one in planned
             for step, duration_ns in zip(one.apply.steps, one.durations_ns, strict=True)
-            if step.capture and step.stimulus is not None
+            if step.capture
+            for ios_per_s in _rates(step, drive)
         )
     )
 
 
 def _step_bytes(step: Step, duration_ns: int, interval_ns: int) -> int:
-    if step.stimulus is None:
+    if step.is_idle:
         return _BYTES_PER_INTERVAL
-    weights = step.stimulus.operations
-    operations = sum(bool(getattr(weights, name)) for name in weights.__struct_fields__)
+    operations = sum(
+        bool(weight) for stimulus in step.stimuli for weight in structs.astuple(stimulus.operations)
+    )
     intervals = -(-duration_ns // interval_ns)
     return (intervals + 1) * (_BYTES_PER_INTERVAL + operations * _BYTES_PER_OPERATION)

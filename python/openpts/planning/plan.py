@@ -14,7 +14,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 
 _T = TypeVar("_T")
 
@@ -175,12 +175,14 @@ def _of(planned: Sequence[PlannedApply], cycle: int, phase: Phase) -> list[Plann
     return [one for one in planned if (one.cycle, one.apply.phase) == (cycle, phase)]
 
 
-def _alike(step: Step) -> Stimulus | None:
-    """The stimulus of a step, whatever generation its data is of: that counts cycles."""
-    stimulus = step.stimulus
-    if stimulus is None or not isinstance(stimulus.data, VerifiedData):
-        return stimulus
-    return msgspec.structs.replace(stimulus, data=VerifiedData(0))
+def _alike(step: Step) -> tuple[Stream, ...]:
+    """The streams of a step, whatever generation their data is of: that counts cycles."""
+
+    def ageless(stimulus: Stimulus) -> Stimulus:
+        is_counted = isinstance(stimulus.data, VerifiedData)
+        return msgspec.structs.replace(stimulus, data=VerifiedData(0)) if is_counted else stimulus
+
+    return tuple(msgspec.structs.replace(one, stimulus=ageless(one.stimulus)) for one in step.streams)
 
 
 def _is_repetition(first: PlannedApply, item: PlannedApply, number: int) -> bool:

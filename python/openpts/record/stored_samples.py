@@ -142,7 +142,7 @@ def _sample(
     standstills: tuple[Standstill, ...],
 ) -> Sample:
     return Sample(
-        step=Step(
+        step=Step.of(
             stimulus=None if row.stimulus is None else _stimulus(row.stimulus),
             stop=_stop_rule(row.stop),
             ramp_ns=row.ramp_ns,

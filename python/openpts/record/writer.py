@@ -361,7 +361,7 @@ def _step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
         "part": place.phase,
         "number": place.number,
         "position": place.position,
-        "stimulus": None if step.stimulus is None else _json(step.stimulus),
+        "stimulus": None if step.is_idle else _json(step.stimulus),
         "stop": _json(step.stop),
         "ramp_ns": step.ramp_ns,
         "capture": step.capture,
@@ -382,7 +382,7 @@ def _step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
         "failure_offset_bytes": failure.offset_bytes if failure else None,
         "failure_length_bytes": failure.length_bytes if failure else None,
         "failure_reason": failure.reason if failure else None,
-        "streams": sample.streams,
+        "streams": sample.carried,
         "stored_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
 

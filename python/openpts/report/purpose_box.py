@@ -57,7 +57,7 @@ def _load(run: Run, _purpose: Purpose) -> Cell:
     samples = [step.sample for step in run.steps]
     if not samples:
         return Cell("")
-    under_load_ns = sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is not None)
+    under_load_ns = sum(sample.elapsed_ns for sample in samples if not sample.step.is_idle)
     whole_ns = samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns
     return Cell(f"{100 * under_load_ns / whole_ns:.0f} % of the run" if whole_ns > 0 else "")
 

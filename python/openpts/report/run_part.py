@@ -221,7 +221,7 @@ def _shows(page: Page, number: str) -> bool:
 
 def applied_demand(run: Run) -> tuple[Applied, ...]:
     """The demands of the steps, each once, in the order in which they came."""
-    stimuli = [stimulus for step in run.steps if (stimulus := step.sample.step.stimulus) is not None]
+    stimuli = [stimulus for step in run.steps for stimulus in step.sample.step.stimuli]
     return tuple(dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli))
 
 

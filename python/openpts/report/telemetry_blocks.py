@@ -181,5 +181,5 @@ def _growth(run: Run, counted: TelemetrySeries, cycle: int) -> float | None:
 
 
 def _in_flight_bytes(run: Run) -> list[int]:
-    stimuli = [step.sample.step.stimulus for step in run.steps]
-    return [s.tc * s.qd * s.block_size_bytes for s in stimuli if s is not None]
+    steps = (step.sample.step for step in run.steps)
+    return [sum(s.toio * s.block_size_bytes for s in step.stimuli) for step in steps if not step.is_idle]

@@ -49,7 +49,7 @@ class Case:
     @property
     def writes(self) -> bool:
         """Whether it needs consent."""
-        return self.stimulus.operations.write > 0 or self.stimulus.operations.trim > 0
+        return self.stimulus.changes_target
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,10 @@ _HOW: Final = f"native engine into memory; zlib {zlib.ZLIB_RUNTIME_VERSION}, eac
 def data_checks(steps: Iterable[Step], target: TargetFacts, seed: int) -> tuple[DataCheck, ...]:
     """A check of each reducible pattern of these steps, in the order in which they come."""
     patterns = dict.fromkeys(
-        step.stimulus.data
+        stimulus.data
         for step in steps
-        if step.stimulus is not None and isinstance(step.stimulus.data, ReducibleData)
+        for stimulus in step.stimuli
+        if isinstance(stimulus.data, ReducibleData)
     )
     if target.simulation is not None:
         return tuple(_told(data) for data in patterns)
@@ -66,7 +67,7 @@ def checked(data: ReducibleData, sample: bytes) -> DataCheck:
 def sample_of(data: ReducibleData, seed: int) -> bytes:
     """What the native engine writes with this pattern and seed: to memory, in sequence."""
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, _BLOCK_BYTES, 0, 1, 1, ActiveRange())
-    step = Step(replace(stimulus, data=data), ByteAmount(SAMPLED_BYTES))
+    step = Step.of(replace(stimulus, data=data), ByteAmount(SAMPLED_BYTES))
     with _memory(SAMPLED_BYTES) as descriptor:
         facts = TargetFacts(TargetKind.FILE, "memory", "memory", SAMPLED_BYTES, _SECTOR_BYTES)
         engine = NativeEngine(descriptor, facts, _DEMAND, seed, NativeOptions(io_path=IoPath.SYNC))

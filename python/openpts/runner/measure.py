@@ -4,20 +4,22 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from math import gcd
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, EngineStoppedError, OutstandingIo
-from openpts.engine.options import CaptureSummary, Demand, NativeOptions
+from openpts.engine.options import CaptureSummary, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
+from openpts.runner.resource_check import demand_of
 from openpts.runner.step_faults import HangWatch
 from openpts.runner.stop_signals import StopSignals
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,6 @@ class MeasurementOrder:
     consent: Consent = field(default_factory=Consent)
     pin_to_node: bool = True
     seed: int = field(default_factory=lambda: secrets.randbits(63))
-
-
-def changes_target(stimulus: Stimulus | None) -> bool:
-    """Whether anything on the target is different afterwards: reads and flushes leave it as it is."""
-    return stimulus is not None and (stimulus.operations.write > 0 or stimulus.operations.trim > 0)
 
 
 def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:
@@ -216,24 +213,29 @@ class _Running:
 
 def _opened(order: MeasurementOrder) -> AbstractContextManager[DeviceUnderTest]:
     """The device, through the guard if anything on it is to change."""
-    return device_under_test(order.target, order.consent, for_writing=changes_target(order.step.stimulus))
+    return device_under_test(order.target, order.consent, for_writing=order.step.changes_target)
 
 
 def _engine(
     order: MeasurementOrder, device: DeviceUnderTest, first_thread: int
 ) -> AbstractContextManager[CapturingEngine]:
-    stimulus = order.step.stimulus
-    if stimulus is None:
+    if order.step.is_idle:
         raise UsageError("nothing to measure: the stimulus has no I/O")
     options, facts = order.options, device.facts
     if options.capture is not None:
-        granule_bytes = stimulus.granule_bytes(facts.user_capacity_bytes, facts.sector_bytes)
+        granule_bytes = gcd(
+            *(
+                stimulus.granule_bytes(facts.user_capacity_bytes, facts.sector_bytes)
+                for stimulus in order.step.stimuli
+            )
+        )
         options = replace(options, capture=replace(options.capture, lba_bytes=granule_bytes))
-    demand = Demand(stimulus.tc, stimulus.qd, stimulus.block_size_bytes)
-    return device.engine(demand, order.seed, options, near=order.pin_to_node, first_thread=first_thread)
+    return device.engine(
+        demand_of([order.step]), order.seed, options, near=order.pin_to_node, first_thread=first_thread
+    )
 
 
 def _first_threads(orders: Sequence[MeasurementOrder]) -> list[int]:
     """Threads in the engines before each, so that no two engines begin on the same processor."""
-    counts = [0 if order.step.stimulus is None else order.step.stimulus.tc for order in orders]
+    counts = [sum(stimulus.tc for stimulus in order.step.stimuli) for order in orders]
     return [sum(counts[:number]) for number in range(len(orders))]

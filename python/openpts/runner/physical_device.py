@@ -143,11 +143,12 @@ class PhysicalDevice:
         return target_needs(self.target, written_bytes, self.roots)
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        stimulus = step.stimulus
-        if stimulus is None:
+        if step.is_idle:
             return ()
         notes = (*owner_note(self.target), *kernel_threads_note(self.target, self.roots))
-        if not stimulus.operations.read or not has_unwritten_parts(self.target):
+        if not any(stimulus.operations.read for stimulus in step.stimuli) or not has_unwritten_parts(
+            self.target
+        ):
             return notes
         return (
             *notes,

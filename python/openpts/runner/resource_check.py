@@ -110,10 +110,10 @@ def check_free_space(
 def written_range_bytes(planned: Sequence[PlannedApply], target: TargetFacts) -> int:
     """From the first byte that any step may write to the last."""
     ranges = [
-        step.stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+        stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
         for one in planned
-        for step in one.apply.steps
-        if step.stimulus is not None and step.stimulus.operations.write
+        for stimulus in stimuli_of(one.apply.steps)
+        if stimulus.operations.write
     ]
     return max(end for _, end in ranges) - min(start for start, _ in ranges) if ranges else 0
 
@@ -131,14 +131,14 @@ _FEWEST_INTERVALS = 4
 
 def stimuli_of(steps: Sequence[Step]) -> list[Stimulus]:
     """The stimuli of the steps, without idle gaps."""
-    return [step.stimulus for step in steps if step.stimulus is not None]
+    return [stimulus for step in steps for stimulus in step.stimuli]
 
 
 def demand_of(steps: Sequence[Step]) -> Demand:
-    """The largest thread count, queue depth and transfer of all steps."""
+    """The largest thread count, that of all streams together, queue depth and transfer of all steps."""
     stimuli = stimuli_of(steps)
     return Demand(
-        tc=max(stimulus.tc for stimulus in stimuli),
+        tc=max(sum(stimulus.tc for stimulus in step.stimuli) for step in steps),
         qd=max(stimulus.qd for stimulus in stimuli),
         block_size_bytes=max(stimulus.block_size_bytes for stimulus in stimuli),
     )

@@ -108,7 +108,7 @@ class SimulatedDevice:
 
     def notes(self, step: Step) -> tuple[str, ...]:
         notes = [f"SIMULATED, {self.drive.simulation}: not a measurement of a drive"]
-        reads = step.stimulus is not None and step.stimulus.operations.read
+        reads = any(stimulus.operations.read for stimulus in step.stimuli)
         if reads and not self.drive.pages_with_data():
             notes.append("the drive is new: reads of what was never written do not reach its flash")
         return (*notes, *(concern.message for concern in self._concerns([step])))

@@ -95,7 +95,7 @@ def disturbance_deviations(place: StepPlace, sample: Sample, *, repeated: bool) 
         effect = "the device was idle meanwhile" if repeated else "the time is in its figures"
         return (_entry(place, sample, standstill_text(sample), f"{effect}; {what_to_do(repeated=repeated)}"),)
     planned_ns = planned_length_ns(sample.step.stop)
-    if sample.state is not StepState.COMPLETE or sample.step.stimulus is None or planned_ns is None:
+    if sample.state is not StepState.COMPLETE or sample.step.is_idle or planned_ns is None:
         return ()
     if not ended_late(sample.elapsed_ns, planned_ns):
         return ()

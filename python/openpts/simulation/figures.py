@@ -93,7 +93,7 @@ class Io(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="i
             if self.entropy_pct
             else ZeroData()
         )
-        return Step(msgspec.structs.replace(stimulus, data=data), self._stop(scale))
+        return Step.of(msgspec.structs.replace(stimulus, data=data), self._stop(scale))
 
     def _stop(self, scale: int) -> StopRule:
         if self.seconds is None:
@@ -109,7 +109,7 @@ class Idle(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag=
 
     def step(self, scale: int) -> Step:
         """The step on a drive of that scale."""
-        return Step(None, Duration(round(self.seconds * scale * NS_PER_S)))
+        return Step.of(None, Duration(round(self.seconds * scale * NS_PER_S)))
 
 
 class JumpStart(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="jump-start"):

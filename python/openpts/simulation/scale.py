@@ -170,9 +170,9 @@ def _after_rest(steps: Sequence[Step]) -> dict[Step, int]:
     found: dict[Step, int] = {}
     rest_ns = 0
     for step in steps:
-        if step.stimulus is not None and not step.stimulus.operations.write:
+        if not step.is_idle and not any(stimulus.operations.write for stimulus in step.stimuli):
             found[step] = min(found.get(step, rest_ns), rest_ns)
-        rest_ns = (planned_length_ns(step.stop) or 0) if step.stimulus is None else 0
+        rest_ns = (planned_length_ns(step.stop) or 0) if step.is_idle else 0
     return found
 
 
@@ -190,8 +190,8 @@ def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, Stimulus, int]]:
     """The steps with I/O that time ends, what each issues, and how long it lasts."""
     for step in steps:
         length_ns = planned_length_ns(step.stop)
-        if step.stimulus is not None and length_ns is not None:
-            yield step, step.stimulus, length_ns
+        if length_ns is not None:
+            yield from ((step, stimulus, length_ns) for stimulus in step.stimuli)
 
 
 def _settling_ns(shape: Shape, stimulus: Stimulus) -> float:
@@ -209,9 +209,8 @@ def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
     lengths = [
         length_ns
         for gap, burst in pairwise(steps)
-        if gap.stimulus is None
-        and burst.stimulus is not None
-        and burst.stimulus.operations.write
+        if gap.is_idle
+        and any(stimulus.operations.write for stimulus in burst.stimuli)
         and (length_ns := planned_length_ns(burst.stop)) is not None
     ]
     if not lengths or not shape.buffer_bytes or scale == 1:

@@ -176,7 +176,7 @@ class Interval(Measured, frozen=True, kw_only=True):
     I/Os count in the interval in which they complete. ``in_flight`` is the number outstanding when the
     interval ended; ``errors`` the number that failed in it. ``temperature_c`` is the device's own at the
     interval's end, ``throttled`` whether heat slowed it down in the interval; None where the engine can't
-    tell.
+    tell. ``streams`` are the parts of several streams, in the step's order; empty where there is only one.
     """
 
     index: int
@@ -184,6 +184,25 @@ class Interval(Measured, frozen=True, kw_only=True):
     errors: int
     temperature_c: float | None = None
     throttled: bool | None = None
+    streams: tuple[Measured, ...] = ()
+
+
+class StreamSample(Measured, frozen=True, kw_only=True):
+    """What one of several streams of a step did. The parts of all add up to the step's own figures.
+
+    ``ended_by`` names the rule that ended it, None where the step's did not let it come to its end.
+    ``started_ns`` is its first submission, or the moment from which its I/Os were planned. ``slips`` is the
+    distribution of how long after their planned moments I/Os were submitted, encoded as latencies are; empty
+    where nothing was planned. ``errors`` is the number of I/Os that failed.
+    """
+
+    ended_by: str | None
+    started_ns: int
+    unissued: int = 0
+    ios_by_block_size: tuple[int, ...] = ()
+    ios_by_zone: tuple[int, ...] = ()
+    slips: EncodedHistogram = b""
+    errors: int = 0
 
 
 class Sample(Measured, frozen=True, kw_only=True):
@@ -197,8 +216,10 @@ class Sample(Measured, frozen=True, kw_only=True):
     the first I/O that failed, ``errors`` are all of them. ``unissued`` counts planned I/Os that found no
     room until the step's end: their wait is in no latency. ``ios_by_block_size`` and ``ios_by_zone``
     count the transfers of each size and zone, in the stimulus' order; empty where there is only one, or
-    where the engine can't tell. ``standstills`` are those in the step or in the gap before it: its figures
-    are not the device's alone then. ``streams`` is where each thread's offsets ended, in the engine's own
+    where the engine can't tell. ``slips`` is the distribution of how late planned I/Os were submitted.
+    ``standstills`` are those in the step or in the gap before it: its figures
+    are not the device's alone then. ``streams`` are the parts of several streams, in the step's order; empty
+    where there is only one. ``carried`` is where each thread's offsets ended, in the engine's own
     form, for an engine that goes on there; empty where none can. ``counted`` is what a device reports to the
     engine itself, as simulated drives do. A record gives both out apart from its steps.
     """
@@ -215,8 +236,10 @@ class Sample(Measured, frozen=True, kw_only=True):
     unissued: int = 0
     ios_by_block_size: tuple[int, ...] = ()
     ios_by_zone: tuple[int, ...] = ()
+    slips: EncodedHistogram = b""
     standstills: tuple[Standstill, ...] = ()
-    streams: str = ""
+    streams: tuple[StreamSample, ...] = ()
+    carried: str = ""
     counted: tuple[Counted, ...] = ()
 
     @property

@@ -53,7 +53,28 @@ class ThinkTime(Struct, frozen=True, tag="think_time"):
     think_ns: int
 
 
-Pacing = ClosedLoop | FixedRate | Poisson | Burst | DutyCycle | ThinkTime
+class Batches(Struct, frozen=True, tag="batches"):
+    """Each thread issues so many, waits until all of them are answered, and rests."""
+
+    ios: int
+    rest_ns: int
+
+
+class CapUnit(StrEnum):
+    """What a capped rate counts."""
+
+    IOS = "ios"
+    BYTES = "bytes"
+
+
+class Capped(Struct, frozen=True, tag="capped"):
+    """A closed loop that is no faster than this. Latency counts from the submission."""
+
+    per_s: float
+    unit: CapUnit
+
+
+Pacing = ClosedLoop | FixedRate | Poisson | Burst | DutyCycle | ThinkTime | Batches | Capped
 
 
 # Transfers of this size and more are aligned to it: drives map pages of 4 KiB.
@@ -185,6 +206,11 @@ class Stimulus(Struct, frozen=True):
         return math.gcd(*parts)
 
     @property
+    def changes_target(self) -> bool:
+        """Whether it writes or trims."""
+        return self.operations.write > 0 or self.operations.trim > 0
+
+    @property
     def toio(self) -> int:
         """Total outstanding I/O: thread count times queue depth (PTS 2.1.29)."""
         return self.tc * self.qd
@@ -210,18 +236,85 @@ class Stimulus(Struct, frozen=True):
         return " ".join([self.access_pattern.short, size, ", ".join(mix + others)])
 
 
-class Step(Struct, frozen=True):
-    """One element of a test: a stimulus and the rule that ends it.
+class PriorityClass(StrEnum):
+    """Classes of the kernel's I/O priorities."""
 
-    Without a stimulus it is an idle gap, which only a duration can end. What is issued in the first
-    ``ramp_ns`` counts for nothing; the rule applies from then on. ``capture``: every single I/O is kept in
-    files, which takes an engine with a capture.
+    REALTIME = "realtime"
+    BEST_EFFORT = "best_effort"
+    IDLE = "idle"
+
+
+class IoPriority(Struct, frozen=True):
+    """What ``ioprio_set`` is given for each thread of a stream; level 0 is the highest of a class."""
+
+    priority_class: PriorityClass
+    level: int = 0
+
+
+class Stream(Struct, frozen=True, omit_defaults=True):
+    """One of the loads that a step applies at the same time, by threads of its own.
+
+    It issues nothing in the first ``delay_ns`` of its step, and plans its pacing from then on. ``stop`` ends
+    it before the step ends, counted from its own start: Duration, ByteAmount, DriveFills or IoCount, or the
+    first of several. ``name`` is empty, or unlike those of the other streams.
     """
 
-    stimulus: Stimulus | None
+    stimulus: Stimulus
+    name: str = ""
+    delay_ns: int = 0
+    stop: StopRule | None = None
+    priority: IoPriority | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.stimulus}" if self.name else str(self.stimulus)
+
+
+class Step(Struct, frozen=True):
+    """One element of a test: streams side by side, and the rule that ends all of them.
+
+    Without a stream it is an idle gap, which only a duration can end. With the rule ``STREAMS_END`` it ends
+    when all its streams have ended by their own rules. What is issued in the first ``ramp_ns`` counts for
+    nothing; the rules apply from then on. ``capture``: every single I/O is kept in files, which takes an
+    engine with a capture.
+    """
+
+    streams: tuple[Stream, ...]
     stop: StopRule
     ramp_ns: int = 0
     capture: bool = False
 
+    @classmethod
+    def of(
+        cls, stimulus: Stimulus | None, stop: StopRule, ramp_ns: int = 0, *, capture: bool = False
+    ) -> "Step":
+        """One stimulus from the step's start to its end, or an idle gap."""
+        streams = () if stimulus is None else (Stream(stimulus),)
+        return cls(streams, stop, ramp_ns, capture)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is a gap without I/O."""
+        return not self.streams
+
+    @property
+    def stimulus(self) -> Stimulus | None:
+        """That of the only stream; None in an idle gap, and where there are several."""
+        return self.streams[0].stimulus if len(self.streams) == 1 else None
+
+    @property
+    def stimuli(self) -> tuple[Stimulus, ...]:
+        """Those of all streams."""
+        return tuple(stream.stimulus for stream in self.streams)
+
+    @property
+    def changes_target(self) -> bool:
+        """Whether any stream writes or trims."""
+        return any(stimulus.changes_target for stimulus in self.stimuli)
+
+    @property
+    def toio(self) -> int:
+        """Total outstanding I/O of all streams."""
+        return sum(stimulus.toio for stimulus in self.stimuli)
+
     def __str__(self) -> str:
-        return "idle" if self.stimulus is None else str(self.stimulus)
+        return ", ".join(str(stream) for stream in self.streams) or "idle"

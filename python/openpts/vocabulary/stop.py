@@ -68,6 +68,9 @@ class FirstOf(Struct, frozen=True, tag="first_of"):
 
 StopRule = Duration | ByteAmount | DriveFills | IoCount | Steady | FirstOf
 
+STREAMS_END: Final = FirstOf(())
+"""No rule of its own: a step ends when all its streams have ended."""
+
 
 def planned_length_ns(stop: StopRule) -> int | None:
     """How long a step is to last at the most; None where no rule names a time."""

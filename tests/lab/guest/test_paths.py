@@ -71,15 +71,15 @@ def test_what_is_written_on_one_path_is_read_on_it_and_on_the_next(path: IoPath,
     following = REAL_PATHS[(REAL_PATHS.index(path) + 1) % len(REAL_PATHS)]
     with drive(roots) as target:
         with native_engine(target, Demand(2, 4, 128 * KIB), 1, options) as engine:
-            written = sample_of(engine, Step(WRITE, DriveFills(1)))
+            written = sample_of(engine, Step.of(WRITE, DriveFills(1)))
             assert (written.state, written.write.bytes) == (
                 StepState.COMPLETE,
                 target.facts.user_capacity_bytes,
             )
-            read = sample_of(engine, Step(READ, Duration.seconds(0.3)))
+            read = sample_of(engine, Step.of(READ, Duration.seconds(0.3)))
             assert (read.state, read.errors) == (StepState.COMPLETE, ())
         with native_engine(target, Demand(2, 4, 128 * KIB), 1, NativeOptions(io_path=following)) as engine:
-            read = sample_of(engine, Step(READ, Duration.seconds(0.3)))
+            read = sample_of(engine, Step.of(READ, Duration.seconds(0.3)))
             assert (read.state, read.errors) == (StepState.COMPLETE, ())
             assert read.ios > 0
 
@@ -91,7 +91,7 @@ def test_trims_and_flushes_are_commands_of_the_path(path: IoPath, roots: SystemR
         drive(roots) as target,
         native_engine(target, Demand(2, 4, 128 * KIB), 1, NativeOptions(io_path=path)) as engine,
     ):
-        sample = sample_of(engine, Step(mixed, IoCount(960)))
+        sample = sample_of(engine, Step.of(mixed, IoCount(960)))
     assert sample.state is StepState.COMPLETE
     counts = {name: operation.ios for name, operation in sample.operations.items()}
     assert counts == {"read": 0, "write": 640, "trim": 160, "flush": 160, "fsync": 0}
@@ -102,5 +102,5 @@ def test_what_cannot_be_polled_for_is_refused_before_anything_runs(roots: System
     options = NativeOptions(io_path=IoPath.IO_URING_POLLED)
     with drive(roots) as target, native_engine(target, Demand(2, 4, 128 * KIB), 1, options) as engine:
         with pytest.raises(UsageError, match="flush"):
-            engine.submit([Step(flushing, IoCount(10))])
+            engine.submit([Step.of(flushing, IoCount(10))])
         assert engine.progress().steps_begun == 0

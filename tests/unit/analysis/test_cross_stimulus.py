@@ -37,7 +37,7 @@ def group(start_ns: int, rates_mb_per_s: Sequence[int], mean_ns: int = 1000) -> 
     )
     return [
         Sample(
-            step=Step(STIMULUS, Duration(len(rates_mb_per_s) * MINUTE_NS)),
+            step=Step.of(STIMULUS, Duration(len(rates_mb_per_s) * MINUTE_NS)),
             state=StepState.COMPLETE,
             ended_by="duration",
             started_ns=start_ns,

@@ -28,7 +28,7 @@ Model = Callable[[int, OperatingPoint], int]
 def measured(point: OperatingPoint, iops: int, *, cpu_pct: float | None = 5.0) -> Sample:
     latency_ns = point.toio * NS_PER_S // iops
     return Sample(
-        step=Step(
+        step=Step.of(
             Stimulus.of(AccessPattern.RANDOM, 8192, 65, point.tc, point.qd, ActiveRange()), Duration(NS_PER_S)
         ),
         state=StepState.COMPLETE,

@@ -22,7 +22,7 @@ def composite(workload: str = "composite") -> Stimulus:
 def counted(stimulus: Stimulus | None, sizes: tuple[int, ...] = (), zones: tuple[int, ...] = ()) -> Sample:
     ios = sum(sizes)
     return Sample(
-        step=Step(stimulus, Duration(10**9)),
+        step=Step.of(stimulus, Duration(10**9)),
         state=StepState.COMPLETE,
         ended_by="duration",
         started_ns=0,

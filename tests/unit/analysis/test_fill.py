@@ -19,7 +19,7 @@ def written(amount_bytes: int) -> OperationSample:
 
 def step(mb_per_s: float, intervals: tuple[Interval, ...] = ()) -> Sample:
     return Sample(
-        step=Step(STIMULUS, ByteAmount(STEP_BYTES)),
+        step=Step.of(STIMULUS, ByteAmount(STEP_BYTES)),
         state=StepState.COMPLETE,
         ended_by="amount",
         started_ns=0,

@@ -47,7 +47,7 @@ def sample(
     reads = int(rw_mix.partition("/")[0])
     stimulus = Stimulus.of(order, round(kib * KIB), reads, *tc_qd, ActiveRange())
     exact = Fraction(str(iops))
-    step = Step(stimulus, Duration.seconds(seconds))
+    step = Step.of(stimulus, Duration.seconds(seconds))
     return Drive(10**12, lambda *_: exact).sample(Phase.ROUND, 1, step)
 
 
@@ -143,7 +143,7 @@ def test_idle_recovery_table() -> None:
     ):
         burst = _with_latencies(sample(iops, seconds=5), art_ms, mrt_ms)
         idle_s = 0 if segment == "baseline" else 5 * segment
-        idle = Drive(1, lambda *_: 1).sample(Phase.WAIT_STATE, 1, Step(None, Duration.seconds(idle_s)))
+        idle = Drive(1, lambda *_: 1).sample(Phase.WAIT_STATE, 1, Step.of(None, Duration.seconds(idle_s)))
         steps = [
             with_changes(step, started_ns=cycle * (5 + idle_s) * NS_PER_S + at_ns)
             for cycle in range(360)

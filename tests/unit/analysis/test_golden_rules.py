@@ -134,6 +134,6 @@ def test_ios_needed_for_so_many_nines(nines: int, ios: int) -> None:
 def test_time_for_so_many_nines(case: dict[str, float]) -> None:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 1, 1, ActiveRange())
     drive = Drive(1, lambda *_: case["iops"])
-    measured = drive.sample(Phase.ROUND, 1, Step(stimulus, Duration.seconds(60)))
+    measured = drive.sample(Phase.ROUND, 1, Step.of(stimulus, Duration.seconds(60)))
     length_s = histogram_ns(0, int(case["nines"]), [measured]) / NS_PER_S
     assert case["seconds_minimum"] < case["seconds_recommended"] <= length_s < case["seconds_recommended"] + 1

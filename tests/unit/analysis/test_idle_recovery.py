@@ -18,7 +18,7 @@ def burst(
     started_ns: int, ios: int, *, elapsed_ns: int = ON_NS, mean_ns: int = 1000, mrt_ns: int = 5000
 ) -> Sample:
     return Sample(
-        step=Step(WRITES, Duration(ON_NS)),
+        step=Step.of(WRITES, Duration(ON_NS)),
         state=StepState.COMPLETE,
         ended_by="duration",
         started_ns=started_ns,
@@ -35,7 +35,7 @@ def burst(
 
 def pause(started_ns: int) -> Sample:
     return with_changes(
-        burst(started_ns, 0, elapsed_ns=OFF_NS), step=Step(None, Duration(OFF_NS)), write=NOTHING
+        burst(started_ns, 0, elapsed_ns=OFF_NS), step=Step.of(None, Duration(OFF_NS)), write=NOTHING
     )
 
 

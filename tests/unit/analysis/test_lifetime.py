@@ -22,7 +22,7 @@ def sample(read_pct: int, length_s: int, amount: int, slowest_ns: int) -> Sample
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, read_pct, 1, 32, ActiveRange())
     done = OperationSample(10, amount, 10, 1, slowest_ns, b"")
     return Sample(
-        step=Step(stimulus, ByteAmount(amount)),
+        step=Step.of(stimulus, ByteAmount(amount)),
         state=StepState.COMPLETE,
         ended_by="amount",
         started_ns=0,

@@ -15,7 +15,7 @@ from tests.unit.procedures.pts.trace.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
 PERIOD = 30
-STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration(MINUTE_NS))
+STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration(MINUTE_NS))
 
 
 def minutes(rate: Callable[[int], float], count: int = 4 * PERIOD + 1) -> list[Sample]:
@@ -77,7 +77,7 @@ def test_without_minutes_between_there_is_nothing_to_say(period: int) -> None:
     """Tracked minutes without a pause, or between them one step that has no intervals."""
     verdict = window_ending_at([1000.0] * 5, 5)
     starts = [number * period * MINUTE_NS for number in range(5)]
-    long = Step(STEP.stimulus, Duration(29 * MINUTE_NS))
+    long = Step.of(STEP.stimulus, Duration(29 * MINUTE_NS))
     drive = Drive(2**40, lambda _stimulus, _phase, _number: 1000)
     steps = [STEP] * 5 if period == 1 else [STEP, *[long, STEP] * 4]
     samples = [drive.sample(Phase.WDPC, 1, step) for step in steps]

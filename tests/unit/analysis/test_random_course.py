@@ -12,8 +12,8 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 
 MINUTE_NS = 60 * NS_PER_S
 STIMULUS = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange())
-MINUTE = Step(STIMULUS, Duration(MINUTE_NS))
-BETWEEN = Step(STIMULUS, FirstOf((Duration(2 * MINUTE_NS), ByteAmount(10**12))))
+MINUTE = Step.of(STIMULUS, Duration(MINUTE_NS))
+BETWEEN = Step.of(STIMULUS, FirstOf((Duration(2 * MINUTE_NS), ByteAmount(10**12))))
 
 
 def sample(step: Step, iops: int, seconds: int, **changes: Any) -> Sample:

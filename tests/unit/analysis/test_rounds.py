@@ -44,7 +44,7 @@ def test_nothing_behind_an_incomplete_round_counts() -> None:
 
 
 def test_an_idle_gap_and_an_odd_mix_are_no_test_points() -> None:
-    gap = with_changes(step_sample(4096, 0, 100, 60), step=Step(None, Duration.seconds(60)))
+    gap = with_changes(step_sample(4096, 0, 100, 60), step=Step.of(None, Duration.seconds(60)))
     (plain,) = (
         sample for _, sample in numbered([100]) if rounds_module.test_point(sample.step.stimulus) == POINTS[8]
     )
@@ -54,7 +54,7 @@ def test_an_idle_gap_and_an_odd_mix_are_no_test_points() -> None:
     near = msgspec.structs.replace(stimulus, operations=OperationWeights(read=949, write=50))
     assert rounds_module.test_point(gap.step.stimulus) is None
     assert rounds_module.test_point(near) is None
-    others = [(1, gap), (1, with_changes(plain, step=Step(near, Duration.seconds(60))))]
+    others = [(1, gap), (1, with_changes(plain, step=Step.of(near, Duration.seconds(60))))]
     whole = numbered([100])
     assert complete_rounds([*others, *whole, *others], POINTS) == complete_rounds(whole, POINTS)
 

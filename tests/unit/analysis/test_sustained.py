@@ -45,7 +45,7 @@ def sample(pattern: AccessPattern, size_bytes: int, read_pct: int, ios: int) -> 
     one = OperationSample(ios, ios * size_bytes, NS_PER_S, 1, NS_PER_S, b"") if ios else NOTHING
     reads, writes = (one, NOTHING) if read_pct else (NOTHING, one)
     return Sample(
-        step=Step(Stimulus.of(pattern, size_bytes, read_pct, 1, 32, ActiveRange()), Duration(NS_PER_S)),
+        step=Step.of(Stimulus.of(pattern, size_bytes, read_pct, 1, 32, ActiveRange()), Duration(NS_PER_S)),
         state=StepState.COMPLETE,
         ended_by="duration",
         started_ns=0,

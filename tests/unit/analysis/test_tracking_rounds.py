@@ -16,7 +16,7 @@ STIMULUS = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 32, 32, ActiveRange())
 def measured(iops: int, length_ns: int, state: StepState = StepState.COMPLETE) -> Sample:
     ios = iops * length_ns // NS_PER_S
     return Sample(
-        step=Step(STIMULUS, Duration(length_ns)),
+        step=Step.of(STIMULUS, Duration(length_ns)),
         state=state,
         ended_by="duration",
         started_ns=0,

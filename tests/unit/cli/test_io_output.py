@@ -38,7 +38,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import Duration
 from tests.unit.cli.told_run import Clock
 
-STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4096, 70, 4, 32, ActiveRange()), Duration.seconds(2))
+STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4096, 70, 4, 32, ActiveRange()), Duration.seconds(2))
 
 
 def operation(latencies_ns: dict[int, int], block_bytes: int = 4096) -> OperationSample:

@@ -39,7 +39,7 @@ def step(
     pattern: AccessPattern = RANDOM, size_bytes: int = 4 * KIB, read_pct: int = 0, tc: int = 4, qd: int = 32
 ) -> Step:
     stimulus = Stimulus.of(pattern, size_bytes, read_pct, tc, qd, ActiveRange())
-    return Step(stimulus, Duration.seconds(1))
+    return Step.of(stimulus, Duration.seconds(1))
 
 
 def measured(of: Step, ios: int, mean_ms: float, max_ms: float, elapsed_s: float = 1) -> Sample:
@@ -52,7 +52,7 @@ def measured(of: Step, ios: int, mean_ms: float, max_ms: float, elapsed_s: float
 
 
 def idle(seconds: float) -> Sample:
-    gap = Step(None, Duration.seconds(seconds))
+    gap = Step.of(None, Duration.seconds(seconds))
     return with_changes(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
 
 
@@ -88,7 +88,7 @@ def ended(outcome: Outcome, title: str = "") -> CycleEnded:
 IN_A_ROUND = (measured(step(read_pct=100), 1, 9, 9), measured(step(), 125_000, 0.12, 3))
 MINUTE = measured(step(), 22_072, 0.5, 7.25, 60)
 BETWEEN = measured(step(), 100_000, 1, 9, 1740)
-LONG = Step(step().stimulus, Duration.seconds(1740))
+LONG = Step.of(step().stimulus, Duration.seconds(1740))
 JUDGED = (judge(range(1, 6), [1.0, 1, 1, 1, 1]),)
 TWO_STEPS = (measured(step(), 1000, 1, 5, 1), measured(step(), 3000, 2, 4, 3))
 NO_IO = with_changes(complete(step()), write=NOTHING, elapsed_ns=60 * NS_PER_S)

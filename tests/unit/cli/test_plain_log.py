@@ -14,7 +14,7 @@ STEP_S = 30
 
 def step(tc: int, qd: int) -> Step:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, tc, qd, ActiveRange())
-    return Step(stimulus, Duration.seconds(STEP_S))
+    return Step.of(stimulus, Duration.seconds(STEP_S))
 
 
 def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch: pytest.MonkeyPatch) -> None:

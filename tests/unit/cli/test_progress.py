@@ -128,7 +128,7 @@ def test_a_saturation_whose_end_depends_on_the_drive_is_no_bound() -> None:
 
 
 def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None:
-    by_fills = Step(WIPC.stimulus, DriveFills(1))
+    by_fills = Step.of(WIPC.stimulus, DriveFills(1))
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(begun(None, by_fills))
@@ -139,7 +139,7 @@ def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None
 
 
 def test_a_step_until_steady_shows_no_end_that_nobody_knows(clock: Clock) -> None:
-    until_steady = Step(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
+    until_steady = Step.of(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(begun(None, until_steady))
@@ -152,7 +152,7 @@ def test_a_step_until_steady_shows_no_end_that_nobody_knows(clock: Clock) -> Non
 
 
 def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: Clock) -> None:
-    ramped = Step(WIPC.stimulus, ByteAmount(4_000_000), ramp_ns=NS_PER_S)
+    ramped = Step.of(WIPC.stimulus, ByteAmount(4_000_000), ramp_ns=NS_PER_S)
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(begun(None, ramped, ramped))
@@ -168,7 +168,7 @@ def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: C
 
 
 def test_an_idle_gap_is_named_as_what_it_is(clock: Clock) -> None:
-    gap = Step(None, Duration.seconds(10))
+    gap = Step.of(None, Duration.seconds(10))
     progress = RunProgress()
     for event in (STARTED, begun(1, gap, POINT), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
         progress.hear(event)

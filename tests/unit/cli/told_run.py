@@ -27,12 +27,12 @@ from tests.unit.runner.scripted_engine import complete
 CONDITIONS = msgspec.structs.replace(
     standard_conditions(DriveClass.ENTERPRISE, 1), minute_ns=NS_PER_S, max_rounds=7
 )
-WIPC = Step(Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
+WIPC = Step.of(Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
 
 
 def point(block_size_bytes: int) -> Step:
     stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, 0, 4, 32, ActiveRange())
-    return Step(stimulus, Duration.seconds(1))
+    return Step.of(stimulus, Duration.seconds(1))
 
 
 POINT = point(4 * KIB)

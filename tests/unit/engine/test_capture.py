@@ -25,7 +25,9 @@ FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, SECTOR
 DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
 IOS = 3000
 STEPS = [
-    Step(Stimulus.of(AccessPattern.RANDOM, size, read_pct, 2, 8, ActiveRange()), IoCount(IOS), capture=True)
+    Step.of(
+        Stimulus.of(AccessPattern.RANDOM, size, read_pct, 2, 8, ActiveRange()), IoCount(IOS), capture=True
+    )
     for size, read_pct in ((4 * KIB, 65), (16 * KIB, 0))
 ]
 

@@ -26,12 +26,12 @@ CAPACITY = 8 * MIB
 SECTOR = 512
 FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, SECTOR)
 DEMAND = Demand(tc=2, qd=4, block_size_bytes=MIB)
-SOUND = Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 2, 4, ActiveRange()), Duration.seconds(1))
+SOUND = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 2, 4, ActiveRange()), Duration.seconds(1))
 
 
 def with_stimulus(**changes: object) -> Step:
     assert SOUND.stimulus is not None
-    return Step(replace(SOUND.stimulus, **changes), SOUND.stop)
+    return Step.of(replace(SOUND.stimulus, **changes), SOUND.stop)
 
 
 EVERYWHERE = {
@@ -45,9 +45,9 @@ EVERYWHERE = {
     "[Ss]egments": with_stimulus(placement=Segments(100, MIB)),
     "sum to 90|do not sum to 100": with_stimulus(placement=Zones((Zone(1, 50), Zone(1, 40)))),
     "-1|is less than one outstanding I/O": with_stimulus(qd=-1),
-    "capture": Step(SOUND.stimulus, SOUND.stop, capture=True),
-    "duration": Step(None, IoCount(1)),
-    "nothing ends": Step(SOUND.stimulus, FirstOf(())),
+    "capture": Step.of(SOUND.stimulus, SOUND.stop, capture=True),
+    "duration": Step.of(None, IoCount(1)),
+    "nothing ends": Step.of(SOUND.stimulus, FirstOf(())),
 }
 OURS = {
     "TC 3 is not within 1 to 2": with_stimulus(tc=3),
@@ -109,6 +109,6 @@ def test_check_refuses_what_submit_refuses(engine: Engine, says: str) -> None:
 
 
 def test_what_check_takes_it_does_not_run(engine: Engine) -> None:
-    engine.check([SOUND, Step(None, Duration(1))])
+    engine.check([SOUND, Step.of(None, Duration(1))])
     assert engine.poll(0.05) is None
     assert engine.progress().steps_begun == 0

@@ -70,7 +70,7 @@ def run(engine: Engine, steps: Sequence[Step]) -> list[Sample]:
 
 def test_whole_decks_hold_the_mix_exactly(native: Engine) -> None:
     for tc, qd in ((1, 1), (4, 8)):
-        (sample,) = run(native, [Step(replace(COMPOSITE, tc=tc, qd=qd), IoCount(1000 * tc))])
+        (sample,) = run(native, [Step.of(replace(COMPOSITE, tc=tc, qd=qd), IoCount(1000 * tc))])
         assert sample.ios_by_block_size == tuple(10 * tc * weight for weight in WEIGHTS)
         assert sample.ios_by_zone == (500 * tc, 300 * tc, 200 * tc)
 
@@ -80,7 +80,7 @@ def test_a_simulated_drive_counts_what_its_ios_stand_for(tmp_path: Path, scale: 
     engine = simulated(tmp_path, scale)
     demanding = replace(COMPOSITE, tc=4, qd=8)
     timed, counted = run(
-        engine, [Step(demanding, Duration.seconds(60)), Step(COMPOSITE, IoCount(1000 * scale))]
+        engine, [Step.of(demanding, Duration.seconds(60)), Step.of(COMPOSITE, IoCount(1000 * scale))]
     )
     engine.stop()
     assert sum(timed.ios_by_block_size) == sum(timed.ios_by_zone) == timed.ios > 0
@@ -92,8 +92,8 @@ def test_the_mix_of_any_period_passes_the_test_of_its_own_shares(native: Engine)
     for sample in run(
         native,
         [
-            Step(replace(COMPOSITE, tc=2, qd=8), Duration.seconds(0.2)),
-            *[Step(replace(COMPOSITE, tc=4, qd=1), Duration.seconds(0.1))] * 2,
+            Step.of(replace(COMPOSITE, tc=2, qd=8), Duration.seconds(0.2)),
+            *[Step.of(replace(COMPOSITE, tc=4, qd=1), Duration.seconds(0.1))] * 2,
         ],
     ):
         for counts, shares in ((sample.ios_by_block_size, WEIGHTS), (sample.ios_by_zone, [50, 30, 20])):
@@ -103,10 +103,10 @@ def test_the_mix_of_any_period_passes_the_test_of_its_own_shares(native: Engine)
 
 def test_where_there_is_one_size_and_no_zone_nothing_is_told(native: Engine) -> None:
     plain = Stimulus(100, (BlockSize(4 * KIB),), OperationWeights(read=1), 1, 1)
-    one, idle = run(native, [Step(plain, IoCount(10)), Step(None, Duration(1000))])
+    one, idle = run(native, [Step.of(plain, IoCount(10)), Step.of(None, Duration(1000))])
     for sample in (one, idle):
         assert (sample.ios_by_block_size, sample.ios_by_zone) == ((), ())
-    (zoned,) = run(native, [Step(replace(plain, placement=ZONES), IoCount(10))])
+    (zoned,) = run(native, [Step.of(replace(plain, placement=ZONES), IoCount(10))])
     assert (zoned.ios_by_block_size, sum(zoned.ios_by_zone)) == ((), 10)
 
 
@@ -134,7 +134,7 @@ MIXES = st.builds(
 @settings(max_examples=40)
 @given(stimulus=MIXES, stop=st.one_of(st.integers(1, 300).map(IoCount), st.just(Duration(2_000_000))))
 def test_sums_are_the_transfers(native: Engine, stimulus: Stimulus, stop: IoCount | Duration) -> None:
-    (sample,) = run(native, [Step(stimulus, stop)])
+    (sample,) = run(native, [Step.of(stimulus, stop)])
     assert len(sample.ios_by_block_size) == len(stimulus.block_sizes)
     assert isinstance(stimulus.placement, Zones)
     assert len(sample.ios_by_zone) == len(stimulus.placement.zones)

@@ -38,7 +38,7 @@ except EngineUnavailableError as error:
     print("refused:", error)
     sys.exit()
 stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 50, tc, qd, ActiveRange())
-engine.submit([Step(stimulus, IoCount(10 * tc * qd))])
+engine.submit([Step.of(stimulus, IoCount(10 * tc * qd))])
 sample = engine.poll(20)
 print("ran:", sample.ios, engine.facts["registered_buffers"].value if path != "sync" else "")
 engine.stop()

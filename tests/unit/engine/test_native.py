@@ -86,7 +86,7 @@ def step(
     stop: StopRule = BRIEF,
     end_pct: float = 100,
 ) -> Step:
-    return Step(Stimulus.of(pattern, block_size_bytes, read_pct, 2, 8, ActiveRange(0, end_pct)), stop)
+    return Step.of(Stimulus.of(pattern, block_size_bytes, read_pct, 2, 8, ActiveRange(0, end_pct)), stop)
 
 
 def wait(engine: NativeEngine) -> Sample:
@@ -240,7 +240,7 @@ def with_data(data: DataPattern) -> Stimulus:
     ids=str,
 )
 def test_every_stimulus_is_carried_out(engine: NativeEngine, stimulus: Stimulus) -> None:
-    engine.submit([Step(stimulus, IoCount(200), ramp_ns=5_000_000)])
+    engine.submit([Step.of(stimulus, IoCount(200), ramp_ns=5_000_000)])
     sample = wait(engine)
     assert sample.failure is None
     assert sample.state is StepState.COMPLETE
@@ -252,7 +252,7 @@ def test_what_was_written_is_verified_and_what_was_not_is_found(engine: NativeEn
     write = replace(RANDOM, random_pct=0, operations=OperationWeights(write=1), data=VerifiedData(1))
     read = replace(RANDOM, operations=OperationWeights(read=1), data=VerifiedData(1))
     other = replace(read, data=VerifiedData(2))
-    engine.submit([Step(write, DriveFills(1)), Step(read, BRIEF), Step(other, BRIEF)])
+    engine.submit([Step.of(write, DriveFills(1)), Step.of(read, BRIEF), Step.of(other, BRIEF)])
     assert wait(engine).write.bytes == CAPACITY
     right = wait(engine)
     assert (right.state, right.errors) == (StepState.COMPLETE, ())
@@ -288,14 +288,14 @@ def test_a_steady_figure_ends_the_step(descriptor: int) -> None:
     engine = NativeEngine(descriptor, FACTS, Demand(1, 8, MIB), 7, options)
     rule = Steady(SteadyFigure.IOPS, 20_000_000, windows=3, excursion_pct=150, slope_pct=150)
     stimulus = replace(RANDOM, tc=1)
-    engine.submit([Step(stimulus, FirstOf((rule, Duration.seconds(15))))])
+    engine.submit([Step.of(stimulus, FirstOf((rule, Duration.seconds(15))))])
     sample = wait(engine)
     assert sample.ended_by == "steady_state"
     assert len(sample.intervals) >= 6
 
 
 def test_an_idle_gap_is_a_step_without_an_io(engine: NativeEngine) -> None:
-    engine.submit([step(), Step(None, BRIEF), step()])
+    engine.submit([step(), Step.of(None, BRIEF), step()])
     wait(engine)
     gap = wait(engine)
     assert (gap.state, gap.ios) == (StepState.COMPLETE, 0)

@@ -49,7 +49,7 @@ def engine(drive: SimulatedDrive) -> Iterator[SimulatedEngine]:
 
 
 def step(stop: StopRule, read_pct: int = 65, block_size_bytes: int = 4 * KIB) -> Step:
-    return Step(Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, 2, 8, ActiveRange()), stop)
+    return Step.of(Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, 2, 8, ActiveRange()), stop)
 
 
 def wait(engine: SimulatedEngine) -> Sample:
@@ -213,7 +213,7 @@ def test_intervals_tell_what_the_drives_sensor_says(tmp_path: Path) -> None:
     hot = SimulatedDrive(preset, path="sim:hot", capacity_bytes=100 * GB, scale=5, seed=3)
     engine = hot.engine(Demand(tc=1, qd=32, block_size_bytes=128 * KIB), 7, NativeOptions())
     writes = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 1, 32, ActiveRange())
-    engine.submit([Step(writes, Duration.seconds(400))])
+    engine.submit([Step.of(writes, Duration.seconds(400))])
     intervals = wait(engine).intervals
     engine.stop()
     temperatures = [interval.temperature_c for interval in intervals]

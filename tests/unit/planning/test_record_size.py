@@ -20,7 +20,7 @@ def planned(step: Step, seconds: int) -> PlannedApply:
 
 def point(read_pct: int, *, capture: bool = False) -> Step:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, read_pct, 4, 32, ActiveRange())
-    return Step(stimulus, Duration.seconds(60), capture=capture)
+    return Step.of(stimulus, Duration.seconds(60), capture=capture)
 
 
 @pytest.mark.parametrize(("read_pct", "operations"), [(100, 1), (0, 1), (65, 2)])
@@ -35,7 +35,7 @@ def test_longer_intervals_make_a_smaller_record() -> None:
 
 
 def test_an_idle_gap_has_next_to_nothing() -> None:
-    gap = Step(None, Duration.seconds(60))
+    gap = Step.of(None, Duration.seconds(60))
     assert record_bytes([planned(gap, 60)], NS_PER_S) - record_bytes([], NS_PER_S) < 1000
 
 

@@ -55,7 +55,7 @@ def endless(length: int) -> Script:
     number = 0
     while True:
         number += 1
-        yield Apply(Phase.REST, number, (Step(None, Duration(1)),) * length)
+        yield Apply(Phase.REST, number, (Step.of(None, Duration(1)),) * length)
 
 
 @pytest.mark.parametrize("length", [10_000, 2_000_000])

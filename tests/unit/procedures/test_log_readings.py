@@ -7,7 +7,7 @@ from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Reques
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
 
-IDLE = Step(None, Duration(10**9))
+IDLE = Step.of(None, Duration(10**9))
 READING = HealthReading("a log")
 
 

@@ -110,7 +110,7 @@ VARIANTS = [
 @given(data=st.data())
 def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
     stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
-    given_sample = with_changes(sample(), step=Step(stimulus, Duration(1)))
+    given_sample = with_changes(sample(), step=Step.of(stimulus, Duration(1)))
     assert isinstance(getattr(stimulus, field), kind)
     assert kept([given_sample]) == [given_sample]
 
@@ -119,7 +119,7 @@ def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data
 @settings(max_examples=5)
 @given(data=st.data())
 def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
-    given_sample = with_changes(sample(), step=Step(sample().step.stimulus, data.draw(values_of(kind)), 7))
+    given_sample = with_changes(sample(), step=Step.of(sample().step.stimulus, data.draw(values_of(kind)), 7))
     assert kept([given_sample]) == [given_sample]
 
 
@@ -129,14 +129,14 @@ def test_the_largest_numbers_of_a_program_are_kept_exactly() -> None:
     placement = {"type": "zipf", "theta": 0.1 + 0.2}
     plain = msgspec.to_builtins(sample().step.stimulus)
     stimulus = msgspec.convert({**plain, "data": data, "placement": placement}, Stimulus)
-    (read,) = kept([with_changes(sample(), step=Step(stimulus, Duration(2**64 - 1)))])
+    (read,) = kept([with_changes(sample(), step=Step.of(stimulus, Duration(2**64 - 1)))])
     assert read.step.stop == Duration(2**64 - 1)
     assert msgspec.to_builtins(read.step.stimulus) == {**plain, "data": data, "placement": placement}
 
 
 def test_an_idle_gap_is_a_step_without_a_stimulus() -> None:
     gap = with_changes(
-        sample(), step=Step(None, Duration(10**9)), read=NOTHING, write=NOTHING, gap_ns=None, intervals=()
+        sample(), step=Step.of(None, Duration(10**9)), read=NOTHING, write=NOTHING, gap_ns=None, intervals=()
     )
     (read,) = kept([gap])
     assert read == gap

@@ -133,7 +133,7 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
         placement=Zones((Zone(1, 25), Zone(2, 75))),
     )
     return Sample(
-        step=Step(stimulus, Duration.seconds(60)),
+        step=Step.of(stimulus, Duration.seconds(60)),
         state=state,
         ended_by="duration",
         started_ns=5,
@@ -155,7 +155,7 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
 
 def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
     preconditioning = with_changes(
-        sample(), step=Step(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
+        sample(), step=Step.of(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
     failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
     wipc = StepPlace(2, Phase.WIPC, 1, 0)

@@ -84,7 +84,7 @@ def test_a_step_that_is_short_against_the_buffer_is_told_at_the_drives_own_size(
 ) -> None:
     # 2 program units a die at 2.88 ms, at a write amplification of 2.48, settle in 14.3 ms; 20 times: 286 ms
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 4, 32, ActiveRange())
-    found = concern("step length", subject(), run, Step(stimulus, Duration.seconds(seconds)))
+    found = concern("step length", subject(), run, Step.of(stimulus, Duration.seconds(seconds)))
     assert (found is not None) == told
     assert found is None or "at scale" not in found.message
 

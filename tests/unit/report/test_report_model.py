@@ -149,7 +149,7 @@ def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
     run = read_run(reports.folder("steady"))
     wipc, *steps = run.steps
     pause = with_changes(
-        wipc.sample, step=Step(None, Duration.seconds(60)), read=NOTHING, write=NOTHING, intervals=()
+        wipc.sample, step=Step.of(None, Duration.seconds(60)), read=NOTHING, write=NOTHING, intervals=()
     )
     gaps = [
         StepRecord(StepPlace(1, Phase.WIPC, 1, 1), pause),

@@ -63,7 +63,7 @@ class GivenPreparation:
 
 def step(block_size_bytes: int) -> Step:
     stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, 0, 1, 1, ActiveRange())
-    return Step(stimulus, Duration.seconds(1))
+    return Step.of(stimulus, Duration.seconds(1))
 
 
 def block_size(running: Step) -> int:

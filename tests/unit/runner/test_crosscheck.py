@@ -83,7 +83,7 @@ class Speed:
 
 
 def order(cases: tuple[Case, ...] = READS[:1], repeats: int = 4) -> CrosscheckOrder:
-    return CrosscheckOrder("x", cases, lambda stimulus: Step(stimulus, Duration(1)), repeats, seed=1)
+    return CrosscheckOrder("x", cases, lambda stimulus: Step.of(stimulus, Duration(1)), repeats, seed=1)
 
 
 def both(first: Speed, second: Speed) -> dict[bool, tuple[Speed, Speed]]:

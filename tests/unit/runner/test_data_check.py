@@ -19,7 +19,7 @@ SIMULATED = TargetFacts(TargetKind.SIMULATED, "sim:theory", "sim:theory", 10**9,
 
 def step(data: RandomData | ReducibleData) -> Step:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 1, 1, ActiveRange())
-    return Step(replace(stimulus, data=data), Duration(1))
+    return Step.of(replace(stimulus, data=data), Duration(1))
 
 
 @pytest.mark.proves("LSI-ENT-02")
@@ -51,7 +51,7 @@ def test_copies_are_found() -> None:
 
 def test_each_pattern_is_looked_at_once_and_random_data_never() -> None:
     steps = [step(RandomData()), step(ReducibleData(46)), step(ReducibleData(0)), step(ReducibleData(46))]
-    checks = data_checks([Step(None, Duration(1)), *steps], DRIVE, 7)
+    checks = data_checks([Step.of(None, Duration(1)), *steps], DRIVE, 7)
     assert [check.data for check in checks] == [ReducibleData(46), ReducibleData(0)]
     assert {check.sampled_bytes for check in checks} == {SAMPLED_BYTES}
 

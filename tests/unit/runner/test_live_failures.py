@@ -168,7 +168,7 @@ def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]
 def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Bench]) -> None:
     def gap() -> Script:
         yield Purge()
-        yield Apply(Phase.WAIT_STATE, 1, (Step(None, Duration.seconds(1)),))
+        yield Apply(Phase.WAIT_STATE, 1, (Step.of(None, Duration.seconds(1)),))
 
     def interrupted(running: Step) -> Sample:
         return with_changes(failed(step(512)), step=running, failure=None, errors=())

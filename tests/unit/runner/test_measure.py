@@ -22,7 +22,6 @@ from openpts.runner.measure import (
     MeasurementStarted,
     MeasurementTicked,
     OutstandingIoHangs,
-    changes_target,
     follow,
 )
 from openpts.runner.stop_signals import StopSignals
@@ -34,7 +33,7 @@ from openpts.vocabulary.stop import Duration
 from tests.unit.runner.scripted_engine import ScriptedEngine, complete, failed
 
 STIMULUS = Stimulus(100, (BlockSize(4096),), OperationWeights(read=1), 1, 1, ActiveRange())
-STEP = Step(STIMULUS, Duration.seconds(1))
+STEP = Step.of(STIMULUS, Duration.seconds(1))
 
 
 def interval(index: int) -> Interval:
@@ -156,8 +155,7 @@ def test_the_first_signal_is_a_wish_and_the_second_interrupts(number: int) -> No
 )
 def test_only_writes_and_trims_change_a_target(operations: OperationWeights, changes: bool) -> None:
     stimulus = Stimulus(100, (BlockSize(4096),), operations, 1, 1)
-    assert changes_target(stimulus) is changes
-    assert not changes_target(None)
+    assert stimulus.changes_target is changes
 
 
 @pytest.fixture
@@ -219,7 +217,7 @@ def test_processors_that_were_named_are_taken(files: list[str], workshop: Worksh
 
 def test_without_consent_nothing_is_opened_for_writing(files: list[str], workshop: Workshop) -> None:
     Path(files[0].removeprefix("file:")).write_bytes(b"years of work" * 100_000)
-    trims = Step(Stimulus(100, (BlockSize(4096),), OperationWeights(trim=1), 1, 1), Duration.seconds(1))
+    trims = Step.of(Stimulus(100, (BlockSize(4096),), OperationWeights(trim=1), 1, 1), Duration.seconds(1))
     with pytest.raises(RefusedError, match="--overwrite-file"):
         measure.measure([MeasurementOrder(files[0], trims, NativeOptions())], lambda event: None)
     assert workshop.happened == []

@@ -43,7 +43,7 @@ def stimulus(
 def accepted_by_the_engine(asked: Stimulus) -> bool:
     with DEVICE.engine(MOST, 1, NativeOptions(), near=False) as engine:
         try:
-            engine.submit((Step(asked, IoCount(1)),))
+            engine.submit((Step.of(asked, IoCount(1)),))
         except OpenptsError:
             return False
     return True

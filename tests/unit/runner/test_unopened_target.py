@@ -18,7 +18,7 @@ from tests.data.system_trees import server
 
 __all__ = ["server"]
 
-STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration.seconds(60))
+STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration.seconds(60))
 
 
 def rules(target: UnopenedTarget, roots: SystemRoots, purge: PurgeChoice = PurgeChoice.AUTO) -> list[str]:

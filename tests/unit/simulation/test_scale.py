@@ -19,12 +19,12 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
 GB = 10**9
 CAPACITY = 1_600_321_314_816
 ENTERPRISE = load_preset("enterprise-tlc")
-IDLE = Step(None, Duration.seconds(5))
+IDLE = Step.of(None, Duration.seconds(5))
 
 
 def step(seconds: float, *, block_size_bytes: int = 4096, read_pct: int = 0, toio: int = 256) -> Step:
     stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, 1, toio, ActiveRange())
-    return Step(stimulus, Duration.seconds(seconds))
+    return Step.of(stimulus, Duration.seconds(seconds))
 
 
 def concern(
@@ -107,7 +107,7 @@ def test_a_phase_is_20_times_what_buffer_or_queue_need_and_at_the_very_least_twi
 
 
 def replace_length(measured: Step, seconds: float) -> Step:
-    return Step(measured.stimulus, Duration.seconds(seconds))
+    return Step.of(measured.stimulus, Duration.seconds(seconds))
 
 
 def test_the_longest_scale_that_a_phase_allows_is_named_and_is_right() -> None:
@@ -121,7 +121,7 @@ def test_the_longest_scale_that_a_phase_allows_is_named_and_is_right() -> None:
 
 
 def test_the_worst_phase_is_named_and_amounts_are_no_phases() -> None:
-    fill = Step(step(1).stimulus, ByteAmount(1))
+    fill = Step.of(step(1).stimulus, ByteAmount(1))
     found = concern("phase length", CAPACITY, 67, fill, step(600), step(0.1, read_pct=100), step(60))
     assert found is not None
     assert found.message.startswith("RND 4 KiB 100/0 lasts 0.10 s")
@@ -141,7 +141,7 @@ def test_every_step_that_does_not_settle_is_named() -> None:
 def test_reads_after_idle_time_have_settled_in_it_unless_their_queue_has_not() -> None:
     # the buffer needs 202 ms and is not scaled: at 11 a look of 2 s has 182 ms, and 5.5 s of idle before it
     qlc, capacity_bytes = load_preset("client-qlc"), 256 * GB
-    idle, look, write = Step(None, Duration.seconds(60)), step(2, read_pct=100, toio=1), step(60)
+    idle, look, write = Step.of(None, Duration.seconds(60)), step(2, read_pct=100, toio=1), step(60)
 
     def found(*steps: Step) -> Severity | None:
         of_phase = concern("phase length", capacity_bytes, 11, *steps, preset=qlc)
@@ -151,14 +151,14 @@ def test_reads_after_idle_time_have_settled_in_it_unless_their_queue_has_not() -
     assert found(write, idle, look, idle, look) is None
     assert found(write, idle, look, write, look) is Severity.REFUSE, "once it comes right after writes"
     assert found(write, idle, look, look) is Severity.REFUSE
-    assert found(write, Step(None, Duration.seconds(10)), look) is Severity.WARN
+    assert found(write, Step.of(None, Duration.seconds(10)), look) is Severity.WARN
     assert found(idle, step(2, toio=1)) is Severity.REFUSE, "writes fill the buffer"
     deep = step(0.01, read_pct=100, toio=4096)
     assert found(idle, deep) is not None
 
 
 def test_a_rule_of_several_ends_after_its_shortest_time() -> None:
-    either = Step(step(1).stimulus, FirstOf((Duration.seconds(600), IoCount(5), Duration.seconds(0.1))))
+    either = Step.of(step(1).stimulus, FirstOf((Duration.seconds(600), IoCount(5), Duration.seconds(0.1))))
     assert concern("phase length", CAPACITY, 67, either) is not None
 
 

@@ -8,7 +8,7 @@ from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepStat
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 
-STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 65, 1, 1, ActiveRange()), Duration.seconds(2))
+STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 65, 1, 1, ActiveRange()), Duration.seconds(2))
 
 
 def sample(

@@ -189,12 +189,11 @@ class FioEngine:
     def _translated(self, step: Step, number: int) -> _Queued:
         if step.capture:
             raise UsageError("the fio engine captures no I/O: the native engine does")
-        if step.stimulus is None:
+        if step.is_idle:
             if not isinstance(step.stop, Duration):
                 raise UsageError("an idle gap ends by a duration only")
             return _Queued(step, None)
-        changes = step.stimulus.operations.write or step.stimulus.operations.trim
-        if self._read_only and changes:
+        if self._read_only and any(stimulus.changes_target for stimulus in step.stimuli):
             raise UsageError(f"{self._target.name} is open for reading only, and the step writes")
         return _Queued(step, job_text(step, number, self._setting, self._target))
 

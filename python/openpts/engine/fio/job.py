@@ -27,7 +27,9 @@ from openpts.vocabulary.data import (
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
     AccessPattern,
+    Batches,
     Burst,
+    Capped,
     ClosedLoop,
     DutyCycle,
     FixedRate,
@@ -111,6 +113,8 @@ def _pacing_options(stimulus: Stimulus) -> FioOptions:
             raise refusal("open loop of Poisson arrivals", _NOT_OPEN)
         case Burst():
             raise refusal("bursts at fixed times")
+        case Batches() | Capped():
+            raise refusal("batches and capped rates of one stream")
         case DutyCycle():
             raise refusal("duty cycle from the step's start on", "its pause begins when the queue is empty")
 
@@ -228,6 +232,8 @@ class JobSetting:
 
 def job_text(step: Step, number: int, setting: JobSetting, target: TargetFacts) -> str:
     """The job file of the engine's step of that number. Raises UsageError on what fio cannot express."""
+    if len(step.streams) > 1:
+        raise refusal("several streams at once")
     stimulus = step.stimulus
     if stimulus is None:
         raise UsageError("an idle gap is no job")

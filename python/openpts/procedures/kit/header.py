@@ -233,7 +233,7 @@ def _alignment_text(run: Run, phase: Phase) -> str:
     target = run.manifest.target
     sizes_by_granule: dict[int, set[int]] = {}
     for step in run.phase(phase):
-        if (stimulus := step.sample.step.stimulus) is not None:
+        for stimulus in step.sample.step.stimuli:
             granule = stimulus.granule_bytes(target.user_capacity_bytes, target.sector_bytes)
             sizes_by_granule.setdefault(granule, set()).add(stimulus.block_size_bytes)
     if not sizes_by_granule:

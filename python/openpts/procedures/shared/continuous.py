@@ -25,8 +25,8 @@ def continuous(stimulus: Stimulus, duration_ns: int, minute_ns: int) -> tuple[St
             f"cannot plan {format_duration(duration_ns)} of {stimulus}: {whole:,} steps of "
             f"{format_duration(longest_ns)}, the limit is {_MOST_STEPS:,}; make the time shorter"
         )
-    steps = (Step(stimulus, Duration(longest_ns)),) * whole
-    return (*steps, Step(stimulus, Duration(rest_ns))) if rest_ns else steps
+    steps = (Step.of(stimulus, Duration(longest_ns)),) * whole
+    return (*steps, Step.of(stimulus, Duration(rest_ns))) if rest_ns else steps
 
 
 def histogram_steps(histogram_ns: int, minute_ns: int) -> Iterator[tuple[tuple[str, ...], int]]:

@@ -42,7 +42,7 @@ def settle(
     idle_ns = 0
     while idle_ns < rule.longest_ns and not verdict.settled:
         length_ns = min(rule.look_ns, rule.longest_ns - idle_ns)
-        idle = Step(None, Duration(length_ns))
+        idle = Step.of(None, Duration(length_ns))
         _, probe = samples_in((yield Apply(Phase.REST, number, (idle, probe_step(rule, active_range)))))
         reading = health_in((yield ReadHealth(Phase.REST, number)))
         idle_ns += length_ns
@@ -57,4 +57,4 @@ def settle(
 def probe_step(rule: SettlingRule, active_range: ActiveRange) -> Step:
     """Single reads at random, one at a time: few enough to leave the drive in peace."""
     reads = simple_workload("probe", AccessPattern.RANDOM, rule.block_size_bytes, 100)
-    return Step(reads.stimulus(tc=1, qd=1, active_range=active_range), Duration(rule.probe_ns))
+    return Step.of(reads.stimulus(tc=1, qd=1, active_range=active_range), Duration(rule.probe_ns))

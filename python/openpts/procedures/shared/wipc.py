@@ -18,4 +18,4 @@ def wipc(
         return
     writes = simple_workload("wipc", AccessPattern.SEQUENTIAL, block_size_bytes, 0)
     stimulus = writes.stimulus(tc=tc, qd=qd, active_range=conditions.active_range, data=conditions.data)
-    yield Apply(Phase.WIPC, 1, (Step(stimulus, ByteAmount(round(amount_bytes))),))
+    yield Apply(Phase.WIPC, 1, (Step.of(stimulus, ByteAmount(round(amount_bytes))),))

@@ -41,7 +41,7 @@ def job(
 ) -> str:
     """The job's text."""
     setting = JobSetting("/proc/self/fd/7", direct=True, path=path, seed=1)
-    return job_text(Step(wanted, stop, ramp_ns), number, setting, target)
+    return job_text(Step.of(wanted, stop, ramp_ns), number, setting, target)
 
 
 def sections(text: str) -> dict[str, dict[str, str]]:

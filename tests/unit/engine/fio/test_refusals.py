@@ -110,7 +110,7 @@ def test_synchronous_calls_have_no_queue() -> None:
         job(stimulus(qd=2), path=FioPath.PSYNC)
 
 
-@pytest.mark.parametrize("bad", [Step(stimulus(random_pct=50), SECOND), Step(None, IoCount(1))])
+@pytest.mark.parametrize("bad", [Step.of(stimulus(random_pct=50), SECOND), Step.of(None, IoCount(1))])
 def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad: Step, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_bytes(bytes(4096))
@@ -118,7 +118,7 @@ def test_nothing_runs_of_a_program_with_a_step_that_is_refused(bad: Step, tmp_pa
     engine = FioEngine(fd, FILE, 1, program=FioProgram("/nonexistent/fio", "fio-3.33"))
     try:
         with pytest.raises(UsageError):
-            engine.submit([Step(None, Duration(1)), bad])
+            engine.submit([Step.of(None, Duration(1)), bad])
         assert engine.poll(0.05) is None
         assert engine.progress().steps_begun == 0
     finally:
@@ -133,7 +133,7 @@ def test_a_target_open_for_reading_takes_no_writes(tmp_path: Path) -> None:
     engine = FioEngine(fd, FILE, 1, program=FioProgram("/nonexistent/fio", "fio-3.33"))
     try:
         with pytest.raises(UsageError, match="open for reading only"):
-            engine.submit([Step(stimulus(write=1), SECOND)])
+            engine.submit([Step.of(stimulus(write=1), SECOND)])
     finally:
         engine.stop()
         os.close(fd)

@@ -90,7 +90,7 @@ def test_each_idle_time_is_followed_by_writes_of_five_per_cent() -> None:
         (Phase.BURST, 4),
     ]
     rests = [apply.steps for apply in first if apply.phase is Phase.REST]
-    assert rests == [(Step(None, Duration(seconds * NS_PER_S)),) for seconds in (30, 300, 1800)]
+    assert rests == [(Step.of(None, Duration(seconds * NS_PER_S)),) for seconds in (30, 300, 1800)]
     for apply in first:
         if apply.phase is Phase.BURST:
             assert len(apply.steps) == REWRITE_STEPS

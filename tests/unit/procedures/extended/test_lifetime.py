@@ -112,7 +112,7 @@ def test_a_run_that_continues_another_reads_first_what_that_wrote() -> None:
         RandomData()
     }
     rested = play(drive_cycles=1, continues=replace(after, rest_ns=NS_PER_S))
-    assert rested.applied[0].step == Step(None, Duration(NS_PER_S))
+    assert rested.applied[0].step == Step.of(None, Duration(NS_PER_S))
 
 
 def test_media_errors_do_not_end_a_run_that_waits_for_a_failed_write() -> None:

@@ -65,7 +65,7 @@ def script(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:
     for sweep, order in ((SEQUENTIAL, AccessPattern.SEQUENTIAL), (RANDOM, AccessPattern.RANDOM)):
         # a drive that was written to: LSI-GEN-02
         if amount_bytes:
-            used = Step(_writes(conditions, order, conditions.data), ByteAmount(amount_bytes))
+            used = Step.of(_writes(conditions, order, conditions.data), ByteAmount(amount_bytes))
             yield Apply(Phase.CONDITIONING, sweep, (used,))
         levels = [
             _writes(conditions, order, ReducibleData(entropy_pct)) for entropy_pct in conditions.entropies_pct
@@ -85,7 +85,7 @@ def _sweep(conditions: EntropyConditions, number: int, levels: Sequence[Stimulus
     """Each visit by itself: between two of them the drive's log may be read."""
     length = Duration(conditions.minute_ns)
     for level in up_and_down(levels):
-        yield Apply(Phase.SWEEP, number, (Step(level, length),))
+        yield Apply(Phase.SWEEP, number, (Step.of(level, length),))
 
 
 def _writes(conditions: EntropyConditions, order: AccessPattern, data: DataPattern) -> Stimulus:

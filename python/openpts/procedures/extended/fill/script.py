@@ -82,7 +82,7 @@ def _curve(conditions: FillConditions, user_capacity_bytes: int) -> Script:
     again = tuple(_amounts(writes, whole_bytes, shares))
     for number, time in enumerate(conditions.idle_times, start=1):
         if time.idle_ns:
-            yield Apply(Phase.REST, number, (Step(None, Duration(time.idle_ns)),))
+            yield Apply(Phase.REST, number, (Step.of(None, Duration(time.idle_ns)),))
         yield Apply(Phase.BURST, number, again)
 
 
@@ -94,10 +94,14 @@ def _levels(conditions: FillConditions, user_capacity_bytes: int) -> Script:
         if level > before:
             part = _part_of(conditions.active_range, before, level)
             amount_bytes = _range_bytes(part, user_capacity_bytes)
-            yield Apply(Phase.FILL, number, (Step(_sequential(conditions, part), ByteAmount(amount_bytes)),))
+            yield Apply(
+                Phase.FILL, number, (Step.of(_sequential(conditions, part), ByteAmount(amount_bytes)),)
+            )
         next_level = next((other for other in levels if other > 0), 100.0)
         filled = _part_of(conditions.active_range, 0, level or next_level)
-        yield Apply(Phase.BURST, number, (Step(_random(conditions, filled), Duration(conditions.burst_ns)),))
+        yield Apply(
+            Phase.BURST, number, (Step.of(_random(conditions, filled), Duration(conditions.burst_ns)),)
+        )
         before = level
 
 
@@ -111,7 +115,7 @@ def _amounts(stimulus: Stimulus, whole_bytes: int, shares: list[float]) -> Itera
     for share in shares:
         ios = math.floor(share * whole_bytes / size_bytes)
         if ios > done:
-            yield Step(stimulus, ByteAmount((ios - done) * size_bytes))
+            yield Step.of(stimulus, ByteAmount((ios - done) * size_bytes))
         done = max(done, ios)
 
 

@@ -92,4 +92,4 @@ def _step(
     (order, size_bytes, read_pct), (tc, qd) = what, demand
     workload = simple_workload(order.short.lower(), order, size_bytes, read_pct)
     stimulus = workload.stimulus(tc=tc, qd=qd, active_range=zone, data=conditions.data)
-    return Step(stimulus, Duration(conditions.minute_ns))
+    return Step.of(stimulus, Duration(conditions.minute_ns))

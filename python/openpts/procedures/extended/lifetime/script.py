@@ -107,7 +107,7 @@ def _later_read(
 ) -> Generator[Request, Answer, str]:
     """Read what the earlier run wrote last; returns why that ends this one, empty if it does not."""
     if after.rest_ns:
-        yield Apply(Phase.REST, 1, (Step(None, Duration(after.rest_ns)),))
+        yield Apply(Phase.REST, 1, (Step.of(None, Duration(after.rest_ns)),))
     data = VerifiedData(after.cycle) if conditions.compares and after.compares else conditions.data
     yield ReadHealth(Phase.LATER_READ, after.cycle)
     steps = tuple(_pieces(conditions, capacity_bytes, 100, data))
@@ -137,7 +137,7 @@ def _pieces(
     order = simple_workload("cycle", AccessPattern.SEQUENTIAL, conditions.block_size_bytes, read_pct)
     stimulus = order.stimulus(tc=conditions.tc, qd=conditions.qd, active_range=covered, data=data)
     for done_bytes in range(0, amount_bytes, _PIECE_BYTES):
-        yield Step(stimulus, ByteAmount(min(_PIECE_BYTES, amount_bytes - done_bytes)))
+        yield Step.of(stimulus, ByteAmount(min(_PIECE_BYTES, amount_bytes - done_bytes)))
 
 
 @dataclass(slots=True)

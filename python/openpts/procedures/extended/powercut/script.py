@@ -100,5 +100,5 @@ def _steps(conditions: PowerCutConditions, load: CutLoad, *, first: bool) -> tup
     fill, back = (Stimulus.of(AccessPattern.SEQUENTIAL, _LONG_BYTES, pct, 1, 1, part) for pct in (0, 100))
     writes = Stimulus.of(AccessPattern.RANDOM, size_bytes, 0, conditions.tc, conditions.qd, part)
     all_of_it = ByteAmount(load.range_bytes)
-    filled = (Step(fill, all_of_it),) if first else ()
-    return (*filled, Step(writes, Duration(conditions.load_ns)), Step(back, all_of_it))
+    filled = (Step.of(fill, all_of_it),) if first else ()
+    return (*filled, Step.of(writes, Duration(conditions.load_ns)), Step.of(back, all_of_it))

@@ -102,12 +102,12 @@ def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int)
     That ends with its amount, if the amount is written before the time is over.
     """
     stimulus = random_writes(conditions, capacity_bytes)
-    minute = Step(stimulus, Duration(conditions.minute_ns))
+    minute = Step.of(stimulus, Duration(conditions.minute_ns))
     between_ns = conditions.tracking_period_ns - conditions.minute_ns
     if number == 1 or between_ns <= 0:
         return (minute,)
     amount_bytes = max(1, math.ceil(conditions.tracking_fills * capacity_bytes))
-    return (Step(stimulus, FirstOf((Duration(between_ns), ByteAmount(amount_bytes)))), minute)
+    return (Step.of(stimulus, FirstOf((Duration(between_ns), ByteAmount(amount_bytes)))), minute)
 
 
 _MINUTE_NS: Final = 60 * NS_PER_S

@@ -120,7 +120,7 @@ def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> Generato
     while True:
         length = Duration(min(left_ns, MINUTES_PER_STEP * conditions.minute_ns))
         stop = length if left_bytes is None else FirstOf((length, ByteAmount(left_bytes)))
-        (sample,) = samples_in((yield Apply(Phase.LOAD, 1, (Step(stimulus, stop),))))
+        (sample,) = samples_in((yield Apply(Phase.LOAD, 1, (Step.of(stimulus, stop),))))
         left_ns -= sample.elapsed_ns
         if left_bytes is not None:
             left_bytes -= sample.bytes

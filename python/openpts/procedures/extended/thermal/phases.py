@@ -142,7 +142,7 @@ def _ended_ns(step: StepRecord) -> int:
 def _points_of(step: StepRecord, origin_ns: int) -> list[HeatPoint]:
     """Of an idle step, nothing: it has no speed."""
     sample = step.sample
-    if sample.step.stimulus is None or not sample.elapsed_ns:
+    if sample.step.is_idle or not sample.elapsed_ns:
         return []
     if not sample.intervals:
         return [HeatPoint(_ended_ns(step) - origin_ns, sample.elapsed_ns, sample.write.bytes)]

@@ -90,13 +90,13 @@ def script(conditions: ThermalConditions, user_capacity_bytes: int) -> Script:
     stimulus = _writes(conditions)
     amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
     if amount_bytes:
-        yield Apply(Phase.CONDITIONING, 1, (Step(stimulus, ByteAmount(amount_bytes)),))
+        yield Apply(Phase.CONDITIONING, 1, (Step.of(stimulus, ByteAmount(amount_bytes)),))
     yield from _cool_down(conditions)
     reference = yield from _load(conditions, COLD, None)
     yield from _rest(conditions, WARM)
     yield from _load(conditions, WARM, reference)
     yield from _rest(conditions, DUTY_CYCLE)
-    cycle = (Step(stimulus, Duration(conditions.busy_ns)), Step(None, Duration(conditions.idle_ns)))
+    cycle = (Step.of(stimulus, Duration(conditions.busy_ns)), Step.of(None, Duration(conditions.idle_ns)))
     yield ReadHealth(Phase.LOAD, DUTY_CYCLE)
     for _ in range(max(1, round(conditions.duty_ns / (conditions.busy_ns + conditions.idle_ns)))):
         yield Apply(Phase.LOAD, DUTY_CYCLE, cycle)
@@ -131,7 +131,7 @@ def _rest(conditions: ThermalConditions, number: int) -> Generator[Request, Answ
 def _look(
     conditions: ThermalConditions, number: int, left_ns: int
 ) -> Generator[Request, Answer, HealthReading]:
-    yield Apply(Phase.REST, number, (Step(None, Duration(min(left_ns, conditions.look_ns))),))
+    yield Apply(Phase.REST, number, (Step.of(None, Duration(min(left_ns, conditions.look_ns))),))
     return health_in((yield ReadHealth(Phase.REST, number)))
 
 
@@ -142,7 +142,7 @@ def _load(
     before = health_in((yield ReadHealth(Phase.LOAD, number)))
     stimulus, minutes, tells = _writes(conditions), list[HeatPoint](), False
     for left_ns in range(conditions.load_ns, 0, -conditions.minute_ns):
-        step = Step(stimulus, Duration(min(left_ns, conditions.minute_ns)))
+        step = Step.of(stimulus, Duration(min(left_ns, conditions.minute_ns)))
         (sample,) = samples_in((yield Apply(Phase.LOAD, number, (step,), with_intervals=True)))
         after = health_in((yield ReadHealth(Phase.LOAD, number)))
         minutes.append(_minute(minutes, sample, before, after))

@@ -64,7 +64,7 @@ class Stretch:
     @property
     def idle_ns(self) -> int:
         """How long the host was idle in them."""
-        return sum(step.sample.elapsed_ns for step in self.steps if step.sample.step.stimulus is None)
+        return sum(step.sample.elapsed_ns for step in self.steps if step.sample.step.is_idle)
 
     @property
     def is_rest(self) -> bool:
@@ -83,7 +83,7 @@ class Part:
     @cached_property
     def is_idle(self) -> bool:
         """Whether the host issued nothing."""
-        return all(step.sample.step.stimulus is None for step in self.steps)
+        return all(step.sample.step.is_idle for step in self.steps)
 
     @cached_property
     def elapsed_ns(self) -> int:

@@ -69,8 +69,8 @@ def _wait_state(number: int) -> Check:
 
     def check(evidence: Evidence) -> Finding:
         samples = evidence.of(Phase.WAIT_STATE, number)
-        accesses = [sample for sample in samples if sample.step.stimulus is not None]
-        idles = [sample for sample in samples if sample.step.stimulus is None]
+        accesses = [sample for sample in samples if not sample.step.is_idle]
+        idles = [sample for sample in samples if sample.step.is_idle]
         idle_ns = number * _ACCESS_NS
         required = f"{_CYCLES} x ({format_duration(_ACCESS_NS)} of writes, {format_duration(idle_ns)} idle)"
         if not accesses or not idles:
@@ -106,14 +106,14 @@ def _return_to_baseline(evidence: Evidence) -> Finding:
 
 
 def _idle_means_no_commands(evidence: Evidence) -> Finding:
-    idles = [sample for sample in evidence.of(Phase.WAIT_STATE) if sample.step.stimulus is None]
+    idles = [sample for sample in evidence.of(Phase.WAIT_STATE) if sample.step.is_idle]
     ios = sum(sample.ios for sample in idles)
     return met_if(bool(idles) and ios == 0, "no command", f"{ios} I/Os in {len(idles)} idle times")
 
 
 def _logged_per_access(evidence: Evidence) -> Finding:
     samples = [*evidence.of(Phase.WAIT_STATE), *evidence.of(Phase.RETURN_TO_BASELINE)]
-    accesses = [sample for sample in samples if sample.step.stimulus is not None]
+    accesses = [sample for sample in samples if not sample.step.is_idle]
     longest = max((sample.elapsed_ns for sample in accesses), default=0)
     return met_if(
         0 < longest <= 2 * _ACCESS_NS, "every access A", f"{len(accesses)} accesses, each by itself"

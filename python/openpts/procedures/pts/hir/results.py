@@ -56,7 +56,7 @@ def accesses(
 
 def _with_pauses(samples: Sequence[Sample]) -> Iterator[tuple[Sample, int | None]]:
     """Each burst with the error of the pause behind it."""
-    bursts = [(place, sample) for place, sample in enumerate(samples) if sample.step.stimulus is not None]
+    bursts = [(place, sample) for place, sample in enumerate(samples) if not sample.step.is_idle]
     for (place, burst), (next_place, following) in pairwise(bursts):
         pauses = samples[place + 1 : next_place]
         if pauses:
@@ -100,7 +100,7 @@ def summarise_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1
     bursts = [
         sample
         for sample in samples
-        if sample.step.stimulus is not None and sample.state is StepState.COMPLETE and sample.elapsed_ns
+        if not sample.step.is_idle and sample.state is StepState.COMPLETE and sample.elapsed_ns
     ]
     if not bursts:
         return None
@@ -140,7 +140,7 @@ def late_edges(samples: Sequence[Sample], planned_ns: int, limit_ns: int, scale:
     A burst that ends late because the drive answered its last I/Os late, at most its longest response time
     after they were issued, is caused by the drive, and is what the test measures.
     """
-    bursts = [sample for sample in samples if sample.step.stimulus is not None]
+    bursts = [sample for sample in samples if not sample.step.is_idle]
     late_ends = sum(
         (sample.elapsed_ns - planned_ns) / scale - (sample.max_latency_ns or 0) > limit_ns
         for sample in bursts

@@ -91,10 +91,10 @@ def script(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Scr
         return
 
     # 4 to 8  Wait states, each with its return to baseline
-    access = Step(stimulus, Duration(conditions.access_ns))
+    access = Step.of(stimulus, Duration(conditions.access_ns))
     for state in conditions.wait_states:
         # 4.1 ... 8.1  Access A and access B
-        idle = Step(None, Duration(state.idle_ns))
+        idle = Step.of(None, Duration(state.idle_ns))
         yield Apply(Phase.WAIT_STATE, state.number, (access, idle) * conditions.cycles)
         # 4.2 ... 8.2  Access C
         yield Apply(Phase.RETURN_TO_BASELINE, state.number, (access,) * conditions.cycles)

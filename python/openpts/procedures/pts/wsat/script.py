@@ -248,8 +248,8 @@ class _Saturation:
         """A step of that length, ended early by what is left of time and amount."""
         duration = Duration(min(length_ns, self.left_ns))
         if self.left_bytes is None:
-            return Step(self.tracking.stimulus, duration)
-        return Step(self.tracking.stimulus, FirstOf((duration, ByteAmount(self.left_bytes))))
+            return Step.of(self.tracking.stimulus, duration)
+        return Step.of(self.tracking.stimulus, FirstOf((duration, ByteAmount(self.left_bytes))))
 
     def _take(self, sample: Sample) -> None:
         # Before the first step of a workload lies its purge, which is none of its time.

@@ -37,7 +37,7 @@ class RowFigure:
 
 def passes_of(row: ProfileRow, samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """The complete passes among the steps of a row, without the idle time and the warm-up before them."""
-    busy = [sample for sample in samples if sample.step.stimulus is not None]
+    busy = [sample for sample in samples if not sample.step.is_idle]
     passes = busy[1:] if row.warm_up_ns else busy
     return tuple(sample for sample in passes if sample.state is StepState.COMPLETE)
 

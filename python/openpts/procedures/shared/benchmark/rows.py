@@ -131,11 +131,11 @@ def row_steps(
     stimulus = row_stimulus(row, conditions, capacity_bytes, share_pct)
     pause_ns = min(row.pause_ns, conditions.longest_pause_ns)
     warm_up_ns = min(row.warm_up_ns, conditions.longest_pass_ns)
-    pause = (Step(None, Duration(pause_ns)),) if pause_ns and after_another else ()
-    warm_up = (Step(stimulus, Duration(warm_up_ns)),) if warm_up_ns else ()
+    pause = (Step.of(None, Duration(pause_ns)),) if pause_ns and after_another else ()
+    warm_up = (Step.of(stimulus, Duration(warm_up_ns)),) if warm_up_ns else ()
     length = Duration(min(row.pass_ns, conditions.longest_pass_ns))
     stop = length if row.pass_bytes is None else FirstOf((length, ByteAmount(row.pass_bytes)))
-    return (*pause, *warm_up, *((Step(stimulus, stop),) * row.passes))
+    return (*pause, *warm_up, *((Step.of(stimulus, stop),) * row.passes))
 
 
 # SOL-STAT-02, 03, 05, 06
@@ -170,7 +170,7 @@ def file_steps(
         Stimulus.of(AccessPattern.SEQUENTIAL, _LAY_BLOCK_BYTES, 0, 1, _LAY_QD, where), data=data
     )
     start, end = where.bytes_of(capacity_bytes, conditions.sector_bytes)
-    return (Step(stimulus, ByteAmount(end - start)),)
+    return (Step.of(stimulus, ByteAmount(end - start)),)
 
 
 def sequential_writes(conditions: PreconditionedConditions) -> Stimulus:
@@ -189,13 +189,13 @@ def conditioning_steps(
     """So many times the user capacity, or of it what is not left free, piece by piece in each pass."""
     if conditions.leave_free is None:
         amount_bytes = round(passes * capacity_bytes)
-        return (Step(stimulus, ByteAmount(amount_bytes)),) if amount_bytes else ()
+        return (Step.of(stimulus, ByteAmount(amount_bytes)),) if amount_bytes else ()
     steps = []
     for number in range(math.ceil(passes)):
         share = min(1.0, passes - number)
         for piece, _ in _pieces(conditions, capacity_bytes):
             written = replace(stimulus, active_range=piece.in_pct(conditions, capacity_bytes))
-            steps.append(Step(written, ByteAmount(max(1, round(share * (piece.end - piece.start))))))
+            steps.append(Step.of(written, ByteAmount(max(1, round(share * (piece.end - piece.start))))))
     return tuple(steps)
 
 

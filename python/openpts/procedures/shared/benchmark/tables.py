@@ -64,13 +64,13 @@ class MeasuredRow:
 
 def measured_row(row: ProfileRow, samples: Sequence[Sample], rule: SetRule) -> MeasuredRow:
     """The steps of a row by kind: idle time, the warm-up that is thrown away, passes."""
-    busy = [sample for sample in samples if sample.step.stimulus is not None]
+    busy = [sample for sample in samples if not sample.step.is_idle]
     warm_up = busy[:1] if row.warm_up_ns else []
     return MeasuredRow(
         row=row,
         passes=passes_of(row, samples),
         rule=rule,
-        pause_ns=sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is None),
+        pause_ns=sum(sample.elapsed_ns for sample in samples if sample.step.is_idle),
         warm_up_ns=sum(sample.elapsed_ns for sample in warm_up),
     )
 
@@ -97,7 +97,7 @@ def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sam
     rows = []
     for name, samples in parts:
         start, end = start_and_end(run, samples)
-        busy_ns = sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is not None)
+        busy_ns = sum(sample.elapsed_ns for sample in samples if not sample.step.is_idle)
         lasted = cells.words(format_duration(busy_ns)) if samples else cells.missing(_NOT_MEASURED)
         rows.append(Row(Cell(name), (when(start, samples), when(end, samples), lasted)))
     simulated = run.manifest.target.simulation is not None

@@ -125,7 +125,7 @@ def _rounds(
     prewrite = _round_prewrite(conditions, user_capacity_bytes)
     steps = tuple(
         # 4.3.1; 3.3.1  A minute at each point
-        Step(_pattern(conditions, *point), Duration(conditions.minute_ns))
+        Step.of(_pattern(conditions, *point), Duration(conditions.minute_ns))
         for point in points
     )
     history: list[tuple[Sample, ...]] = []
@@ -167,10 +167,10 @@ def _histogram(
     """
     most = 2 + conditions.mid_points
     # steps 7.2, 8.2, 9.2; 6.2, 7.2, 8.2
-    writes = Step(_writes(conditions, *point), Duration(conditions.histogram_prewrite_ns))
+    writes = Step.of(_writes(conditions, *point), Duration(conditions.histogram_prewrite_ns))
     yield Apply(Phase.HISTOGRAM_PREWRITE, number, (writes,), most)
     # steps 7.3, 8.3, 9.3; 6.3, 7.3, 8.3
-    captured = Step(
+    captured = Step.of(
         _pattern(conditions, *point), Duration(conditions.histogram_ns), capture=conditions.capture
     )
     yield Apply(Phase.HISTOGRAM, number, (captured,), most)
@@ -179,7 +179,7 @@ def _histogram(
 def _round_prewrite(conditions: DemandConditions, user_capacity_bytes: int) -> Step:
     """At least 5 minutes; from then on 30 minutes or 10 % of the user capacity, whichever is first."""
     amount = ByteAmount(round(user_capacity_bytes * conditions.prewrite_capacity_pct / 100))
-    return Step(
+    return Step.of(
         _writes(conditions, *_preconditioning_demand(conditions)),
         FirstOf((Duration(conditions.prewrite_longest_ns), amount), conditions.prewrite_shortest_ns),
     )

@@ -44,7 +44,7 @@ def point_stimulus(conditions: RoundConditions, point: RoundPoint) -> Stimulus:
 
 def element(conditions: RoundConditions, point: RoundPoint) -> Step:
     """One element of a round: the test point for a minute."""
-    return Step(point_stimulus(conditions, point), Duration(conditions.minute_ns))
+    return Step.of(point_stimulus(conditions, point), Duration(conditions.minute_ns))
 
 
 def until_steady(

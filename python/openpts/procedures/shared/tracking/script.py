@@ -29,10 +29,10 @@ class Tracking:
 
     def round_steps(self, number: int) -> tuple[Step, ...]:
         """Steps of tracking round ``number``: the last one is the tracked minute."""
-        minute = Step(self.stimulus, Duration(self.minute_ns))
+        minute = Step.of(self.stimulus, Duration(self.minute_ns))
         if number == 1 or self.period_ns <= self.minute_ns:
             return (minute,)
-        return (Step(self.stimulus, Duration(self.period_ns - self.minute_ns)), minute)
+        return (Step.of(self.stimulus, Duration(self.period_ns - self.minute_ns)), minute)
 
 
 def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | None, int]]:

@@ -105,7 +105,7 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
 fn ranges_without_a_place_are_refused() {
     let refusal = |fields: &[(&str, Value)]| {
         let mut step = step();
-        fields.iter().for_each(|(field, value)| step["stimulus"][field] = value.clone());
+        fields.iter().for_each(|(field, value)| step["streams"][0]["stimulus"][field] = value.clone());
         parse_program(&json!([step]).to_string(), &LIMITS).unwrap_err().to_string()
     };
     let unaligned =
@@ -161,8 +161,8 @@ fn each_nonsense_of_a_placement_is_refused_by_name() {
         assert!(error.contains(reason), "{value}: {error}");
     }
     let mut mixed = step();
-    mixed["stimulus"]["random_pct"] = json!(99);
-    mixed["stimulus"]["placement"] = json!({"unique_lbas": {"bytes": 4096}});
+    mixed["streams"][0]["stimulus"]["random_pct"] = json!(99);
+    mixed["streams"][0]["stimulus"]["placement"] = json!({"unique_lbas": {"bytes": 4096}});
     let error = parse_program(&json!([mixed]).to_string(), &LIMITS).unwrap_err().to_string();
     assert!(error.contains("unique_lbas limits random accesses: random_pct 99 is not 100"), "{error}");
 }
@@ -347,7 +347,7 @@ proptest! {
         random_pct in 0..100,
     ) {
         let mut step: Value = serde_json::from_str(&changed(field, json!(value))).unwrap();
-        step[0]["stimulus"]["random_pct"] = json!(random_pct);
+        step[0]["streams"][0]["stimulus"]["random_pct"] = json!(random_pct);
         let huge = Limits { capacity_bytes: u64::MAX, tc: u32::MAX, qd: u32::MAX, ..LIMITS };
         let _ = parse_program(&step.to_string(), &huge);
     }

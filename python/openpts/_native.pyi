@@ -156,8 +156,9 @@ class IntervalResult:
 
     ``operations`` are those that had an I/O, by name; ``streams`` those of each of several streams. ``cpu``
     is user, system and I/O wait in per cent of all processors and the process's own time in ns. A simulated
-    drive with a sensor tells what that says at the interval's end and whether heat slowed it down in it; other engines have None. ``energy_j`` is what
-    a simulated drive has drawn in it, ``media_write_bytes`` what it has written to its media.
+    drive with a sensor gives its temperature at the interval's end and whether heat slowed it down in it;
+    other engines have None. ``energy_j`` is what a simulated drive has drawn in it, ``media_write_bytes``
+    what it has written to its media.
     """
 
     step: int

@@ -271,7 +271,7 @@ fn streams_share_the_threads_and_end_each_for_itself() {
     assert_eq!(refusal(json!([stream(2), stream(2)]), ns.clone()), None);
     assert_eq!(refusal(json!([bounded(ns.clone()), bounded(ios.clone())]), json!({})), None);
     let mut wrong = stream(1);
-    wrong["streams"][0]["stimulus"]["qd"] = json!(33);
+    wrong["stimulus"]["qd"] = json!(33);
     for (streams, stop, reason) in [
         (json!([stream(2), stream(3)]), ns.clone(), "TC 5 of all streams is not within 1 to 4"),
         (json!([stream(2), wrong]), ns.clone(), "stream 2: QD 33 is not within 1 to 32"),

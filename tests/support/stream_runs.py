@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.record.writer import RunWriter
 from openpts.simulation.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_MS, NS_PER_S
@@ -75,16 +75,21 @@ def drive(scale: int = 1) -> SimulatedDrive:
     return SimulatedDrive(preset, path="sim:enterprise-tlc", capacity_bytes=2 * GB, scale=scale, seed=1)
 
 
+def engine(scale: int = 1, interval_ns: int = NS_PER_S // 10) -> SimulatedEngine:
+    """Of a new drive."""
+    return drive(scale).engine(Demand(4, 8, MIB), 7, NativeOptions(interval_ns=interval_ns))
+
+
 def measured(
     steps: Sequence[Step] = STEPS, *, scale: int = 1, interval_ns: int = NS_PER_S // 10
 ) -> list[Sample]:
     """What an engine hands over."""
-    engine = drive(scale).engine(Demand(4, 8, MIB), 7, NativeOptions(interval_ns=interval_ns))
+    running = engine(scale, interval_ns)
     try:
-        engine.submit(steps)
-        return [sample for _ in steps if (sample := engine.poll(60)) is not None]
+        running.submit(steps)
+        return [sample for _ in steps if (sample := running.poll(60)) is not None]
     finally:
-        engine.stop()
+        running.stop()
 
 
 def stored(folder: Path, samples: Sequence[Sample], *, scale: int = 1) -> Path:

@@ -102,6 +102,8 @@ def _of_stimulus(
         if operation.ios and not operation.histogram:
             yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
     yield from _of_choices(measured, stimulus, run)
+    if measured.slips and not _is_merged(measured.slips, [measured.slips]):
+        yield "its slips are not an HdrHistogram"
     for index, interval in intervals:
         for text in _of_operations(interval, stimulus, run, state=state):
             yield f"interval {index}: {text}"

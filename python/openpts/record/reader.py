@@ -142,7 +142,7 @@ class Run:
         )
 
     def frame(self, name: str) -> "pyarrow.Table":
-        """``steps``, ``intervals``, ``operations``, ``telemetry``, ``health`` or ``deviations``, as Arrow.
+        """A table by its name, one of ``frames.FRAMES``, as Arrow.
 
         ``to_pandas()`` and ``polars.from_arrow()`` make data frames of it. Raises UsageError for another
         name, and without pyarrow (``pip install 'openpts[frames]'``).

@@ -12,11 +12,15 @@ from hdrh.histogram import HdrHistogram
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.record.reader import read_run, stored_run
+from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import DATABASE_NAME
+from openpts.runner.brought_back import repeat
+from openpts.runner.replay import Answered
+from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stream
-from tests.support.stream_runs import BESIDE, DELAYED, ENDING, PLAIN, READER, STEPS, measured, stored
+from tests.support.stream_runs import BESIDE, DELAYED, ENDING, PLAIN, READER, STEPS, engine, measured, stored
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +162,10 @@ CHANGES = {
         f"UPDATE stream_result SET slips = (SELECT histogram FROM operation LIMIT 1) WHERE {OF_WRITER}",
         "its slips are not those of its streams together",
     ),
+    "slips of one stimulus": (
+        "UPDATE step SET slips = x'00ff' WHERE step_id = 4",
+        "its slips are not an HdrHistogram",
+    ),
     "sizes": (
         f"UPDATE stream_result SET ios_by_block_size = '[1,2]' WHERE {FIRST} AND position = 0",
         "stream reader: ios_by_block_size has 3 of",
@@ -219,3 +227,40 @@ def test_a_change_in_one_place_is_refused_by_stream_and_field(
     with pytest.raises(RecordError) as refused:
         read_run(tmp_path / "run")
     assert reason in str(refused.value)
+
+
+def test_frames_have_a_row_for_each_stream(folder: Path, samples: list[Sample]) -> None:
+    run = read_run(folder)
+    rows = run.frame("streams").to_pylist()
+    names = [(step, stream.name) for step, sample in enumerate(samples) for stream in sample.step.streams]
+    assert [(row["step"], row["name"]) for row in rows] == names
+    parts = [part for sample in samples for part in sample.streams or (sample,)]
+    figures = ("ios", "bytes", "iops", "mean_latency_ns", "max_latency_ns", "unissued", "ended_by")
+    for row, part in zip(rows, parts, strict=True):
+        assert [row[name] for name in figures] == [getattr(part, name) for name in figures]
+    in_intervals = run.frame("stream_intervals").to_pylist()
+    for step in (0, 1):
+        for number, part in enumerate(samples[step].streams):
+            found = [row["ios"] for row in in_intervals if (row["step"], row["stream"]) == (step, number)]
+            assert (len(found), sum(found)) == (len(samples[step].intervals), part.ios)
+    assert {row["step"] for row in in_intervals} == {0, 1}
+
+
+def test_a_simulated_drive_is_brought_back_by_the_streams_of_its_record(
+    tmp_path: Path, folder: Path, samples: list[Sample]
+) -> None:
+    """Where one stream did something else, it is no longer the same drive."""
+    places = tuple(StepPlace(1, Phase.ROUND, 1, position) for position in range(len(STEPS)))
+    apply = Apply(Phase.ROUND, 1, STEPS)
+    requests = [Answered(apply, None, 1, places)]
+
+    def brought_back(run: Run) -> None:
+        repeat(requests, run, engine(), None, "resume")  # type: ignore[arg-type]  # asked for purges only
+
+    brought_back(read_run(folder))
+    part = samples[0].streams[0]
+    other = replace(
+        samples[0], streams=(replace(part, started_ns=part.started_ns + 1), *samples[0].streams[1:])
+    )
+    with pytest.raises(RecordError, match="computes other figures of reader: RND 2 sizes"):
+        brought_back(read_run(stored(tmp_path / "run", [other, *samples[1:]])))

@@ -10,8 +10,10 @@ import msgspec
 from rich.live import Live
 from rich.text import Text
 
+from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole
-from openpts.cli.io_result import Figures, counted, latency_text
+from openpts.cli.io_result import latency_text
+from openpts.cli.io_streams import stream_names
 from openpts.cli.log_lines import hang_text
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.terminal import can_be_drawn_over
@@ -27,7 +29,7 @@ from openpts.runner.measure import (
 )
 from openpts.runner.step_faults import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.sample import Interval
+from openpts.vocabulary.sample import Interval, Measured
 from openpts.vocabulary.stimulus import Stream
 
 _WIDTHS: Final = {
@@ -74,11 +76,15 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
 
 @dataclass(slots=True)
 class IntervalLines:
-    """Turns events into lines; ``several`` targets have their names before them."""
+    """Turns events into lines; ``several`` targets have their names before them, and so have streams.
+
+    Each of several streams has a line of its own for an interval, and all of them together have the last.
+    """
 
     interval_ns: int
     several: bool
     _names: dict[int, str] = field(default_factory=dict)
+    _streams: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _headed: bool = False
     _simulated_from_s: dict[int, float] = field(default_factory=dict)
 
@@ -88,14 +94,14 @@ class IntervalLines:
             case MeasurementStarted(number, target):
                 taken = target.name in self._names.values()
                 self._names[number] = target.path if taken else target.name
+                self._streams[number] = stream_names(event.step)
                 if target.simulation is not None:
                     self._simulated_from_s[number] = time.monotonic()
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]
-                return (
-                    [*self._heading(), *(self._row(number, interval) for interval in shown)] if shown else []
-                )
+                rows = [row for interval in shown for row in self._rows(number, interval)]
+                return [*self._heading(), *rows] if rows else []
             case OutstandingIoHangs(number, io):
                 return [f"{self._names[number]}: {hang_text(io)}"]
             case MeasurementEnded(number, sample) if number in self._simulated_from_s:
@@ -114,26 +120,34 @@ class IntervalLines:
         """The moment in which the last I/Os of a step come in; its rates say nothing, the result has it."""
         return interval.elapsed_ns * 100 < self.interval_ns and not interval.errors
 
-    def _row(self, number: int, interval: Interval) -> str:
-        figures = Figures.of(counted(interval), interval.elapsed_ns)
+    def _rows(self, number: int, interval: Interval) -> Iterator[str]:
         ended_s = (interval.index * self.interval_ns + interval.elapsed_ns) / NS_PER_S
-        texts = (
-            f"{ended_s:,.{2 if self.interval_ns < NS_PER_S // 10 else 1}f}",
-            f"{figures.iops:,.0f}",
-            f"{figures.bytes_per_s / MB:,.1f}",
-            latency_text(figures.mean_latency_ns),
-            latency_text(figures.percentile_ns(99)),
-            latency_text(figures.max_latency_ns),
-            f"{interval.in_flight:,}",
-            f"{interval.errors:,}",
-        )
-        cells = (f"{text:>{width}}" for text, width in zip(texts, _WIDTHS.values(), strict=True))
-        return self._name_column(self._names[number]) + "".join(cells)
+        whole = (f"{interval.in_flight:,}", f"{interval.errors:,}")
+        parts = zip(self._streams.get(number, ()), interval.streams, strict=False)
+        named: list[tuple[str, Measured, tuple[str, str]]] = [(name, part, ("", "")) for name, part in parts]
+        named.append(("all" if named else "", interval, whole))
+        for name, part, last in named:
+            figures = Figures.of(counted(part), interval.elapsed_ns)
+            texts = (
+                f"{ended_s:,.{2 if self.interval_ns < NS_PER_S // 10 else 1}f}",
+                f"{figures.iops:,.0f}",
+                f"{figures.bytes_per_s / MB:,.1f}",
+                latency_text(figures.mean_latency_ns),
+                latency_text(figures.percentile_ns(99)),
+                latency_text(figures.max_latency_ns),
+                *last,
+            )
+            cells = (f"{text:>{width}}" for text, width in zip(texts, _WIDTHS.values(), strict=True))
+            yield (self._name_column(self._names[number], name) + "".join(cells)).rstrip()
 
-    def _name_column(self, name: str) -> str:
-        if not self.several:
-            return ""
-        return f"{name:<{max(map(len, self._names.values()), default=0)}}"
+    def _name_column(self, target: str, stream: str = "") -> str:
+        streams = [name for names in self._streams.values() for name in (*names, "all") if names]
+        text = ""
+        if self.several:
+            text = f"{target:<{max(map(len, self._names.values()), default=0)}}"
+        if streams:
+            text += f"{' ' if text else ''}{stream:<{max(map(len, streams))}}"
+        return text
 
 
 @dataclass(slots=True)

@@ -92,7 +92,8 @@ class IntervalLines:
         """The lines that an event is worth."""
         match event:
             case MeasurementStarted(number, target):
-                taken = target.name in self._names.values()
+                others = (name for other, name in self._names.items() if other != number)
+                taken = target.name in others
                 self._names[number] = target.path if taken else target.name
                 self._streams[number] = stream_names(event.step)
                 if target.simulation is not None:

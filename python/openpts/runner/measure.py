@@ -9,6 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from msgspec import structs
+
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, EngineStoppedError, OutstandingIo
 from openpts.engine.options import CaptureSummary, NativeOptions
@@ -114,6 +116,19 @@ class MeasurementOrder:
     consent: Consent = field(default_factory=Consent)
     pin_to_node: bool = True
     seed: int = field(default_factory=lambda: secrets.randbits(63))
+
+
+def alone(order: MeasurementOrder) -> tuple[MeasurementOrder, ...]:
+    """The same for each stream of the step by itself, without those beside it.
+
+    Raises UsageError for a step of a single stream, and for one whose I/Os are to be captured.
+    """
+    step = order.step
+    if len(step.streams) < 2:
+        raise UsageError("cannot measure streams alone and together: the step has a single stream")
+    if step.capture:
+        raise UsageError("cannot measure streams alone and together with --capture: leave out one of them")
+    return tuple(replace(order, step=structs.replace(step, streams=(stream,))) for stream in step.streams)
 
 
 def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:

@@ -115,7 +115,7 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
     return [
         MeasurementOrder(
             target=target,
-            step=step,
+            steps=(step,),
             options=engine_options,
             consent=consent.for_target(target, SystemRoots()) if step.changes_target else Consent(),
             pin_to_node=engine.pin_to_node,

@@ -1,7 +1,7 @@
 """Output of `openpts io` while it measures: a line for each interval, and on a terminal the progress."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Final
@@ -27,8 +27,8 @@ from openpts.runner.measure import (
 )
 from openpts.runner.step_faults import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.sample import Interval
-from openpts.vocabulary.stimulus import Stream
+from openpts.vocabulary.sample import Interval, Sample
+from openpts.vocabulary.stimulus import Step, Stream
 
 _WIDTHS: Final = {
     "time s": 8,
@@ -81,6 +81,7 @@ class IntervalLines:
     _names: dict[int, str] = field(default_factory=dict)
     _headed: bool = False
     _simulated_from_s: dict[int, float] = field(default_factory=dict)
+    _following: dict[int, list[str]] = field(default_factory=dict)
 
     def of(self, event: MeasurementEvent) -> list[str]:
         """The lines that an event is worth."""
@@ -90,6 +91,7 @@ class IntervalLines:
                 self._names[number] = target.path if taken else target.name
                 if target.simulation is not None:
                     self._simulated_from_s[number] = time.monotonic()
+                self._following[number] = _step_texts(event.steps)[1:]
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]
@@ -98,10 +100,20 @@ class IntervalLines:
                 )
             case OutstandingIoHangs(number, io):
                 return [f"{self._names[number]}: {hang_text(io)}"]
-            case MeasurementEnded(number, sample) if number in self._simulated_from_s:
-                wall_s = time.monotonic() - self._simulated_from_s[number]
-                return [simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)]
+            case MeasurementEnded(number, sample):
+                return [*self._simulated_time(number, sample), *self._next_step(number)]
         return []
+
+    def _simulated_time(self, number: int, sample: Sample) -> Iterator[str]:
+        if number in self._simulated_from_s:
+            wall_s = time.monotonic() - self._simulated_from_s[number]
+            self._simulated_from_s[number] = time.monotonic()
+            yield simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)
+
+    def _next_step(self, number: int) -> Iterator[str]:
+        if self._following.get(number):
+            name = f"{self._names[number]}: " if self.several else ""
+            yield name + self._following[number].pop(0)
 
     def _heading(self) -> list[str]:
         if self._headed:
@@ -176,8 +188,16 @@ def _start_lines(started: MeasurementStarted) -> list[str]:
     path = engine["io_path" if "io_path" in engine else "engine"].value
     capacity = format_capacity(target.user_capacity_bytes)
     what = f"{target.path}, {capacity}, sector {target.sector_bytes} B"
-    issued = "; ".join(map(_stream_text, started.step.streams)) or "idle"
-    return [f"{what}: {issued}, by {path}", *(f"note: {note}" for note in started.notes)]
+    first = _step_texts(started.steps)[0]
+    return [f"{what}: {first}, by {path}", *(f"note: {note}" for note in started.notes)]
+
+
+def _step_texts(steps: Sequence[Step]) -> list[str]:
+    """What each issues, with its number where there are several."""
+    texts = ["; ".join(map(_stream_text, step.streams)) or "idle" for step in steps]
+    if len(texts) == 1:
+        return texts
+    return [f"step {number} of {len(texts)}: {text}" for number, text in enumerate(texts, start=1)]
 
 
 def _stream_text(stream: Stream) -> str:

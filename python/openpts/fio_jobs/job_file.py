@@ -5,7 +5,7 @@ that file's lines, found beside the file that names it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -78,10 +78,34 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
     WrittenFileError with the places of lines that are neither a section nor an option.
     """
     complaints: list[str] = []
+    sections = _sections(_lines(path, (), complaints), complaints)
+    named = tuple(Section(name or path.stem, options) for name, options in sections)
+    if not named and not complaints:
+        complaints.append(f"{path} has no job: write [NAME] above its options")
+    if complaints:
+        raise WrittenFileError(tuple(complaints))
+    return JobFile(path, named, dict(values or {}))
+
+
+def flattened(texts: Sequence[str]) -> str:
+    """Job files as one: each job with all its options, each file behind a stonewall but the first."""
+    blocks = []
+    for number, text in enumerate(texts):
+        jobs = _sections(_lines_of(text, Path("-"), (), []), [])
+        for position, (name, options) in enumerate(jobs):
+            wall = ["stonewall"] if number and not position else []
+            blocks.append("\n".join([f"[{name}]", *wall, *map(str, options), "", ""]))
+    return "".join(blocks)
+
+
+def _sections(
+    lines: Iterable["_Line"], complaints: list[str]
+) -> list[tuple[str | None, tuple[GivenOption, ...]]]:
+    """Each job's name with its options; one without a name where there is only ``[global]``."""
     common: list[GivenOption] = []
     sections: list[tuple[str, list[GivenOption]]] = []
     own: list[GivenOption] | None = None
-    for line in _lines(path, (), complaints):
+    for line in lines:
         if line.section == _GLOBAL:
             own = common
         elif line.section is not None:
@@ -94,14 +118,8 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
         else:
             own.append(line.option())
     if not sections and common:
-        sections.append((path.stem, common))
-    if not sections and not complaints:
-        complaints.append(f"{path} has no job: write [NAME] above its options")
-    if complaints:
-        raise WrittenFileError(tuple(complaints))
-    return JobFile(
-        path, tuple(Section(name, tuple(options)) for name, options in sections), dict(values or {})
-    )
+        return [(None, tuple(common))]
+    return [(name, tuple(options)) for name, options in sections]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +138,10 @@ class _Line:
 
 def _lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
     text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8", "replace")
+    yield from _lines_of(text, path, above, complaints)
+
+
+def _lines_of(text: str, path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
     for number, raw in enumerate(text.splitlines(), start=1):
         said = re.split("[;#]", raw, maxsplit=1)[0].strip()
         if not said:

@@ -28,6 +28,11 @@ class Translation:
     ignored: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def changes_target(self) -> bool:
+        """Whether any step writes or trims."""
+        return any(step.changes_target for step in self.steps)
+
 
 def translate(job_file: JobFile, target: TargetFacts) -> Translation:
     """What the file does to that target.

@@ -105,7 +105,8 @@ _STOP_LIMIT_S: Final = 3.0
 class MeasurementOrder:
     """Steps to be measured one after the other. ``consent`` only counts where any writes or trims.
 
-    ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``.
+    ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``. ``notes``
+    are remarks for the operator on how it was made.
     """
 
     target: str
@@ -114,6 +115,7 @@ class MeasurementOrder:
     consent: Consent = field(default_factory=Consent)
     pin_to_node: bool = True
     seed: int = field(default_factory=lambda: secrets.randbits(63))
+    notes: tuple[str, ...] = ()
 
     @property
     def stimuli(self) -> tuple[Stimulus, ...]:
@@ -142,7 +144,7 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
         ]
         stop = stack.enter_context(StopSignals())
         for number, (order, device, engine) in enumerate(zip(orders, devices, engines, strict=True)):
-            notes = (*(healing.text for healing in device.healed), *_notes(device, order.steps))
+            notes = (*order.notes, *(healing.text for healing in device.healed), *_notes(device, order.steps))
             emit(MeasurementStarted(number, device.facts, order.steps, engine.facts, order.seed, notes))
         for order, engine in zip(orders, engines, strict=True):
             engine.submit(order.steps)

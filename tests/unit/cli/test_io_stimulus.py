@@ -60,7 +60,7 @@ def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> l
 
     @click.command()
     @io_options
-    def parse(as_json: bool, **options: Any) -> None:
+    def parse(as_json: bool, print_fio: bool, **options: Any) -> None:
         made.extend(io_command.orders_of(targets, options))
 
     result = CliRunner().invoke(parse, list(words), catch_exceptions=False, standalone_mode=False)

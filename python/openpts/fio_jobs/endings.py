@@ -12,11 +12,9 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,
     Duration,
-    FirstOf,
     IoCount,
     Steady,
     SteadyFigure,
-    StopRule,
 )
 
 _FIGURES: Final = {
@@ -49,11 +47,6 @@ class Ending:
         if self.ios is not None:
             found.append(IoCount(self.ios))
         return tuple(found)
-
-    def rule(self) -> StopRule:
-        """The one rule, or the first of several."""
-        rules = self.rules()
-        return rules[0] if len(rules) == 1 else FirstOf(rules)
 
 
 def ending_of(job: Job, directions: Sequence[Direction], part: Part) -> Ending:

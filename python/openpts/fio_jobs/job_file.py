@@ -77,21 +77,27 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
     ``values`` are what ``${NAME}`` and ``$NAME`` stand for. Raises UsageError where a file can't be read, and
     WrittenFileError with the places of lines that are neither a section nor an option.
     """
+    text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8", "replace")
+    return jobs_of_text(text, path, values or {})
+
+
+def jobs_of_text(text: str, path: Path, values: Mapping[str, str]) -> JobFile:
+    """The jobs of a text that was, or might be, in that file. Raises as ``read_jobs`` does."""
     complaints: list[str] = []
-    sections = _sections(_lines(path, (), complaints), complaints)
+    sections = _sections(_lines(text, path, (), complaints), complaints)
     named = tuple(Section(name or path.stem, options) for name, options in sections)
     if not named and not complaints:
         complaints.append(f"{path} has no job: write [NAME] above its options")
     if complaints:
         raise WrittenFileError(tuple(complaints))
-    return JobFile(path, named, dict(values or {}))
+    return JobFile(path, named, dict(values))
 
 
 def flattened(texts: Sequence[str]) -> str:
     """Job files as one: each job with all its options, each file behind a stonewall but the first."""
     blocks = []
     for number, text in enumerate(texts):
-        jobs = _sections(_lines_of(text, Path("-"), (), []), [])
+        jobs = _sections(_lines(text, Path("-"), (), []), [])
         for position, (name, options) in enumerate(jobs):
             wall = ["stonewall"] if number and not position else []
             blocks.append("\n".join([f"[{name}]", *wall, *map(str, options), "", ""]))
@@ -136,12 +142,7 @@ class _Line:
         return GivenOption(word.strip(), value.strip() if equals else None, self.path, self.place)
 
 
-def _lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
-    text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8", "replace")
-    yield from _lines_of(text, path, above, complaints)
-
-
-def _lines_of(text: str, path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
+def _lines(text: str, path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
     for number, raw in enumerate(text.splitlines(), start=1):
         said = re.split("[;#]", raw, maxsplit=1)[0].strip()
         if not said:
@@ -168,4 +169,5 @@ def _included(
     elif not included.is_file():
         complaints.append(f"{here}: {said}: {included} doesn't exist")
     else:
-        yield from _lines(included, (*above, path.resolve()), complaints)
+        text = read_written(included, _MOST_KIB, "fio job file").decode("utf-8", "replace")
+        yield from _lines(text, included, (*above, path.resolve()), complaints)

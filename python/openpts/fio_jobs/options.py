@@ -61,10 +61,11 @@ _COUNTS: Final[Mapping[str, str]] = {
     "startdelay": "start delay of the stream",
     "stonewall": "begins another step",
     "rate": "cap in bytes per second and thread, of each direction",
-    "rate_iops": "cap in IOPS per thread, of each direction",
+    "rate_iops": "cap in IOPS per thread, of each direction; of several sizes in units of the smallest",
     "rate_process": "poisson makes arrivals of rate_iops an open loop",
     "thinktime": "think time, or rest after a batch",
     "thinktime_blocks": "I/Os of each batch",
+    "thinktime_blocks_type": "needed where iodepth is above thinktime_blocks",
     "fsync": "weight of fsyncs beside writes",
     "fdatasync": "weight of flushes beside writes",
     "zero_buffers": "data: zeros",
@@ -110,7 +111,7 @@ _IGNORED: Final[Mapping[str, str]] = {
     _OWN_ENGINE: "iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max iodepth_low "
     "io_submit_mode thread mem mem_align lockmem hugepage-size fixedbufs registerfiles hipri "
     "sqthread_poll sqthread_poll_cpu nonvectored uncached nowait force_async userspace_reap "
-    "thinktime_spin thinktime_blocks_type rate_cycle cmd_type",
+    "thinktime_spin rate_cycle cmd_type",
     _PROCESSORS: "cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy nice",
     _FILES: "invalidate fallocate fadvise_hint create_serialize create_fsync create_on_open create_only "
     "allow_file_create pre_read unlink unlink_each_loop overwrite end_fsync fsync_on_close fill_device",

@@ -13,6 +13,8 @@ from openpts.fio_jobs.places import Part, parts_of_job
 from openpts.fio_jobs.values import WRITE
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
+    Capped,
+    CapUnit,
     IoPriority,
     OperationWeights,
     Pacing,
@@ -104,18 +106,18 @@ class _Streams:
         self.job.note("rw", "is a stream for reads and one for writes, each with the job's queue depth")
 
     def _stimulus(self, directions: Sequence[Direction], part: Part, pacing: Pacing, depth: int) -> Stimulus:
-        first = directions[0]
+        first, operations = directions[0], _operations(self.job, directions)
         return Stimulus(
             random_pct=first.random_pct,
             block_sizes=first.block_sizes,
-            operations=_operations(self.job, directions),
+            operations=operations,
             tc=part.tc,
             qd=depth,
             active_range=part.active_range(self.target),
             placement=first.placement,
             alignment_bytes=first.alignment_bytes,
             stride_bytes=first.stride_bytes,
-            pacing=pacing,
+            pacing=_with_syncs(pacing, operations),
             data=self.data,
         )
 
@@ -140,6 +142,15 @@ def _operations(job: Job, directions: Sequence[Direction]) -> OperationWeights:
     if writes % every:
         weights = {name: weight * every for name, weight in weights.items()}
     return OperationWeights(**weights, **{operation: weights[WRITE] // every})
+
+
+def _with_syncs(pacing: Pacing, operations: OperationWeights) -> Pacing:
+    """Our cap counts fsyncs and flushes, fio's doesn't."""
+    syncs = operations.flush + operations.fsync
+    if not syncs or not isinstance(pacing, Capped) or pacing.unit is not CapUnit.IOS:
+        return pacing
+    transfers = operations.read + operations.write
+    return Capped(pacing.per_s * (transfers + syncs) / transfers, pacing.unit)
 
 
 def _priority(job: Job) -> IoPriority | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from openpts.fio_jobs.directions import Direction
@@ -36,6 +36,10 @@ class Ending:
     def is_timed(self) -> bool:
         """Whether time alone ends it."""
         return self.duration_ns is not None and self.amount_bytes is None and self.ios is None
+
+    def later(self, late_ns: int) -> "Ending":
+        """The same, with times that count from so much earlier."""
+        return self if self.duration_ns is None else replace(self, duration_ns=self.duration_ns + late_ns)
 
     def rules(self) -> tuple[Duration | ByteAmount | IoCount, ...]:
         """All that may end it."""

@@ -164,8 +164,9 @@ def _ended(
     if len(ends_ns) == 1 and all(one.ending.is_timed for one in found):
         rules = (*own, Duration(ends_ns.pop() - ramp_ns))
         return _first_of(rules), tuple(one.stream for one in found)
-    if len(found) == 1 and first.stream.delay_ns <= ramp_ns:
-        return _first_of((*own, *first.ending.rules())), (first.stream,)
+    if len(found) == 1:
+        late_ns = max(0, first.stream.delay_ns - ramp_ns)
+        return _first_of((*own, *first.ending.later(late_ns).rules())), (first.stream,)
     streams = tuple(msgspec.structs.replace(one.stream, stop=_first_of(one.ending.rules())) for one in found)
     return (STREAMS_END if steady is None else steady), streams
 

@@ -127,6 +127,18 @@ def test_streams_with_rates_do_as_much_as_was_asked_for(drive: Path, name: str) 
     assert mix.started_ns - sample.started_ns == pytest.approx(NS_PER_S // 2, rel=0.05)
 
 
+@pytest.mark.parametrize("name", ["native", "fio"])
+def test_shares_hold_the_faster_stream_back(drive: Path, name: str) -> None:
+    fast, slow = stimulus(tc=2, qd=4), stimulus(sizes=65536, write=1, pacing=Capped(400, CapUnit.IOS))
+    streams = (Stream(fast, "fast", share=75), Stream(slow, "slow", share=25), Stream(stimulus(), "free"))
+    with engine_on(drive, name) as engine:
+        sample = ended(engine, Step(streams, Duration.seconds(2)))
+    sums_to_the_whole(sample)
+    held, partner, free = (stream.ios for stream in sample.streams)
+    assert held / partner == pytest.approx(3, rel=0.01)
+    assert free > 2 * held
+
+
 @pytest.mark.usefixtures("traceable")
 def test_the_drive_sees_the_ios_of_each_stream(drive: Path) -> None:
     wanted = [

@@ -67,6 +67,7 @@ def _stream(stream: Stream, target: TargetFacts) -> Json:
         "delay_ns": stream.delay_ns,
         "bounds": {} if stream.stop is None else _rules(stream.stop, target),
         "priority": 0 if stream.priority is None else _ioprio(stream.priority),
+        "share": stream.share,
     }
 
 

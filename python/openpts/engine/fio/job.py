@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from hashlib import blake2b
+from math import gcd, lcm
 from typing import Final
 
 from openpts.engine.fio.endings import ending_options, microseconds
@@ -221,6 +222,8 @@ def _jobs(
         | _data_options(stimulus)
         | _stream_options(stream)
     )
+    if stream.share:
+        common["flow"] = str(_flow(step, stream))
     endings = ending_options(step, stream, places, target)
     threads = [
         {"offset": str(part.offset_bytes), "size": str(part.size_bytes)} | ending
@@ -254,6 +257,22 @@ def _stream_options(stream: Stream) -> FioOptions:
         options["prioclass"] = str(IOPRIO_CLASSES[stream.priority.priority_class])
         options["prio"] = str(stream.priority.level)
     return options
+
+
+_MOST_FLOW: Final = 1000
+
+
+def _flow(step: Step, stream: Stream) -> int:
+    """The part of each of its threads in the I/Os of all streams with shares, which fio counts by job."""
+    coupled = [other for other in step.streams if other.share]
+    if stream.delay_ns and len(coupled) > 1:
+        raise refusal("share of a stream with a start delay", "the others would wait for its start")
+    threads = lcm(*(other.stimulus.tc for other in coupled))
+    flows = [other.share * threads // other.stimulus.tc for other in coupled]
+    divisor = gcd(*flows)
+    if max(flows) // divisor > _MOST_FLOW:
+        raise refusal(f"shares of more than {_MOST_FLOW} for each thread", f"{max(flows) // divisor}")
+    return stream.share * threads // stream.stimulus.tc // divisor
 
 
 # The native engine's: so many I/Os, and so many bytes, are submitted at once.

@@ -266,6 +266,23 @@ def test_streams_that_end_by_themselves() -> None:
     assert "runtime" not in last
 
 
+@pytest.mark.parametrize(
+    ("shares", "tcs", "flows"),
+    [
+        ((70, 30), (1, 1), ["7", "3"]),
+        ((3, 1), (2, 1), ["3", "3", "2"]),
+        ((1, 1, 0), (4, 1, 2), ["1"] * 4 + ["4"] + [None] * 2),
+        ((5, 0), (3, 1), ["1"] * 3 + [None]),
+    ],
+)
+def test_shares_are_dealt_to_threads(
+    shares: tuple[int, ...], tcs: tuple[int, ...], flows: list[str | None]
+) -> None:
+    streams = [Stream(stimulus(tc=tc), share=share) for share, tc in zip(shares, tcs, strict=True)]
+    started = threads(step_job(Step(tuple(streams), SECOND)))
+    assert [thread.get("flow") for thread in started] == flows
+
+
 @given(
     per_s=st.floats(1000, 10**6), unit=st.sampled_from(CapUnit), tc=st.integers(1, 9),
     reads=st.sampled_from([0, 25, 65, 100]), sizes=st.sampled_from([4096, {4096: 1, 65536: 3}]),

@@ -114,12 +114,14 @@ def test_a_stop_rule_that_fio_has_not(stop: StopRule, reason: str) -> None:
         (Stream(stimulus(), "ä" * 126), "fio has no job with a name of more than 250 bytes"),
         (Stream(stimulus(), "b", delay_ns=10**9), "stream b: the stream starts when the step is over"),
         (Stream(stimulus(), "b", stop=Duration(0)), "does nothing"),
+        (Stream(stimulus(), "b", delay_ns=1000, share=1), "fio has no share of a stream with a start delay"),
+        (Stream(stimulus(), "b", share=1001), "fio has no shares of more than 1000 for each thread: 1001"),
         (Stream(stimulus(), "b", stop=Steady(SteadyFigure.IOPS, 10**9)), "fio has no end at a steady state"),
     ],
 )
 def test_a_stream_that_fio_has_not(stream: Stream, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        step_job(Step((Stream(stimulus(), "a"), stream), SECOND))
+        step_job(Step((Stream(stimulus(), "a", share=stream.share and 1), stream), SECOND))
 
 
 def test_a_target_whose_name_would_add_options() -> None:

@@ -66,6 +66,7 @@ _COUNTS: Final[Mapping[str, str]] = {
     "thinktime": "think time, or rest after a batch",
     "thinktime_blocks": "I/Os of each batch",
     "thinktime_blocks_type": "needed where iodepth is above thinktime_blocks",
+    "flow": "share of the stream in the I/Os of the step, times its threads",
     "fsync": "weight of fsyncs beside writes",
     "fdatasync": "weight of flushes beside writes",
     "zero_buffers": "data: zeros",
@@ -119,7 +120,7 @@ _IGNORED: Final[Mapping[str, str]] = {
     _CHECKS: "verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_state_save "
     "verify_state_load",
     _FAILURES: "continue_on_error ignore_error error_dump exitall_on_error",
-    _BESIDE: "exit_what flow_id flow_sleep latency_window latency_percentile latency_run "
+    _BESIDE: "exit_what flow_sleep latency_window latency_percentile latency_run "
     "dedupe_mode dedupe_working_set_percentage dedupe_global trim_backlog trim_backlog_batch "
     "verify_backlog_batch read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
     "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters cmdprio_class cmdprio "
@@ -134,7 +135,7 @@ _REFUSED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "wait_for": ("openpts runs jobs side by side or one after the other: use stonewall", _NEVER),
     "exitall": ("streams of a step don't end each other", _OFF),
     "nrfiles": ("the target is one", frozenset({"1"})),
-    "flow": ("a share of one job in the activity of another", _OFF),
+    "flow_id": ("shares are those of all jobs of a step", _OFF),
     "rw_sequencer": ("several I/Os for each random place", frozenset({"sequential"})),
     "bs_unaligned": ("direct I/O takes whole sectors", _OFF),
     "bs_is_seq_rand": ("sizes by order instead of by direction", _OFF),

@@ -87,6 +87,10 @@ def _steps(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:
         raise max(group, key=lambda job: job.number("numjobs", 1)).error(
             "numjobs", f"the jobs of this step are {len(found)} streams, more than {_MOST_STREAMS}"
         )
+    sharing = [one for one in found if one.stream.share]
+    halves = [one.half_of for one in sharing if one.half_of is not None]
+    if halves and len(sharing) > 2:
+        raise halves[0].error("rw", "a ratio of reads to writes beside other ratios in a step, which has one")
     named = _named(found)
     ramp_ns = _ramp_ns(group)
     steady = _steady(group)

@@ -122,6 +122,7 @@ def steps(draw: st.DrawFn) -> Step:
             draw(st.sampled_from([0, 0, NS_PER_S // 2])),
             None if timed or number == 1 else draw(RULES),
             draw(PRIORITIES),
+            draw(st.sampled_from([0, 1, 3])),
         )
         for name in names[:number]
     )
@@ -134,13 +135,17 @@ def read_back(text: str) -> tuple[Step, ...]:
 
 
 def least(weights: list[int]) -> list[int]:
-    return [weight // gcd(*weights) for weight in weights]
+    return [weight // (gcd(*weights) or 1) for weight in weights]
 
 
 def normal(step: Step) -> Step:
     """The same load in one form: weights without a common factor, defaults as values, one end by time."""
     streams = tuple(
         msgspec.structs.replace(stream, stimulus=normal_stimulus(stream.stimulus)) for stream in step.streams
+    )
+    shares = least([stream.share for stream in streams])
+    streams = tuple(
+        msgspec.structs.replace(stream, share=share) for stream, share in zip(streams, shares, strict=True)
     )
     step = msgspec.structs.replace(step, streams=streams)
     ends_ns = {

@@ -19,7 +19,7 @@ _OTHERWISE: Mapping[str, str] = {
     "BLKSIZE": "4k",
     "DEPTH": "8",
     "DEPTH1": "4",
-    "DEPTH2": "4m",
+    "DEPTH2": "64",
     "RATE1": "10m",
     "RATE2": "10",
     "RRATE": "100",

@@ -1,7 +1,6 @@
 """What is written as a fio job file and read back is the same load, whichever of the two was there first."""
 
 from math import gcd
-from pathlib import Path
 
 import msgspec
 from hypothesis import assume, given, settings
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
-from openpts.fio_jobs.job_file import flattened, jobs_of_text
+from openpts.fio_jobs.job_file import flattened, parse_jobs
 from openpts.fio_jobs.translation import translate
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import DataPattern, PatternData, RandomData, RandomOnce, ReducibleData, ZeroData
@@ -131,7 +130,7 @@ def steps(draw: st.DrawFn) -> Step:
 
 
 def read_back(text: str) -> tuple[Step, ...]:
-    return translate(jobs_of_text(text, Path("job.fio"), {}), DRIVE).steps
+    return translate(parse_jobs(text.splitlines(), "job.fio", {}), DRIVE).steps
 
 
 def least(weights: list[int]) -> list[int]:
@@ -172,6 +171,10 @@ def normal_stimulus(stimulus: Stimulus) -> Stimulus:
         end -= (end - start) % 512
     else:
         end -= (end - start) % min(size.block_size_bytes for size in sizes)
+    data = stimulus.data
+    if isinstance(data, ReducibleData):
+        granule_bytes = min(data.granule_bytes, *(size.block_size_bytes for size in sizes))
+        data = msgspec.structs.replace(data, granule_bytes=granule_bytes)
     pacing = stimulus.pacing
     if stimulus.qd == 1 and isinstance(pacing, Batches) and pacing.ios == 1:
         pacing = ThinkTime(pacing.rest_ns)
@@ -184,6 +187,7 @@ def normal_stimulus(stimulus: Stimulus) -> Stimulus:
         active_range=ActiveRange(start, end),
         alignment_bytes=alignment,
         pacing=pacing,
+        data=data,
     )
 
 

@@ -118,8 +118,8 @@ class IntervalLines:
             yield simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)
 
     def _next_step(self, number: int) -> Iterator[str]:
-        self._steps[number] = self._steps[number][1:]
-        if self._following[number]:
+        self._steps[number] = self._steps.get(number, ())[1:]
+        if self._following.get(number):
             name = f"{self._names[number]}: " if self.several else ""
             yield name + self._following[number].pop(0)
 

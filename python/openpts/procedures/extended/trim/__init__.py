@@ -10,7 +10,7 @@ PROCEDURE: Final = Procedure(
     conditions=TrimConditions,
     title="Trims",
     short_title="Trims",
-    purpose="""How fast a drive trims, what that costs reads and writes beside it, and what is read afterwards.
+    purpose="""How fast a drive trims, what trims cost the I/O beside them, and what is read afterwards.
 
     At full length: a purge, the user capacity written once, up to 32 GiB written and trimmed at each size and
     queue depth, and five minutes of reads and writes, one of them beside trims. Reads of trimmed LBAs are

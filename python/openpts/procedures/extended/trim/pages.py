@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from msgspec.structs import replace
+
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import nines_supported
 from openpts.pages import cells, ticks
@@ -20,6 +22,7 @@ from openpts.procedures.extended.trim.results import (
     Effect,
     RatePoint,
     Times,
+    size_name,
 )
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
@@ -63,7 +66,7 @@ class TrimRun:
         if self.trims is None:
             return "trims"
         stimulus, times = self.trims
-        return f"trims of {format_block_size(stimulus.block_size_bytes)}, {cells.fixed(times.per_s, 1)}/s"
+        return f"trims of {size_name(stimulus.block_size_bytes)}, {cells.fixed(times.per_s, 1)}/s"
 
 
 def rates_page(measured: TrimRun) -> Page:
@@ -94,13 +97,13 @@ def _rate_figure(
     shown = grid(
         f"{name.id}-{part}",
         f"{name.title}, {unit}",
-        Col("Size (KiB)", lambda size: Cell(f"{size / KIB:g}", size / KIB), width=0),
+        Col("Size", lambda size: Cell(size_name(size), size / KIB), width=0),
         [(Column(f"QD {qd}"), qd) for qd in measured.conditions.qds],
         measured.sizes_bytes,
         cell=cell,
     )
     plot = Plot(
-        x=ticks.block_size_axis([size / KIB for size in measured.sizes_bytes]),
+        x=_size_axis(measured.sizes_bytes),
         y=lambda values: ticks.log_axis(unit, values),
         series=column_series(shown, color_of=lambda n, _column: _COLORS[n % len(_COLORS)]),
         alt=f"{{rows}} sizes, from {{low}} to {{high}} {unit}.",
@@ -109,6 +112,12 @@ def _rate_figure(
         part=part,
     )
     return plot.over(name, shown), shown
+
+
+def _size_axis(sizes_bytes: Sequence[int]) -> Axis:
+    """Logarithmic, every size ticked by its name."""
+    axis = ticks.block_size_axis([size / KIB for size in sizes_bytes])
+    return replace(axis, title="Size", labels=tuple(map(size_name, sizes_bytes)))
 
 
 def _limits(measured: TrimRun) -> tuple[Verdict, ...]:
@@ -120,16 +129,16 @@ def _limits(measured: TrimRun) -> tuple[Verdict, ...]:
     found = []
     if split and most:
         found.append(
-            f"The kernel splits trims of {_sizes(split)}: it sends at most {format_block_size(most)} in one "
+            f"The kernel splits trims of {_sizes(split)}: it sends at most {size_name(most)} in one "
             f"command ({limits.source})."
         )
     if small and granule:
         found.append(
             f"Trims of {_sizes(small)} are smaller than the unit in which this device trims, "
-            f"{format_block_size(granule)}: it may leave their data as they are."
+            f"{size_name(granule)}: it may leave their data as they are."
         )
     left_out = [
-        f"{format_block_size(size)} QD {qd}"
+        f"{size_name(size)} QD {qd}"
         for size in measured.conditions.sizes_bytes
         for qd in measured.conditions.qds
         if measured.point(size, qd) is None
@@ -142,7 +151,7 @@ def _limits(measured: TrimRun) -> tuple[Verdict, ...]:
 
 
 def _sizes(sizes_bytes: Sequence[int]) -> str:
-    return ", ".join(format_block_size(size) for size in sizes_bytes)
+    return ", ".join(size_name(size) for size in sizes_bytes)
 
 
 def _times_table(measured: TrimRun) -> Table:
@@ -162,7 +171,7 @@ def _times_table(measured: TrimRun) -> Table:
         "Response times of trims",
         Col(
             "Size, QD",
-            lambda point: Cell(f"{format_block_size(point.size_bytes)}, {point.qd}"),
+            lambda point: Cell(f"{size_name(point.size_bytes)}, {point.qd}"),
             align="left",
             width=0,
         ),

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from openpts.analysis.response_times import nines_percentile
+from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE, TrimConditions
 from openpts.procedures.extended.trim.pages import (
@@ -20,8 +21,10 @@ from openpts.procedures.extended.trim.results import (
     Times,
     beside_of,
     rate_points,
+    size_name,
 )
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
@@ -55,6 +58,21 @@ def report(run: Run) -> ReportContent:
             ),
         ),
         figures=_figures(found),
+        curves=lambda: tuple(_curve(name, beside) for name, beside in found.beside.items()),
+    )
+
+
+def _curve(name: str, beside: Beside) -> Curve:
+    times = beside.beside
+    found = [(pct, times.percentile_ns(pct)) for pct in PERCENTILES]
+    return Curve(
+        f"{name}-beside-trims",
+        f"{name.capitalize()} beside Trims: Response Time v Share of the I/Os",
+        "response time in ms that a share of the I/Os does not exceed",
+        OVER_NINES,
+        lambda values: ticks.log_axis("Response time (ms)", values),
+        tuple((pct, found_ns / NS_PER_MS) for pct, found_ns in found if found_ns is not None),
+        lambda found_ms: cells.latency(found_ms * NS_PER_MS),
     )
 
 
@@ -132,11 +150,11 @@ _BESIDE: Final[tuple[Measure[Beside], ...]] = (
 
 
 def _measures(found: TrimRun) -> tuple[Measured, ...]:
-    """Of the smallest and the largest size with the fewest outstanding, and of reads and writes beside."""
+    """Of each size with the fewest outstanding, and of reads and writes beside trims."""
     conditions = found.conditions
     qd = min(conditions.qds)
     of_points = [
-        measure.of(found.point(size, qd), Subject(f"{format_block_size(size)} QD {qd}"))
+        measure.of(found.point(size, qd), Subject(f"{size_name(size)} QD {qd}"))
         for size in sorted(conditions.sizes_bytes)
         for measure in _POINT
     ]
@@ -151,7 +169,7 @@ def _measures(found: TrimRun) -> tuple[Measured, ...]:
 def _test_rows(found: TrimRun) -> Rows:
     conditions = found.conditions
     random = format_block_size(conditions.random_block_size_bytes)
-    sizes = ", ".join(format_block_size(size) for size in conditions.sizes_bytes)
+    sizes = ", ".join(size_name(size) for size in conditions.sizes_bytes)
     return stimulus_rows(
         found.run,
         ("Test Stimulus 1", f"SEQ trims of {sizes}"),

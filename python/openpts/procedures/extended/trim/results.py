@@ -7,7 +7,7 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE
-from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, format_block_size
 from openpts.vocabulary.sample import OperationSample, Sample, StepState
 
 FACTOR_LIMIT: Final = 2.0
@@ -19,6 +19,14 @@ RATE_LIMIT: Final = 0.95
 JUDGED_PCTS: Final = (99.9, 99.0, 90.0)
 """The percentile judged is the first one that there are enough I/Os for."""
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+
+
+def size_name(size_bytes: int) -> str:
+    """A size of trims, which may be large: ``4 KiB``, ``2 GiB``."""
+    for unit, unit_bytes in (("GiB", GIB), ("MiB", MIB)):
+        if size_bytes % unit_bytes == 0:
+            return f"{size_bytes // unit_bytes} {unit}"
+    return format_block_size(size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ def interrupted_lifetime() -> Run:
 
 
 def stalling(stimulus: Stimulus, phase: Phase, number: int) -> float:
-    """Trims of n KiB take 100 + n/16 us; beside them reads are answered 100 times as slowly, writes as ever."""
+    """Trims of n KiB take 100 + n/16 us; beside them reads take 100 times as long, writes as ever."""
     if stimulus.operations.trim:
         return stimulus.toio * 1e6 / (100 + stimulus.block_size_bytes / 1024 / 16)
     slow = phase is Phase.LOAD and number == 2 and stimulus.operations.read

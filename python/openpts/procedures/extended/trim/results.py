@@ -128,9 +128,12 @@ class Beside:
         return None if None in found else _ratio(found[2], max(found[0] or 0, found[1] or 0))
 
     @property
-    def longest_factor(self) -> float | None:
-        """The same of the longest."""
-        return _ratio(self.beside.max_ns, self.longest_alone_ns)
+    def alone_factor(self) -> float | None:
+        """The longer response time over the shorter one of both without trims, at the judged percentile."""
+        if self.judged_pct is None:
+            return None
+        found = [times.percentile_ns(self.judged_pct) or 0 for times in self.alone]
+        return _ratio(max(found), min(found))
 
     @property
     def longest_alone_ns(self) -> int:
@@ -159,7 +162,9 @@ class Beside:
         """By the rule of the test."""
         if self.reasons:
             return Effect.STALLED
-        return Effect.UNDECIDED if self.judged_pct is None else Effect.CLEAN
+        if self.judged_pct is None or (self.alone_factor or 1) >= FACTOR_LIMIT:
+            return Effect.UNDECIDED
+        return Effect.CLEAN
 
 
 def _ratio(above: float | None, below: float) -> float | None:

@@ -17,7 +17,7 @@ from openpts.device.kernel_calls import deallocate, discard
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_namespace
 from openpts.device.nvme.nvme_identify import NvmeNamespace
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import RunFailedError
+from openpts.errors import RunFailedError, TargetError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
 
@@ -25,6 +25,7 @@ PLACES: Final = 16
 _PIECE_BYTES: Final = MIB
 _MOST_BYTES: Final = 64 * MIB  # they are in memory meanwhile
 _UNIT_BYTES: Final = 4 * KIB
+_MOST_BYTES_PLACE: Final = "queue/discard_max_bytes"
 
 # SBC-4, logical block provisioning VPD page: byte 5, bits 4 to 2
 _SCSI_PROVISIONING_PAGE: Final = "device/vpd_pgb2"
@@ -37,10 +38,21 @@ def trim_limits(device: BlockDevice | None) -> TrimLimits:
     if device is None:
         return TrimLimits(source="a file: the file system releases whole blocks")
     return TrimLimits(
-        device.integer("queue/discard_max_bytes"),
+        device.integer(_MOST_BYTES_PLACE),
         device.integer("queue/discard_max_hw_bytes"),
         device.integer("queue/discard_granularity"),
         str(device.place("queue/discard_*")),
+    )
+
+
+def refuse_without_trim(device: BlockDevice | None) -> None:
+    """Raise TargetError if the kernel sends no trims to a drive. A file system says so only when asked."""
+    if device is None or device.integer(_MOST_BYTES_PLACE):
+        return
+    told = "is 0" if device.integer(_MOST_BYTES_PLACE) == 0 else "is missing"
+    raise TargetError(
+        f"{device.node} can't be trimmed: {device.place(_MOST_BYTES_PLACE)} {told}, so the kernel sends it no "
+        "discard; use a drive with TRIM, UNMAP or Deallocate"
     )
 
 

@@ -59,7 +59,7 @@ class DeviceUnderTest(Protocol):
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """What it is not: entries of the ledger of a run of these steps on it.
 
-        Raises UsageError where the figures would say nothing at all.
+        Raises UsageError where the figures would say nothing at all, TargetError where it can't take a step.
         """
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:

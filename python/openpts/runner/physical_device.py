@@ -24,7 +24,7 @@ from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
-from openpts.device.trimmed_reads import trimmed_reads
+from openpts.device.trimmed_reads import refuse_without_trim, trimmed_reads
 from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
@@ -135,8 +135,10 @@ class PhysicalDevice:
         """Raises TargetError if the drive has gone."""
         return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
 
-    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:  # noqa: ARG002 whatever they are
+    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """A file, or the kernel's own device, stands between the stimulus and the drive."""
+        if any(stimulus.operations.trim for step in steps for stimulus in step.stimuli):
+            refuse_without_trim(self.target.device)
         if self._is_file:
             return (NOT_THE_DEVICE,)
         return kernel_made(self.target.device) if self.target.device else ()

@@ -51,7 +51,7 @@ def refuse_without_trim(device: BlockDevice | None) -> None:
         return
     told = "is 0" if device.integer(_MOST_BYTES_PLACE) == 0 else "is missing"
     raise TargetError(
-        f"{device.node} can't be trimmed: {device.place(_MOST_BYTES_PLACE)} {told}, so the kernel sends it no "
+        f"{device.node} can't be trimmed: {device.place(_MOST_BYTES_PLACE)} {told}, so the kernel sends no "
         "discard; use a drive with TRIM, UNMAP or Deallocate"
     )
 

@@ -14,12 +14,13 @@ SIZE_BYTES = 64 * 2**20
 OPTIONS = (
     "--step-seconds 0.2 --sizes 4KiB,4MiB --qds 1,2 --trims 20 --precondition-passes 0.5 --beside-size 1MiB "
     "--beside-rate 20 --tc 1 --qd 2 --no-report"
-).split()
+)
 
 
 def trim_test(node: Path, cwd: Path) -> Ended:
     return openpts(
-        *("run", "trim", str(node), "--confirm-device-path", str(node), "--out", "run", *OPTIONS), cwd=cwd
+        *("run", "trim", str(node), "--confirm-device-path", str(node), "--out", "run", *OPTIONS.split()),
+        cwd=cwd,
     )
 
 

@@ -12,6 +12,7 @@ from openpts.procedures.extended import (
     lifetime,
     powercut,
     precon,
+    qos,
     sustained,
     thermal,
 )
@@ -26,7 +27,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut)
+    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, qos)
 }
 """The tests of the practice beyond the specification."""
 

@@ -90,7 +90,7 @@ def _lines(figure: Figure, table: Table, contours: Table) -> list[Spec]:
     }
     name: Spec = {
         "data": {"values": list(firsts.values())},
-        "mark": {"type": "text", "style": "contour-label", "align": "left", "dx": 6, "dy": -20},
+        "mark": {"type": "text", "style": "contour-label", "align": "left", "dx": 6, "dy": -22},
         "encoding": {**position, "text": {"field": "name"}},
     }
     return [line, name]

@@ -142,7 +142,7 @@ def _contour_table(measured: QosRun, table_id: str, limits: Sequence[Limit]) -> 
     return table(
         table_id,
         "Contours, interpolated between neighboring pairs",
-        Col("Limit (ms)", lambda one: Cell(format_latency_ms(one[0].latency_ns)), width=0.6),
+        Col("Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6),
         [
             Col("Line", lambda one: cells.count(one[1])),
             Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),

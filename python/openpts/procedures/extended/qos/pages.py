@@ -41,8 +41,8 @@ def highest_page(measured: QosRun) -> Page:
         Col("Mix (R/W %), limit", lambda one: Cell(one.name), align="left", width=2.2),
         columns,
         measured.searches,
-        note="Percentile: of all measurements of the load together, in brackets the lowest and the highest "
-        "of a single one.",
+        note="Percentile: of all measurements of the load together, below it the lowest and the highest of a "
+        "single one.",
     )
     rule = Verdict(
         f"A load keeps a limit if the drive carries it, with no more than {conditions.late_pct:g} % of its "
@@ -95,7 +95,13 @@ def _end(point: Point | None) -> Cell:
 
 
 def _at(search: Search, point: Point | None) -> Cell:
-    return cells.none() if point is None else Cell(search.at(point))
+    if point is None:
+        return cells.none()
+    value_ns, each = search.at(point), search.range_at(point)
+    if value_ns is None:
+        return cells.missing("too few I/Os")
+    low, high = map(format_latency_ms, each or (value_ns, value_ns))
+    return cells.latency(value_ns, note=f"{low} to {high}" if each else "")
 
 
 def _times(search: Search) -> Cell:

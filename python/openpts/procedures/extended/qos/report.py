@@ -115,17 +115,17 @@ def _milliseconds(value_ms: float) -> Cell:
 
 def _test_rows(measured: QosRun) -> Rows:
     conditions = measured.conditions
-    size = format_block_size(conditions.block_size_bytes)
+    size, loads = format_block_size(conditions.block_size_bytes), conditions.loads_pct
     arrivals = {"poisson": "Poisson", "fixed": "fixed rate"}[conditions.arrivals]
     return stimulus_rows(
         measured.run,
-        ("Test Stimulus 1", f"RND {size} R beside RND {size} W, {arrivals}"),
+        ("Test Stimulus 1", f"RND {size} R, RND {size} W"),
         ("TOIO - TC/QD", f"{demand_text(conditions.tc, conditions.qd)} each"),
-        ("Loads", f"{', '.join(f'{load:g}' for load in conditions.loads_pct)} % of the peaks"),
+        ("Arrivals", arrivals),
+        ("Loads", f"{min(loads):g} to {max(loads):g} % of the peaks"),
         ("Duration", f"{format_duration(conditions.minute_ns)} each"),
-        ("Test Stimulus 2", f"Loads of R/W {', '.join(map(mix_text, conditions.mixes_read_pct))}"),
-        ("Limits", ", ".join(map(str, conditions.limits))),
-        ("Known to", f"{conditions.width_pct:g} %, ends measured {conditions.repeats} times"),
+        ("Mixes (R/W %)", ", ".join(map(mix_text, conditions.mixes_read_pct))),
+        ("Limits", f"{len(conditions.limits)}, see pages"),
         ("Steady State", "reached" if measured.preparation.results.steady else "not reached"),
     )
 

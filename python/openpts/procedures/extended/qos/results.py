@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 from openpts.procedures.extended.qos.conditions import Limit, QosConditions, mix_text
 from openpts.procedures.extended.qos.points import Point, points_of
-from openpts.procedures.extended.qos.script import map_order, peak_mixes
 from openpts.procedures.extended.qos.search import Bracket, bracket_of
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
-from openpts.units import format_latency_ms
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 
@@ -37,7 +35,7 @@ class Search:
             return f"not reached: the highest load, {kept.ios_per_s:,.1f} IOPS, keeps the limit"
         if broken is None:
             return "not measured"
-        if broken.percentile_ns(self.limit.operation, self.limit.percentile) is None:
+        if self.at(broken) is None:
             return f"not judged: too few I/Os at {broken.ios_per_s:,.1f} IOPS"
         return f"not reached: the lowest load, {broken.ios_per_s:,.1f} IOPS, breaks the limit"
 
@@ -54,18 +52,15 @@ class Search:
             found.append(f"{loads} did not keep the limit")
         return "; ".join(found)
 
-    def at(self, point: Point) -> str:
-        """The limit's percentile at a load, ms: of all measurements, and the range of each alone."""
-        value_ns = point.percentile_ns(self.limit.operation, self.limit.percentile)
-        if value_ns is None:
-            return "n/a"
-        alone = [Point(point.reads_per_s, point.writes_per_s, (sample,)) for sample in point.samples]
-        each = [one.percentile_ns(self.limit.operation, self.limit.percentile) for one in alone]
-        known = [one_ns for one_ns in each if one_ns is not None]
-        if len(known) < 2:
-            return format_latency_ms(value_ns)
-        low, high = format_latency_ms(min(known)), format_latency_ms(max(known))
-        return f"{format_latency_ms(value_ns)} ({low} to {high})"
+    def at(self, point: Point) -> int | None:
+        """The limit's percentile at a load, of all measurements together; None with too few I/Os."""
+        return point.percentile_ns(self.limit.operation, self.limit.percentile)
+
+    def range_at(self, point: Point) -> tuple[int, int] | None:
+        """The lowest and the highest of single measurements of a load; None with fewer than two."""
+        alone = (Point(point.reads_per_s, point.writes_per_s, (sample,)) for sample in point.samples)
+        known = [value_ns for one in alone if (value_ns := self.at(one)) is not None]
+        return (min(known), max(known)) if len(known) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +104,10 @@ def qos_run(run: Run) -> QosRun:
     """The results of a run, from the samples in its record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, QosConditions)  # noqa: S101 the registry calls by test
-    peaks = {
-        mix: step.sample
-        for mix, step in zip(peak_mixes(conditions), run.phase(Phase.PROFILE), strict=False)
-        if step.sample.state is StepState.COMPLETE
-    }
-    order = map_order(conditions)
-    swept = [step for step in run.phase(Phase.SWEEP) if step.sample.state is StepState.COMPLETE]
+    measured = [step.sample for step in run.phase(Phase.PROFILE) if step.sample.state is StepState.COMPLETE]
+    peaks = {round(one.step.stimuli[0].read_pct): one for one in measured}
+    swept = [step.sample for step in run.phase(Phase.SWEEP) if step.sample.state is StepState.COMPLETE]
+    pairs = [points_of([sample])[0] for sample in swept]
     mixes = [
         Mix(
             read_pct,
@@ -129,6 +121,17 @@ def qos_run(run: Run) -> QosRun:
         conditions=conditions,
         preparation=tracked_phase(run, Phase.WDPC),
         peaks=peaks,
-        pairs={order[step.place.position]: points_of([step.sample])[0] for step in swept},
+        pairs={
+            (
+                _share_pct(point.reads_per_s, peaks[100], conditions),
+                _share_pct(point.writes_per_s, peaks[0], conditions),
+            ): point
+            for point in pairs
+        },
         mixes=tuple(mixes),
     )
+
+
+def _share_pct(ios_per_s: float, peak: Sample, conditions: QosConditions) -> float:
+    """The load of the map that a rate is, without the binary dust of its computation."""
+    return min(conditions.loads_pct, key=lambda share: abs(share / 100 * peak.iops - ios_per_s))

@@ -104,9 +104,10 @@ def script(conditions: QosConditions, user_capacity_bytes: int) -> Script:
     peaks = yield from _peaks(conditions)
     idle = [mix for mix, rate in peaks.items() if not rate]
     if not idle:
+        pairs = [(reads, writes) for reads in conditions.loads_pct for writes in conditions.loads_pct]
         steps = tuple(
-            load_step(conditions, read_pct / 100 * peaks[100], write_pct / 100 * peaks[0])
-            for read_pct, write_pct in map_order(conditions)
+            load_step(conditions, reads_pct / 100 * peaks[100], writes_pct / 100 * peaks[0])
+            for reads_pct, writes_pct in _shuffled(pairs, conditions.seed)
         )
         yield Apply(Phase.SWEEP, 1, steps)
         for number, mix in enumerate(conditions.mixes_read_pct, start=1):
@@ -114,24 +115,13 @@ def script(conditions: QosConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(Outcome(steady_round, last_round, "no I/O at a peak" if idle else ""))
 
 
-def peak_mixes(conditions: QosConditions) -> tuple[int, ...]:
-    """Per cent of reads of the peaks in their order: writes go on from the preparation."""
-    return tuple(dict.fromkeys((0, 100, *conditions.mixes_read_pct)))
-
-
-def map_order(conditions: QosConditions) -> list[tuple[float, float]]:
-    """Per cent of the read peak and of the write peak of each pair, in the order of their measurement."""
-    loads = conditions.loads_pct
-    return _shuffled([(reads, writes) for reads in loads for writes in loads], conditions.seed)
-
-
 def _shuffled(things: Sequence[T], seed: int) -> list[T]:
     return Random(seed).sample(things, len(things))  # noqa: S311 an order, not a secret
 
 
 def _peaks(conditions: QosConditions) -> Generator[Request, Answer, dict[int, float]]:
-    """IOPS of each mix in a closed loop, by its per cent of reads."""
-    mixes = peak_mixes(conditions)
+    """IOPS of each mix in a closed loop, by its per cent of reads; writes go on from the preparation."""
+    mixes = tuple(dict.fromkeys((0, 100, *conditions.mixes_read_pct)))
     steps = tuple(
         _counting(conditions, (Stream(_stimulus(conditions, mix)),), conditions.minute_ns) for mix in mixes
     )

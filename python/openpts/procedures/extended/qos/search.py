@@ -11,6 +11,8 @@ from openpts.procedures.extended.qos.points import Point
 MOST_MEASUREMENTS: Final = 40
 """Of one search, behind the loads of the curve."""
 
+_DUST: Final = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
@@ -47,7 +49,8 @@ def bracket_of(points: Sequence[Point], limit: Limit, conditions: QosConditions)
     the longest search, that of the widest gap.
     """
     if points and all(point.is_planned for point in points):
-        kept = [point.ios_per_s <= _before_widest_gap(points) for point in points]
+        most = _before_widest_gap(points, conditions.loads_pct)
+        kept = [point.ios_per_s <= most for point in points]
     else:
         kept = [point.keeps(limit, conditions.late_pct) is True for point in points]
     highest = max((at for at, is_kept in enumerate(kept) if is_kept), default=None)
@@ -57,6 +60,8 @@ def bracket_of(points: Sequence[Point], limit: Limit, conditions: QosConditions)
     return Bracket(points[highest], above, kept[:highest].count(False))
 
 
-def _before_widest_gap(points: Sequence[Point]) -> float:
-    loads = [point.ios_per_s for point in points]
-    return max(pairwise(loads), key=lambda pair: pair[1] - pair[0], default=(loads[0], loads[0]))[0]
+def _before_widest_gap(points: Sequence[Point], loads_pct: Sequence[float]) -> float:
+    """The load of the curve below the widest gap; the highest load of all is that of the curve."""
+    in_order = sorted(loads_pct)
+    before, _ = max(pairwise(in_order), key=lambda pair: pair[1] - pair[0])
+    return points[-1].ios_per_s * before / in_order[-1] * (1 + _DUST)

@@ -1,4 +1,4 @@
-"""The test of response times under load: what it asks for, what a load is, how the highest is searched for."""
+"""The test of response times under load: what it asks for, what a load is, how the highest one is found."""
 
 from typing import Any
 

@@ -18,9 +18,10 @@ PROCEDURE: Final = Procedure(
     after the preparation.
     """,
     quick={
+        "limits": ["p99=1ms"],
         "step_seconds": 0.5,
         "settle_seconds": 0.1,
-        "longest_seconds": 2,
+        "longest_seconds": 5,
         "tracking_seconds": 2,
         "max_rounds": 5,
         "precondition_passes": 1,

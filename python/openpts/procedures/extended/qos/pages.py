@@ -20,6 +20,8 @@ from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import NS_PER_MS, format_latency_ms
 
 _CURVE_PX: Final = 300
+# A limit farther above the slowest value would leave the curve no room.
+_FARTHEST_LIMIT: Final = 10
 # p50 to p99.99 and further, from calm to alarming
 _COLORS: Final = (2, 4, 1, 3, 6, 5)
 
@@ -31,7 +33,7 @@ def highest_page(measured: QosRun) -> Page:
         Col("Highest load that keeps it (IOPS)", _highest),
         Col("% of the peak", _share_of_peak),
         Col("Percentile there (ms)", lambda one: _at(one, one.bracket.kept)),
-        Col("Next load, breaks it (IOPS)", lambda one: _end(one.bracket.broken)),
+        Col("Next load, breaks it (IOPS)", _broken),
         Col("Percentile there (ms)", lambda one: _at(one, one.bracket.broken)),
         Col("Measured (times)", _times),
     ]
@@ -64,8 +66,7 @@ def search_verdicts(measured: QosRun) -> Iterator[Verdict]:
     for search in measured.searches:
         kept, broken = search.bracket.kept, search.bracket.broken
         if kept is None or broken is None:
-            tone = "info" if search.absence.startswith("not reached") else "fail"
-            yield Verdict(f"{search.name}: {search.absence}.", tone)
+            yield Verdict(f"{search.name}: {search.absence}.", "info" if search.is_judged else "fail")
             continue
         share_pct = search.mix.share_pct(kept.ios_per_s)
         share = "" if share_pct is None else f" ({share_pct:.1f} % of the peak)"
@@ -90,8 +91,11 @@ def _share_of_peak(search: Search) -> Cell:
     return cells.number_or("no load keeps it" if kept is None else "no peak", share_pct, 1)
 
 
-def _end(point: Point | None) -> Cell:
-    return cells.none() if point is None else cells.number(point.ios_per_s, 1)
+def _broken(search: Search) -> Cell:
+    broken = search.bracket.broken
+    if broken is None:
+        return cells.none()
+    return cells.number(broken.ios_per_s, 1) if search.is_judged else cells.missing("too few I/Os")
 
 
 def _at(search: Search, point: Point | None) -> Cell:
@@ -157,7 +161,16 @@ def curve_page(measured: QosRun, mix: Mix, numbers: Iterator[int]) -> Page:
 
 
 def _curve(measured: QosRun, mix: Mix, operation: Operation, first: int) -> Plot:
-    limits = [limit for limit in measured.conditions.limits_of(mix.read_pct) if limit.operation is operation]
+    percentiles = percentiles_of(measured.conditions)
+    slowest_ns = max(
+        (one.percentile_ns(operation, percentile) or 0 for one in mix.points for percentile in percentiles),
+        default=0,
+    )
+    limits = [
+        limit
+        for limit in measured.conditions.limits_of(mix.read_pct)
+        if limit.operation is operation and limit.latency_ns <= _FARTHEST_LIMIT * slowest_ns
+    ]
     refused = [one.ios_per_s for one in mix.points if not one.is_carried(measured.conditions.late_pct)]
     rules = [Rule(_rule_text(limit), limit.latency_ns / NS_PER_MS, "limit") for limit in limits]
     if refused:
@@ -169,7 +182,7 @@ def _curve(measured: QosRun, mix: Mix, operation: Operation, first: int) -> Plot
         y=lambda values: ticks.log_axis("Response time (ms)", [*values, *limits_ms]),
         series=tuple(
             Series(percentile_text(percentile), "column", (first + at,), _COLORS[at % len(_COLORS)])
-            for at, percentile in enumerate(percentiles_of(measured.conditions))
+            for at, percentile in enumerate(percentiles)
         ),
         alt="{rows} loads, from {low} to {high} ms.",
         decimals=None,

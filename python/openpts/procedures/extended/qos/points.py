@@ -9,6 +9,7 @@ from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.procedures.extended.qos.conditions import Limit, Operation
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import OperationSample, Sample, StepState
+from openpts.vocabulary.stop import planned_length_ns
 
 _IOS_BEYOND: Final = 10
 # A Poisson process itself offers more or less than its mean: by more than this in one of 10,000 steps.
@@ -55,12 +56,13 @@ class Point:
     @property
     def done_pct(self) -> float:
         """Per cent of the I/Os offered that were done, of reads or writes, whichever is less."""
-        elapsed_s = sum(sample.elapsed_ns for sample in self.samples) / NS_PER_S
+        # not the time elapsed: that has the wait for the last answers, while nothing is offered any more
+        offered_s = sum(planned_length_ns(sample.step.stop) or 0 for sample in self.samples) / NS_PER_S
         done = sum(sample.ios for sample in self.samples)
         undone = sum(sample.unissued for sample in self.samples)
         shares = [done / (done + undone) if done + undone else 0.0]
         for operation, rate in ((Operation.READ, self.reads_per_s), (Operation.WRITE, self.writes_per_s)):
-            if expected := rate * elapsed_s:
+            if expected := rate * offered_s:
                 ios = sum(part_of(sample, operation).ios for sample in self.samples)
                 shares.append((ios + _STANDARD_ERRORS * expected**0.5) / expected)
         return 100 * min(1.0, *shares)

@@ -19,11 +19,20 @@ class Search:
     mix: "Mix"
     limit: Limit
     bracket: Bracket
+    late_pct: float
 
     @property
     def name(self) -> str:
         """``70/30, p99 of reads <= 1.00 ms``."""
         return f"{self.mix}, {self.limit}"
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether loads were measured, and the I/Os of the lowest one suffice to say what became of it."""
+        kept, broken = self.bracket.kept, self.bracket.broken
+        return kept is not None or (
+            broken is not None and broken.keeps(self.limit, self.late_pct) is not None
+        )
 
     @property
     def absence(self) -> str:
@@ -35,7 +44,7 @@ class Search:
             return f"not reached: the highest load, {kept.ios_per_s:,.1f} IOPS, keeps the limit"
         if broken is None:
             return "not measured"
-        if self.at(broken) is None:
+        if not self.is_judged:
             return f"not judged: too few I/Os at {broken.ios_per_s:,.1f} IOPS"
         return f"not reached: the lowest load, {broken.ios_per_s:,.1f} IOPS, breaks the limit"
 
@@ -94,7 +103,7 @@ class QosRun:
     def searches(self) -> tuple[Search, ...]:
         """Of each mix and each limit that it has operations for."""
         return tuple(
-            Search(mix, limit, bracket_of(mix.points, limit, self.conditions))
+            Search(mix, limit, bracket_of(mix.points, limit, self.conditions), self.conditions.late_pct)
             for mix in self.mixes
             for limit in self.conditions.limits_of(mix.read_pct)
         )

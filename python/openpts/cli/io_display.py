@@ -1,7 +1,7 @@
 """Output of `openpts io` while it measures: a line for each interval, and on a terminal the progress."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Final
@@ -29,8 +29,8 @@ from openpts.runner.measure import (
 )
 from openpts.runner.step_faults import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.sample import Interval, Measured
-from openpts.vocabulary.stimulus import Stream
+from openpts.vocabulary.sample import Interval, Measured, Sample
+from openpts.vocabulary.stimulus import Step, Stream
 
 _WIDTHS: Final = {
     "time s": 8,
@@ -84,9 +84,11 @@ class IntervalLines:
     interval_ns: int
     several: bool
     _names: dict[int, str] = field(default_factory=dict)
-    _streams: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _headed: bool = False
     _simulated_from_s: dict[int, float] = field(default_factory=dict)
+    # of each target the step that runs, and those that follow it
+    _steps: dict[int, tuple[Step, ...]] = field(default_factory=dict)
+    _following: dict[int, list[str]] = field(default_factory=dict)
 
     def of(self, event: MeasurementEvent) -> list[str]:
         """The lines that an event is worth."""
@@ -95,9 +97,10 @@ class IntervalLines:
                 others = (name for other, name in self._names.items() if other != number)
                 taken = target.name in others
                 self._names[number] = target.path if taken else target.name
-                self._streams[number] = stream_names(event.step)
                 if target.simulation is not None:
                     self._simulated_from_s[number] = time.monotonic()
+                self._steps[number] = event.steps
+                self._following[number] = _step_texts(event.steps)[1:]
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]
@@ -105,10 +108,21 @@ class IntervalLines:
                 return [*self._heading(), *rows] if rows else []
             case OutstandingIoHangs(number, io):
                 return [f"{self._names[number]}: {hang_text(io)}"]
-            case MeasurementEnded(number, sample) if number in self._simulated_from_s:
-                wall_s = time.monotonic() - self._simulated_from_s[number]
-                return [simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)]
+            case MeasurementEnded(number, sample):
+                return [*self._simulated_time(number, sample), *self._next_step(number)]
         return []
+
+    def _simulated_time(self, number: int, sample: Sample) -> Iterator[str]:
+        if number in self._simulated_from_s:
+            wall_s = time.monotonic() - self._simulated_from_s[number]
+            self._simulated_from_s[number] = time.monotonic()
+            yield simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)
+
+    def _next_step(self, number: int) -> Iterator[str]:
+        self._steps[number] = self._steps.get(number, ())[1:]
+        if self._following.get(number):
+            name = f"{self._names[number]}: " if self.several else ""
+            yield name + self._following[number].pop(0)
 
     def _heading(self) -> list[str]:
         if self._headed:
@@ -124,7 +138,7 @@ class IntervalLines:
     def _rows(self, number: int, interval: Interval) -> Iterator[str]:
         ended_s = (interval.index * self.interval_ns + interval.elapsed_ns) / NS_PER_S
         whole = (f"{interval.in_flight:,}", f"{interval.errors:,}")
-        parts = zip(self._streams.get(number, ()), interval.streams, strict=False)
+        parts = zip(self._streams_of(number), interval.streams, strict=False)
         named: list[tuple[str, Measured, tuple[str, str]]] = [(name, part, ("", "")) for name, part in parts]
         named.append(("all" if named else "", interval, whole))
         for name, part, last in named:
@@ -141,8 +155,14 @@ class IntervalLines:
             cells = (f"{text:>{width}}" for text, width in zip(texts, _WIDTHS.values(), strict=True))
             yield (self._name_column(self._names[number], name) + "".join(cells)).rstrip()
 
+    def _streams_of(self, number: int) -> tuple[str, ...]:
+        """Names of the streams of the step that runs, where it has several."""
+        steps = self._steps.get(number)
+        return stream_names(steps[0]) if steps else ()
+
     def _name_column(self, target: str, stream: str = "") -> str:
-        streams = [name for names in self._streams.values() for name in (*names, "all") if names]
+        several = [names for number in self._steps if (names := self._streams_of(number))]
+        streams = [name for names in several for name in (*names, "all")]
         text = ""
         if self.several:
             text = f"{target:<{max(map(len, self._names.values()), default=0)}}"
@@ -191,8 +211,16 @@ def _start_lines(started: MeasurementStarted) -> list[str]:
     path = engine["io_path" if "io_path" in engine else "engine"].value
     capacity = format_capacity(target.user_capacity_bytes)
     what = f"{target.path}, {capacity}, sector {target.sector_bytes} B"
-    issued = "; ".join(map(_stream_text, started.step.streams)) or "idle"
-    return [f"{what}: {issued}, by {path}", *(f"note: {note}" for note in started.notes)]
+    first = _step_texts(started.steps)[0]
+    return [f"{what}: {first}, by {path}", *(f"note: {note}" for note in started.notes)]
+
+
+def _step_texts(steps: Sequence[Step]) -> list[str]:
+    """What each issues, with its number where there are several."""
+    texts = ["; ".join(map(_stream_text, step.streams)) or "idle" for step in steps]
+    if len(texts) == 1:
+        return texts
+    return [f"step {number} of {len(texts)}: {text}" for number, text in enumerate(texts, start=1)]
 
 
 def _stream_text(stream: Stream) -> str:

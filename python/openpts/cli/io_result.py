@@ -266,7 +266,7 @@ class MeasurementResults:
     """Keeps what a result needs of the events."""
 
     started: dict[int, MeasurementStarted] = field(default_factory=dict)
-    ended: dict[int, Sample] = field(default_factory=dict)
+    ended: dict[int, list[Sample]] = field(default_factory=dict)
     alone: dict[int, list[Sample]] = field(default_factory=dict)
     captures: dict[int, CaptureEnded] = field(default_factory=dict)
     lost_captures: list[str] = field(default_factory=list)
@@ -277,7 +277,7 @@ class MeasurementResults:
             case MeasurementStarted(number):
                 self.started[number] = event
             case MeasurementEnded(number, sample):
-                self.ended[number] = sample
+                self.ended.setdefault(number, []).append(sample)
             case CaptureEnded(number):
                 self.captures[number] = event
             case CaptureFailed(number, reason):
@@ -293,22 +293,32 @@ class MeasurementResults:
         """A line for each target on which an I/O failed that was not allowed to."""
         return [
             f"{target.path}: {failure_text(sample, target.sector_bytes)}"
-            for number, sample in sorted(self.ended.items())
+            for number, samples in sorted(self.ended.items())
             for target in [self.started[number].target]
+            for sample in samples
             if sample.state is StepState.FAILED
         ]
 
     def print(self, stream: IO[str], *, as_json: bool) -> None:
         """Print all that was measured: one target as an object, several as ``{"targets": [...]}``."""
-        measured = [
-            (self.started[number], sample, self.captures.get(number), self.alone.get(number, []))
-            for number, sample in sorted(self.ended.items())
-        ]
         if as_json:
-            objects = [_measurement_json(*one) for one in measured]
+            objects = [self._json(number) for number in sorted(self.ended)]
             whole = objects[0] if len(self.started) == 1 else {"targets": objects}
             print(json.dumps(whole, indent=2, allow_nan=False), file=stream)
             return
         console = VisibleConsole(stream)
-        for one in measured:
-            print_summary(console, *one, alone=len(self.started) == 1)
+        for number, samples in sorted(self.ended.items()):
+            started, capture = self.started[number], self.captures.get(number)
+            for step, sample in enumerate(samples, start=1):
+                if len(started.steps) > 1:
+                    console.print()
+                    console.print(Text(f"step {step} of {len(started.steps)}", style="bold"))
+                apart = self.alone.get(number, ())
+                print_summary(console, started, sample, capture, apart, alone=len(self.started) == 1)
+
+    def _json(self, number: int) -> dict[str, Any]:
+        """A target's one step, or ``{"steps": [...]}`` where it was to have several."""
+        started, capture = self.started[number], self.captures.get(number)
+        apart = self.alone.get(number, ())
+        objects = [_measurement_json(started, sample, capture, apart) for sample in self.ended[number]]
+        return objects[0] if len(started.steps) == 1 else {"steps": objects}

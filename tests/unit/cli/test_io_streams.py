@@ -35,7 +35,7 @@ OPTIONS = NativeOptions(interval_ns=NS_PER_S // 10)
 
 
 def ordered(step: Step) -> MeasurementOrder:
-    return MeasurementOrder(TARGET, step, OPTIONS, seed=7)
+    return MeasurementOrder(TARGET, (step,), OPTIONS, seed=7)
 
 
 def heard(*orders: MeasurementOrder) -> list[MeasurementEvent]:
@@ -67,7 +67,7 @@ def late(sample: Sample) -> Sample:
     return replace(sample, streams=parts, slips=slips, unissued=3)
 
 
-STARTED = MeasurementStarted(0, drive().facts, BESIDE, {"engine": Fact("simulated drive", "test")}, 7, ())
+STARTED = MeasurementStarted(0, drive().facts, (BESIDE,), {"engine": Fact("simulated drive", "test")}, 7, ())
 
 
 def test_each_stream_has_a_line_for_an_interval_and_all_have_the_last(

@@ -101,6 +101,7 @@ class IntervalLines:
                     self._simulated_from_s[number] = time.monotonic()
                 self._steps[number] = event.steps
                 self._following[number] = _step_texts(event.steps)[1:]
+                self._headed = False
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]

@@ -61,7 +61,10 @@ BESIDE = Step(
     Duration(400 * NS_PER_MS),
 )
 ENDING = Step(
-    (Stream(READER, "reader", stop=IoCount(500)), Stream(WRITER, "writer", stop=Duration(100 * NS_PER_MS))),
+    (
+        Stream(READER, "reader", stop=IoCount(500), share=3),
+        Stream(WRITER, "writer", stop=Duration(100 * NS_PER_MS), share=2),
+    ),
     STREAMS_END,
 )
 DELAYED = Step((Stream(READER, "late", delay_ns=10 * NS_PER_MS),), Duration(60 * NS_PER_MS))

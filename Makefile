@@ -148,6 +148,7 @@ bench: setup  ## speed: against fio on the same targets, gaps between steps, rep
 	$(BIN)/python -m benches.cpu_per_io
 	$(BIN)/python -m benches.engine_against_fio
 	$(BIN)/python -m benches.step_gap
+	$(BIN)/python -m benches.streams
 	$(BIN)/python -m benches.report_time
 	cargo bench --quiet --locked
 

@@ -104,7 +104,7 @@ impl Pace {
     /// Whether moments since the step's start decide, rather than completions.
     pub(super) fn is_planned(&self) -> bool {
         match self {
-            Self::Planned { .. } | Self::DutyCycle(_) => true,
+            Self::Planned { .. } | Self::DutyCycle(_) | Self::Capped { .. } => true,
             Self::Coupled(coupled) => coupled.own.is_planned(),
             _ => false,
         }

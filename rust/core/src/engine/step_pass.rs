@@ -193,7 +193,15 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
             EndedBy::Amount
         };
-        self.pace.leave();
+        // The end of the step ends the others as well, though not at the same moment: until then they wait.
+        let ends_itself = match ended_by {
+            EndedBy::Amount => true,
+            EndedBy::Duration => self.stream.bounds.duration_ns.is_some(),
+            EndedBy::SteadyState => false,
+        };
+        if ends_itself {
+            self.pace.leave();
+        }
         self.answers.outcome.ended_by = Some(ended_by);
         self.stopped_ns = match ended_by {
             EndedBy::Amount => None,

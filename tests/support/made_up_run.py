@@ -32,6 +32,7 @@ from openpts.vocabulary.requests import (
     CycleFinished,
     Purge,
     ReadHealth,
+    ReadTrimmed,
     Request,
     Script,
     SetWriteCache,
@@ -46,6 +47,7 @@ from openpts.vocabulary.sample import (
     StepState,
 )
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
@@ -108,6 +110,7 @@ def made_up_run(
             ),
             capture=CaptureReport("capture", files=3, ios=10**6) if name in _BY_DEMAND else None,
             cycles=tuple(request for request in requests if isinstance(request, CycleFinished)),
+            trimmed=_TRIMMED if any(isinstance(request, ReadTrimmed) for request in requests) else None,
             cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
         ),
         steps=tuple(steps),
@@ -195,6 +198,14 @@ def _between(of: OperationSample, elapsed_ns: int, begin_ns: int, end_ns: int) -
 
 
 _READ_AT = "2026-01-01T00:00:00.000+00:00"
+_TRIMMED = TrimmedReads(
+    Promise.ZEROS,
+    "NVMe DLFEAT 0x9",
+    TrimLimits(256 * 2**20, 2**31, 64 * 2**10, "/sys/block/nvme9n1/queue/discard_*"),
+    advisory=True,
+    sectors=32_768,
+    zeros=32_768,
+)
 _PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
 
 

@@ -15,6 +15,7 @@ from openpts.procedures.extended import (
     qos,
     sustained,
     thermal,
+    trim,
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
@@ -27,7 +28,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, qos)
+    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, trim, qos)
 }
 """The tests of the practice beyond the specification."""
 

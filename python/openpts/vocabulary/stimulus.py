@@ -267,7 +267,9 @@ class Stream(Struct, frozen=True, omit_defaults=True):
 
     It issues nothing in the first ``delay_ns`` of its step, and plans its pacing from then on. ``stop`` ends
     it before the step ends, counted from its own start: Duration, ByteAmount, DriveFills or IoCount, or the
-    first of several. ``name`` is empty, or unlike those of the other streams.
+    first of several. ``name`` is empty, or unlike those of the other streams. Streams with a ``share`` keep
+    the numbers of I/Os that they issue in that ratio while they run: one that is ahead waits for the others,
+    but not for one that has ended or not begun. 0: it waits for none.
     """
 
     stimulus: Stimulus
@@ -275,6 +277,7 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     delay_ns: int = 0
     stop: StopRule | None = None
     priority: IoPriority | None = None
+    share: int = 0
 
     def __str__(self) -> str:
         return f"{self.name}: {self.stimulus}" if self.name else str(self.stimulus)

@@ -25,6 +25,7 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
 from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
 from tests.support.queueing_drive import QueueingDrive
@@ -215,6 +216,36 @@ def interrupted_lifetime() -> Run:
     return replace(worn, steps=worn.steps[:9], manifest=manifest)
 
 
+def stalling(stimulus: Stimulus, phase: Phase, number: int) -> float:
+    """Trims of n KiB take 100 + n/16 us; beside them reads take 100 times as long, writes as ever."""
+    if stimulus.operations.trim:
+        return stimulus.toio * 1e6 / (100 + stimulus.block_size_bytes / 1024 / 16)
+    slow = phase is Phase.LOAD and number == 2 and stimulus.operations.read
+    return 100_000 / (100 if slow else 1)
+
+
+def unkept() -> Run:
+    """Half of what was trimmed is read as it was written, and a sector is never the same."""
+    run = made_up_run("trim", rate=flat_rate)
+    found = TrimmedReads(
+        Promise.ZEROS, "IDENTIFY DEVICE word 69: DRAT 1, RZAT 1", sectors=8, zeros=3, old=4, unstable=1
+    )
+    return replace(run, manifest=replace(run.manifest, trimmed=found))
+
+
+def small_trims() -> Run:
+    """A simulated drive, whose data are nowhere, and no room for trims of more than 1 MiB."""
+    run = made_up_run("trim", adjust=lambda conditions: with_changes(conditions, range_bytes=2**20))
+    reason = "a simulated drive keeps no data"
+    found = TrimmedReads(Promise.UNKNOWN, reason, reason=reason)
+    return replace(run, manifest=replace(run.manifest, trimmed=found))
+
+
+def nothing_trimmed() -> Run:
+    run = made_up_run("trim")
+    return cut(replace(run, manifest=replace(run.manifest, trimmed=None)), 1)
+
+
 CASES: dict[str, Callable[[], Run]] = {
     "entropy": lambda: with_sample(made_up_run("entropy", rate=compressing)),
     "entropy, cost within the drift": drifting_entropy,
@@ -272,6 +303,11 @@ CASES: dict[str, Callable[[], Run]] = {
         lambda step: step.place.number <= (5 if step.place.phase is Phase.PROFILE else 1),
     ),
     "sustained, by a benchmark": lambda: made_up_run("sustained", adjust=by_popular_benchmarks),
+    "trim": lambda: made_up_run("trim", rate=stalling),
+    "trim, promise not kept": unkept,
+    "trim, simulated": small_trims,
+    "trim, ended in the sweep": lambda: cut(made_up_run("trim", rate=stalling), 4),
+    "trim, nothing": nothing_trimmed,
     "thermal": lambda: thermal_run(counting),
     "thermal, before the load": lambda: before(thermal_run(counting), Phase.LOAD),
     "thermal, before the rest": lambda: before(thermal_run(counting), Phase.REST),

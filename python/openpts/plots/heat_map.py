@@ -81,7 +81,7 @@ def _lines(figure: Figure, table: Table, contours: Table) -> list[Spec]:
     position["y"]["scale"]["reverse"] = True
     line: Spec = {
         "data": {"values": rows},
-        "mark": {"type": "line", "style": "contour", "clip": True},
+        "mark": {"type": "line", "style": "limit", "strokeDash": [1, 0], "strokeWidth": 2.4, "clip": True},
         "encoding": {
             **position,
             "detail": {"field": "line", "type": "nominal"},
@@ -90,7 +90,7 @@ def _lines(figure: Figure, table: Table, contours: Table) -> list[Spec]:
     }
     name: Spec = {
         "data": {"values": list(firsts.values())},
-        "mark": {"type": "text", "style": "contour-label", "align": "left", "dx": 6, "dy": -22},
+        "mark": {"type": "text", "style": "ring-label", "align": "left", "dx": 6, "dy": -22},
         "encoding": {**position, "text": {"field": "name"}},
     }
     return [line, name]

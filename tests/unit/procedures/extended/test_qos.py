@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from openpts.analysis.latency import encode_counts
 from openpts.errors import UsageError
 from openpts.parameters.contradictions import refuse_contradictions
 from openpts.parameters.overrides import Given, conditions_of
@@ -308,3 +309,9 @@ def test_a_limit_of_writes_is_searched_in_mixes_that_write() -> None:
 def test_a_time_scale_leaves_the_limits() -> None:
     scaled = conditions_of(Given({"time_scale": "1/60"}, {"time_scale": "--time-scale"}), conditions())
     assert (scaled.minute_ns, scaled.limits) == (NS_PER_S, conditions().limits)
+
+
+def test_ios_that_the_host_submitted_late_mark_a_load() -> None:
+    """Half of them 10 ms late, where a response takes 10 us."""
+    assert not point_at(1000, slips=encode_counts([(0, 60_000)])).is_limited_by_host
+    assert point_at(1000, slips=encode_counts([(0, 30_000), (10_000_000, 30_000)])).is_limited_by_host

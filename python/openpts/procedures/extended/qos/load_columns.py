@@ -50,4 +50,9 @@ def percentile_cell(point: Point, operation: Operation, percentile: float) -> Ce
 
 def done_cell(point: Point, late_pct: float) -> Cell:
     """Per cent of the I/Os offered that were done."""
-    return cells.number(point.done_pct, 1, tone="" if point.is_carried(late_pct) else "fail")
+    return cells.number(
+        point.done_pct,
+        1,
+        note="limited by the host" if point.is_limited_by_host else "",
+        tone="" if point.is_carried(late_pct) else "fail",
+    )

@@ -166,11 +166,14 @@ def _contour_verdicts(measured: QosRun, limits: Sequence[Limit]) -> list[Verdict
     for limit in limits:
         states = [point.keeps(limit, measured.conditions.late_pct) for point in measured.pairs.values()]
         unknown = f", {states.count(None)} not judged (too few I/Os)" if None in states else ""
+        hosts = sum(point.is_limited_by_host for point in measured.pairs.values())
+        host = f"; the host limited {hosts}, whose response times are not the drive's alone" if hosts else ""
         refused = sum(not point.is_carried(measured.conditions.late_pct) for point in measured.pairs.values())
         found.append(
             Verdict(
                 f"{limit}: kept at {states.count(True)} of {len(states)} pairs{unknown}; the drive does not "
-                f"carry {refused}."
+                f"carry {refused}{host}.",
+                "fail" if hosts else "info",
             )
         )
     return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from openpts.analysis.host_limits import limited_by_host
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.procedures.extended.qos.conditions import Limit, Operation
 from openpts.units import NS_PER_S
@@ -66,6 +67,11 @@ class Point:
                 ios = sum(part_of(sample, operation).ios for sample in self.samples)
                 shares.append((ios + _STANDARD_ERRORS * expected**0.5) / expected)
         return 100 * min(1.0, *shares)
+
+    @property
+    def is_limited_by_host(self) -> bool:
+        """Whether I/Os were submitted late by the host, or its processors were full, in any measurement."""
+        return any(limited_by_host(sample) for sample in self.samples)
 
     def is_carried(self, late_pct: float) -> bool:
         """Whether the drive did what was offered, but for so many per cent."""

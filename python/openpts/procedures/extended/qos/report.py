@@ -169,6 +169,7 @@ def _of_point(point: Point, conditions: QosConditions) -> dict[str, Any]:
         "writes_per_s": point.writes_per_s,
         "done_pct": point.done_pct,
         "carried": point.is_carried(conditions.late_pct),
+        "limited_by_host": point.is_limited_by_host,
         **{
             f"{operation}_p{percentile:g}_ms": in_ms(point.percentile_ns(operation, percentile))
             for operation in Operation

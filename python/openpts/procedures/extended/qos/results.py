@@ -59,6 +59,8 @@ class Search:
         if self.bracket.broken_below:
             loads = f"{self.bracket.broken_below} lower load{'s' if self.bracket.broken_below > 1 else ''}"
             found.append(f"{loads} did not keep the limit")
+        if kept.is_limited_by_host or broken.is_limited_by_host:
+            found.append("the host was late or its processors were full: the drive may take more")
         return "; ".join(found)
 
     def at(self, point: Point) -> int | None:

@@ -8,7 +8,7 @@ Source
 Steps
     Purge; 1 x the range in SEQ 128 KiB writes; marks written, trimmed and read twice; for each size and
     number of trims outstanding, SEQ 128 KiB writes and SEQ trims of just that, each LBA once; the rates of
-    RND 4 KiB reads and of RND 4 KiB writes; both at shares of these rates, without trims, with, and without
+    RND 4 KiB writes and of RND 4 KiB reads; both at shares of these rates, without trims, with, and without
     again, each after what is to be trimmed was written.
 Pass rule
     Trims stall reads, or writes, if beside them the 99.9th percentile is twice as long as in the slower of
@@ -165,14 +165,15 @@ def _loads(conditions: TrimConditions, user_capacity_bytes: int) -> Script:
     if beside is None:
         return
     minute = Duration(conditions.minute_ns)
-    stimuli = [_random(conditions, read_pct) for read_pct in (100, 0)]
+    # the writes first: what they leave to be collected is not to show in the load that comes next
+    stimuli = [_random(conditions, read_pct) for read_pct in (0, 100)]
     peaks = samples_in(
         (yield Apply(Phase.PROFILE, 1, tuple(Step.of(stimulus, minute) for stimulus in stimuli)))
     )
     if not all(peak.ios for peak in peaks):
         return
-    shares_pct = (conditions.read_load_pct, conditions.write_load_pct)
-    reads, writes = (
+    shares_pct = (conditions.write_load_pct, conditions.read_load_pct)
+    writes, reads = (
         replace(stimulus, pacing=FixedRate(max(1.0, share_pct / 100 * peak.iops)))
         for stimulus, peak, share_pct in zip(stimuli, peaks, shares_pct, strict=True)
     )

@@ -13,8 +13,8 @@ Steps
 Pass rule
     Trims stall reads, or writes, if beside them the 99.9th percentile is twice as long as in the slower of
     both minutes without, or the longest takes more than 10 ms and twice as long, or the rate falls behind by
-    5 %. Where both minutes without differ by that factor there is no verdict; else the drive is clean. What
-    is read from trimmed LBAs must be what the drive promises.
+    5 %. The drive is clean if that does not hold against the faster minute either; else there is no verdict.
+    What is read from trimmed LBAs must be what the drive promises.
 Reported
     Trims/s, MB/s and response times over size and queue depth; response times of reads and writes alone
     and beside trims; zeros, ones, old or changing data after a trim.

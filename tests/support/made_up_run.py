@@ -88,13 +88,14 @@ def made_up_run(
     drive_class: DriveClass = DriveClass.ENTERPRISE,
     *,
     rate: Rate | None = None,
+    drive: Drive | None = None,
     health: Health | None = None,
     adjust: Adjust = lambda conditions: conditions,
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
     test = PROCEDURES[name]
     conditions = adjust(test.standard_conditions(drive_class, 1))
-    drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
+    drive = drive or Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)
     return Run(

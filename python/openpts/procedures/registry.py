@@ -12,6 +12,7 @@ from openpts.procedures.extended import (
     lifetime,
     powercut,
     precon,
+    qos,
     sustained,
     thermal,
     trim,
@@ -27,7 +28,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, trim)
+    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, trim, qos)
 }
 """The tests of the practice beyond the specification."""
 

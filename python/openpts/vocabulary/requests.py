@@ -126,14 +126,7 @@ class CycleFinished:
 
 
 Request = (
-    Purge
-    | SetWriteCache
-    | Apply
-    | ReadHealth
-    | CutPower
-    | ReadTrimmed
-    | SteadyStateChecked
-    | CycleFinished
+    Purge | SetWriteCache | Apply | ReadHealth | CutPower | ReadTrimmed | SteadyStateChecked | CycleFinished
 )
 Answer = None | tuple[Sample, ...] | HealthReading | Cut
 Script = Generator[Request, Answer, None]

@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import PreconConditions
+from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
@@ -25,8 +26,9 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
-from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
+from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
+from tests.support.queueing_drive import QueueingDrive
 from tests.unit.procedures.pts.trace.player import Rate
 from tests.unit.report.extended.known_drives import (
     ByState,
@@ -191,6 +193,19 @@ def by_popular_benchmarks(conditions: Conditions) -> Conditions:
     return with_changes(conditions, benchmarks=wanted, drive_fills=None, longest_ns=3600 * 10**9)
 
 
+def qos(*limits: Limit) -> Run:
+    """A drive that does 100,000 reads or 25,000 writes a second, or a bit of both, one after the other."""
+
+    def adjust(of: Conditions) -> Conditions:
+        assert isinstance(of, QosConditions)
+        return with_changes(of, limits=limits) if limits else of
+
+    def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
+        return 1e5 / (4 - 3 * stimulus.read_pct / 100)
+
+    return made_up_run("qos", drive=QueueingDrive(CAPACITY_BYTES, rate), adjust=adjust)
+
+
 def before(run: Run, phase: Phase) -> Run:
     return cut(run, next(n for n, step in enumerate(run.steps) if step.place.phase is phase))
 
@@ -271,6 +286,12 @@ CASES: dict[str, Callable[[], Run]] = {
     "profiles, one column": lonely_rows,
     "profiles, discarded": spread_rows,
     "profiles, a row not measured": unmeasured_row,
+    "qos": qos,
+    "qos, limits that are not reached": lambda: qos(
+        Limit(Operation.READ, 99, 10_000), Limit(Operation.WRITE, 50, 3600 * 10**9)
+    ),
+    "qos, ended in the map": lambda: cut(qos(), lambda step: step.place.phase is not Phase.LOAD),
+    "qos, nothing": lambda: cut(qos(), 0),
     "sustained": sustained,
     "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),
     "sustained, rated": lambda: sustained(random_write_iops="70000"),

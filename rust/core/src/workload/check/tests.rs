@@ -271,6 +271,9 @@ fn a_step_without_a_stimulus_needs_a_duration() {
 
 #[test]
 fn streams_share_the_threads_and_end_each_for_itself() {
+    let mut thinking = stream(1);
+    thinking["share"] = json!(1);
+    thinking["stimulus"]["pacing"] = json!({"think_time": {"think_ns": 1}});
     let refusal = |streams: Value, stop: Value| {
         let program = json!([{"streams": streams, "stop": stop}]).to_string();
         parse_program(&program, &LIMITS).err().map(|error| error.to_string())
@@ -292,6 +295,7 @@ fn streams_share_the_threads_and_end_each_for_itself() {
         (json!([bounded(ios.clone()), stream(2)]), json!({}), "stop: nothing ends the step"),
         (json!([bounded(json!({"ios": 0}))]), ns.clone(), "bounds.ios 0 does nothing"),
         (json!([bounded(ios)]), json!({"duration_ns": 5, "at_least_ns": 5}), "stop.at_least_ns goes with no"),
+        (json!([thinking]), ns.clone(), "share goes with no duty cycle and no think time"),
         (json!(vec![stream(1); 65]), ns, "65 streams are more than 64"),
     ] {
         let error = refusal(streams, stop).expect(reason);

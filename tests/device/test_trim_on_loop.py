@@ -46,15 +46,3 @@ def test_trims_reach_the_device_and_what_is_left_is_read(attach, tmp_path: Path)
     assert (trimmed.promise, trimmed.seen) == (Promise.UNKNOWN, "zeros")
     assert trimmed.sectors == 16 * 2**20 // 512
     assert trimmed.limits.most_bytes
-
-
-def test_a_device_without_trim_is_refused_before_anything_is_written(attach, tmp_path: Path) -> None:
-    node = attach(size_bytes=SIZE_BYTES)
-    place = Path("/sys/block") / node.name / "queue/discard_max_bytes"
-    place.write_text("0")
-    node.write_bytes(b"\xaa" * 2**20)
-    ended = trim_test(node, tmp_path)
-    assert ended.exit_code != 0
-    assert ended.complaint.startswith(f"openpts: {node} can't be trimmed: {place} is 0")
-    assert node.read_bytes()[: 2**20] == b"\xaa" * 2**20
-    assert not (tmp_path / "run").exists()

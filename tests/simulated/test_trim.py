@@ -63,10 +63,10 @@ def test_rates_and_response_times_are_those_of_the_planted_times(stalling: Run) 
     ]
     for point in points:
         service_us = COMMAND_US + 50 * point["size_bytes"] / MIB
-        assert point["per_s"] == pytest.approx(1e6 / service_us, rel=1e-6)
+        assert point["per_s"] == pytest.approx(1e6 / service_us, rel=1e-5)
         if point["qd"] == 1:
-            assert point["mean_ms"] == pytest.approx(service_us / 1e3, rel=1e-6)
-        assert point["longest_ms"] == pytest.approx(point["qd"] * service_us / 1e3, rel=1e-6)
+            assert point["mean_ms"] == pytest.approx(service_us / 1e3, rel=1e-5)
+        assert point["longest_ms"] == pytest.approx(point["qd"] * service_us / 1e3, rel=1e-5)
 
 
 def test_a_drive_that_stalls_reads_during_trims_is_found(stalling: Run) -> None:
@@ -98,7 +98,7 @@ def test_a_long_stall_is_named(tmp_path: Path) -> None:
     run = trimming(tmp_path / "long", mib_us=1000, blocks=True)
     beside = summarise(run)["beside"]["reads"]
     assert beside["broken"][:2] == ["percentile", "longest"]
-    assert beside["beside"]["longest_ms"] > 32.1
+    assert beside["beside"]["longest_ms"] == pytest.approx(COMMAND_US / 1e3 + BESIDE_MIB, rel=0.01)
 
 
 def test_what_is_read_of_trimmed_lbas_is_not_known_without_data(clean: Run) -> None:
@@ -109,7 +109,7 @@ def test_what_is_read_of_trimmed_lbas_is_not_known_without_data(clean: Run) -> N
 
 @pytest.mark.slow
 def test_a_scaled_drive_of_flash(tmp_path: Path) -> None:
-    """The front end of the preset carries out trims: 50 times smaller, it has the same of each size."""
+    """The front end of the preset carries out trims: 67 times smaller, it takes trims of the same sizes."""
 
     def shortened(conditions: Conditions) -> Conditions:
         return replace(conditions, precondition_passes=0.1, sizes_bytes=(4 * KIB, 256 * MIB))
@@ -117,4 +117,6 @@ def test_a_scaled_drive_of_flash(tmp_path: Path) -> None:
     run = run_whole("trim", DriveClass.ENTERPRISE, tmp_path / "run", shortened)
     points = summarise(run)["points"]
     assert {point["size_bytes"] for point in points} == {4 * KIB, 256 * MIB}
-    assert summarise(run)["beside"]["reads"]["effect"] in {"clean", "stalled by trims"}
+    # 5 us for a command and 0.01 us for each page
+    for point in (point for point in points if point["qd"] == 1):
+        assert point["mean_ms"] * 1e3 == pytest.approx(5 + point["size_bytes"] / 4096 / 100, abs=20)

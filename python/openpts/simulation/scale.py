@@ -200,7 +200,12 @@ def _settling_ns(shape: Shape, stimulus: Stimulus) -> float:
 
 
 def _queue_ns(shape: Shape, stimulus: Stimulus) -> float:
-    """How long the drive needs for all that is outstanding at once, with every command at full speed."""
+    """How long the drive needs for all that is outstanding at once, with every command at full speed.
+
+    Trims move no data: what they take is not in a drive's rates.
+    """
+    if not (stimulus.operations.read or stimulus.operations.write):
+        return 0.0
     return stimulus.toio / expected_iops(shape, stimulus, fresh=True) * NS_PER_S
 
 

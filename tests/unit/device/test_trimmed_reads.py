@@ -11,8 +11,8 @@ from openpts.device import trimmed_reads as module
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.trimmed_reads import promise_of, trimmed_reads
-from openpts.errors import RunFailedError
+from openpts.device.trimmed_reads import promise_of, refuse_without_trim, trimmed_reads
+from openpts.errors import RunFailedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -98,6 +98,24 @@ def test_what_an_nvme_drive_promises(
 
 def test_what_the_kernel_makes_promises_nothing_known(server: SystemRoots) -> None:
     assert asked(BlockDevice.of_name("loop0", server)).promise is Promise.UNKNOWN
+
+
+def test_a_drive_without_trim_is_refused(server: SystemRoots) -> None:
+    drive = BlockDevice.of_name("sda", server)
+    (drive.folder / "queue").mkdir(exist_ok=True)
+    place = drive.folder / "queue/discard_max_bytes"
+    place.unlink(missing_ok=True)
+    for value, told in ((None, "is missing"), ("0\n", "is 0")):
+        if value is not None:
+            place.write_text(value)
+        with pytest.raises(TargetError) as refused:
+            refuse_without_trim(drive)
+        where = drive.place("queue/discard_max_bytes")
+        assert str(refused.value).startswith(f"{drive.node} can't be trimmed: {where} {told}")
+    place.write_text("4096\n")
+    refuse_without_trim(drive)
+    # of a file only the file system knows
+    refuse_without_trim(None)
 
 
 def test_a_trimmed_file_reads_zeros(file: OpenTarget) -> None:

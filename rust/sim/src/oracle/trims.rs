@@ -26,7 +26,7 @@ impl TrimTimes {
 
     /// The time of a trim of so many bytes.
     pub(super) const fn service_ps(&self, length_bytes: u32) -> Ps {
-        // 4095 MiB of a minute each are far from the end of the clock, times 2^20 they are not.
+        // In 128 bits: of a minute for each MiB the product has more than 64.
         self.command_ps + ((self.mib_ps as u128 * length_bytes as u128) >> 20) as Ps
     }
 }

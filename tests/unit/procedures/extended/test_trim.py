@@ -12,7 +12,7 @@ from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, ReadTrimmed
-from openpts.vocabulary.stimulus import FixedRate, Step, Stimulus
+from openpts.vocabulary.stimulus import ActiveRange, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
@@ -138,8 +138,15 @@ def test_sizes_below_a_sector_are_left_out() -> None:
     assert possible_on(replace(conditions, sizes_bytes=(512,)), 4 * KIB).sizes_bytes == (4 * KIB,)
 
 
-def test_an_active_range_begins_with_the_first_lba() -> None:
-    conditions = standard_conditions(DriveClass.ENTERPRISE, 1)
-    assert not list(conditions.contradictions(()))
-    later = replace(conditions, active_range=type(conditions.active_range)(25, 75))
-    assert [names for names, _ in later.contradictions(())] == [("active_range",)]
+@pytest.mark.parametrize("sector_bytes", [512, 4096])
+def test_all_stays_within_the_active_range(sector_bytes: int) -> None:
+    whole = ActiveRange(12.3, 61.7)
+    low, high = whole.bytes_of(CAPACITY_BYTES, sector_bytes)
+    played = play(active_range=whole, sizes_bytes=(4 * KIB,))
+    for applied in played.applied:
+        for stimulus in applied.step.stimuli:
+            start_bytes, end_bytes = stimulus.active_range.bytes_of(CAPACITY_BYTES, sector_bytes)
+            assert low <= start_bytes < end_bytes <= high
+    _, trimmed = steps(played, Phase.SWEEP, 1)
+    start_bytes, end_bytes = only(trimmed).active_range.bytes_of(CAPACITY_BYTES, sector_bytes)
+    assert 0 <= end_bytes - start_bytes - 16_384 * 4 * KIB <= 2 * 4096

@@ -48,16 +48,17 @@ def test_the_slower_load_without_trims_counts() -> None:
     slower = times((160 * US, 10_000))
     beside = times((250 * US, 10_000))
     assert Beside(QUICK, beside, QUICK).effect is Effect.STALLED
+    # between both loads without trims nothing can be told
     judged = Beside(QUICK, beside, slower)
-    assert judged.effect is Effect.CLEAN
+    assert (judged.reasons, judged.doubts, judged.effect) == ((), ("percentile",), Effect.UNDECIDED)
     assert judged.factor(99.9) == pytest.approx(250 / 160, rel=0.002)
+    assert Beside(QUICK, times((320 * US, 10_000)), slower).effect is Effect.STALLED
 
 
-def test_loads_without_trims_that_differ_decide_nothing() -> None:
-    slow = times((300 * US, 10_000))
-    assert Beside(QUICK, QUICK, slow).effect is Effect.UNDECIDED
-    # what is worse than both is seen all the same
-    assert Beside(QUICK, times((900 * US, 10_000)), slow).effect is Effect.STALLED
+def test_what_is_as_fast_as_the_faster_load_is_clean() -> None:
+    slow = times((50 * MS, 9_000))
+    assert Beside(QUICK, QUICK, slow).effect is Beside(slow, QUICK, QUICK).effect is Effect.CLEAN
+    assert Beside(QUICK, slow, slow).doubts == ("percentile", "longest", "rate")
 
 
 def test_the_percentile_judged_is_one_that_all_loads_have_ios_for() -> None:

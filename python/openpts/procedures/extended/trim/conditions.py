@@ -1,10 +1,9 @@
 """The conditions of the test of trims."""
 
-from collections.abc import Collection
 from typing import Annotated, Final
 
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, ExtendedConditions
+from openpts.fields.conditions import ExtendedConditions
 from openpts.fields.field import Field
 from openpts.fields.kinds import AMOUNT, DEPTH, SIZE, THREADS, count, listed, number, percent
 
@@ -111,12 +110,3 @@ class TrimConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
     scale: Annotated[
         int, Field("Scale of the simulated drive", free="what is simulated of a point, not what is done")
     ] = 1
-
-    def contradictions(self, given: Collection[str]) -> Contradictions:
-        """See the base class."""
-        del given
-        if self.active_range.start_pct:
-            yield (
-                ("active_range",),
-                "trims of any size begin at multiples of it: use an active range from the first LBA on",
-            )

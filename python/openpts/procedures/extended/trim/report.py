@@ -142,7 +142,6 @@ _BESIDE: Final[tuple[Measure[Beside], ...]] = (
         "{name}, 99.9 % beside trims over alone",
         "x",
         lambda beside: beside.factor(nines_percentile(3)),
-        better=Better.LOWER,
         decimals=2,
         absent="below 1,000 I/Os",
     ),

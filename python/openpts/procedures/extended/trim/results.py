@@ -1,6 +1,6 @@
 """What trims take, and what they do to the reads and writes beside them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -100,6 +100,9 @@ class Effect(Enum):
     UNDECIDED = "no verdict"
 
 
+_Pick = Callable[[Iterable[float]], float]
+
+
 @dataclass(frozen=True, slots=True)
 class Beside:
     """An operation without trims, beside them, and without them again."""
@@ -128,14 +131,6 @@ class Beside:
         return None if None in found else _ratio(found[2], max(found[0] or 0, found[1] or 0))
 
     @property
-    def alone_factor(self) -> float | None:
-        """The longer response time over the shorter one of both without trims, at the judged percentile."""
-        if self.judged_pct is None:
-            return None
-        found = [times.percentile_ns(self.judged_pct) or 0 for times in self.alone]
-        return _ratio(max(found), min(found))
-
-    @property
     def longest_alone_ns(self) -> int:
         """The longest without trims."""
         return max(times.max_ns or 0 for times in self.alone)
@@ -147,13 +142,26 @@ class Beside:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Which parts of the rule trims break: ``percentile``, ``longest`` and ``rate``."""
-        factor = None if self.judged_pct is None else self.factor(self.judged_pct)
-        longest_ns = self.beside.max_ns or 0
-        broken: Mapping[str, bool] = {
-            "percentile": factor is not None and factor >= FACTOR_LIMIT,
-            "longest": longest_ns > max(STALL_NS, FACTOR_LIMIT * self.longest_alone_ns),
-            "rate": self.rate_share is not None and self.rate_share < RATE_LIMIT,
+        """Which parts of the rule are broken against the slower load without trims: ``percentile``,
+        ``longest`` and ``rate``.
+        """
+        return self._broken(max, min)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """The same against the faster load."""
+        return self._broken(min, max)
+
+    def _broken(self, time: _Pick, rate: _Pick) -> tuple[str, ...]:
+        """``time`` and ``rate`` choose between the figures of both loads without trims."""
+        pct, longest_ns = self.judged_pct, self.beside.max_ns or 0
+        found_ns = 0 if pct is None else self.beside.percentile_ns(pct) or 0
+        alone_ns = 0 if pct is None else time(times.percentile_ns(pct) or 0 for times in self.alone)
+        longest_alone_ns = time(times.max_ns or 0 for times in self.alone)
+        broken = {
+            "percentile": alone_ns > 0 and found_ns >= FACTOR_LIMIT * alone_ns,
+            "longest": longest_ns > max(STALL_NS, FACTOR_LIMIT * longest_alone_ns),
+            "rate": self.beside.per_s < RATE_LIMIT * rate(times.per_s for times in self.alone),
         }
         return tuple(name for name, is_broken in broken.items() if is_broken)
 
@@ -162,9 +170,7 @@ class Beside:
         """By the rule of the test."""
         if self.reasons:
             return Effect.STALLED
-        if self.judged_pct is None or (self.alone_factor or 1) >= FACTOR_LIMIT:
-            return Effect.UNDECIDED
-        return Effect.CLEAN
+        return Effect.UNDECIDED if self.judged_pct is None or self.doubts else Effect.CLEAN
 
 
 def _ratio(above: float | None, below: float) -> float | None:

@@ -8,13 +8,13 @@ Source
 Steps
     Purge; 1 x the range in SEQ 128 KiB writes; marks written, trimmed and read twice; for each size and
     number of trims outstanding, SEQ 128 KiB writes and SEQ trims of just that, each LBA once; the rates of
-    RND 4 KiB reads and of RND 4 KiB writes; both at shares of these rates, without trims, with, and without
+    RND 4 KiB writes and of RND 4 KiB reads; both at shares of these rates, without trims, with, and without
     again, each after what is to be trimmed was written.
 Pass rule
     Trims stall reads, or writes, if beside them the 99.9th percentile is twice as long as in the slower of
     both minutes without, or the longest takes more than 10 ms and twice as long, or the rate falls behind by
-    5 %. Where both minutes without differ by that factor there is no verdict; else the drive is clean. What
-    is read from trimmed LBAs must be what the drive promises.
+    5 %. The drive is clean if that does not hold against the faster minute either; else there is no verdict.
+    What is read from trimmed LBAs must be what the drive promises.
 Reported
     Trims/s, MB/s and response times over size and queue depth; response times of reads and writes alone
     and beside trims; zeros, ones, old or changing data after a trim.
@@ -53,6 +53,7 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 
 _LEAST_SIZE_BYTES: Final = 4 * KIB
 _WRITES_OUTSTANDING: Final = 32
+_LARGEST_SECTOR_BYTES: Final = 4 * KIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +128,27 @@ def points(conditions: TrimConditions, user_capacity_bytes: int) -> Iterator[Poi
 
 
 def _half_bytes(conditions: TrimConditions, user_capacity_bytes: int) -> int:
-    return round(conditions.active_range.end_pct / 100 * user_capacity_bytes) // 2
+    part = conditions.active_range
+    return round((part.end_pct - part.start_pct) / 100 * user_capacity_bytes) // 2
 
 
 def _steps(conditions: TrimConditions, point: Point, user_capacity_bytes: int) -> tuple[Step, ...]:
     """What is to be trimmed is written first: many drives have nothing to do for LBAs without data."""
     amount_bytes = point.trims * point.size_bytes * conditions.scale
-    part = _first(amount_bytes, user_capacity_bytes)
+    part = _first(conditions, amount_bytes, user_capacity_bytes)
     trims = _trims(point.size_bytes, point.qd, part)
     ends = FirstOf((ByteAmount(amount_bytes), Duration(conditions.minute_ns)))
     return _written(conditions, part, amount_bytes), Step.of(trims, ends)
 
 
-def _first(amount_bytes: int, user_capacity_bytes: int) -> ActiveRange:
-    """So much from the first LBA on: no sector less, and none more, whatever a sector has."""
-    return ActiveRange(0, 100 * amount_bytes / user_capacity_bytes)
+def _first(conditions: TrimConditions, amount_bytes: int, user_capacity_bytes: int) -> ActiveRange:
+    """So much of the range: no sector less, and none more if it begins with the first LBA, whatever a sector
+    has; else up to two more.
+    """
+    start_pct, end_pct = conditions.active_range.start_pct, conditions.active_range.end_pct
+    spare_bytes = _LARGEST_SECTOR_BYTES if start_pct else 0
+    share_pct = 100 * (amount_bytes + spare_bytes) / user_capacity_bytes
+    return ActiveRange(start_pct, min(start_pct + share_pct, end_pct))
 
 
 def _written(conditions: TrimConditions, part: ActiveRange, amount_bytes: int) -> Step:
@@ -161,45 +168,48 @@ def _trims(size_bytes: int, qd: int, part: ActiveRange) -> Stimulus:
 
 def _loads(conditions: TrimConditions, user_capacity_bytes: int) -> Script:
     """Reads and writes at rates that the drive can keep, so that whatever holds them up shows."""
-    beside = _beside(conditions, user_capacity_bytes)
-    if beside is None:
+    trims = _beside(conditions, user_capacity_bytes)
+    if trims is None:
         return
+    beside, amount_bytes = trims
     minute = Duration(conditions.minute_ns)
-    stimuli = [_random(conditions, read_pct) for read_pct in (100, 0)]
+    # the writes first: what they leave to be collected is not to show in the load that comes next
+    stimuli = [_random(conditions, read_pct) for read_pct in (0, 100)]
     peaks = samples_in(
         (yield Apply(Phase.PROFILE, 1, tuple(Step.of(stimulus, minute) for stimulus in stimuli)))
     )
     if not all(peak.ios for peak in peaks):
         return
-    shares_pct = (conditions.read_load_pct, conditions.write_load_pct)
-    reads, writes = (
+    shares_pct = (conditions.write_load_pct, conditions.read_load_pct)
+    writes, reads = (
         replace(stimulus, pacing=FixedRate(max(1.0, share_pct / 100 * peak.iops)))
         for stimulus, peak, share_pct in zip(stimuli, peaks, shares_pct, strict=True)
     )
     load = (Stream(reads, "reads"), Stream(writes, "writes"))
-    part = beside.active_range
-    written = _written(conditions, part, round(part.end_pct / 100 * user_capacity_bytes))
+    written = _written(conditions, beside.active_range, amount_bytes)
     for number in (BEFORE, BESIDE, AFTER):
         streams = (*load, Stream(beside, "trims")) if number == BESIDE else load
         yield Apply(Phase.LOAD, number, (written, Step(streams, minute)))
 
 
 def _random(conditions: TrimConditions, read_pct: int) -> Stimulus:
-    end_pct = conditions.active_range.end_pct
+    part = conditions.active_range
     stimulus = Stimulus.of(
         AccessPattern.RANDOM,
         conditions.random_block_size_bytes,
         read_pct,
         conditions.tc,
         conditions.qd,
-        ActiveRange(end_pct / 2, end_pct),
+        ActiveRange((part.start_pct + part.end_pct) / 2, part.end_pct),
     )
     return replace(stimulus, data=conditions.data)
 
 
-def _beside(conditions: TrimConditions, user_capacity_bytes: int) -> Stimulus | None:
-    """Trims that come to no LBA twice: where half of the range is too small for them, they are smaller, and
-    then fewer. None where it has no room for any.
+def _beside(conditions: TrimConditions, user_capacity_bytes: int) -> tuple[Stimulus, int] | None:
+    """Trims that come to no LBA twice, and how many bytes they trim.
+
+    Where half of the range is too small for them, they are smaller, and then fewer. None where it has no room
+    for any.
     """
     half_bytes = _half_bytes(conditions, user_capacity_bytes)
     size_bytes, qd = conditions.beside_size_bytes, conditions.beside_qd
@@ -209,7 +219,6 @@ def _beside(conditions: TrimConditions, user_capacity_bytes: int) -> Stimulus | 
             return None
     minute_s = conditions.minute_ns / NS_PER_S
     per_s = min(conditions.beside_per_s, half_bytes // size_bytes / minute_s)
-    trims = max(round(per_s * minute_s), qd * conditions.scale)
-    return replace(
-        _trims(size_bytes, qd, _first(trims * size_bytes, user_capacity_bytes)), pacing=FixedRate(per_s)
-    )
+    amount_bytes = max(round(per_s * minute_s), qd * conditions.scale) * size_bytes
+    trims = _trims(size_bytes, qd, _first(conditions, amount_bytes, user_capacity_bytes))
+    return replace(trims, pacing=FixedRate(per_s)), amount_bytes

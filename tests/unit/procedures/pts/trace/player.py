@@ -26,7 +26,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step, Stimulus
+from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Poisson, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
@@ -142,7 +142,7 @@ class Drive:
         assert isinstance(step.stop, Duration)
         found = {}
         for stimulus in step.stimuli:
-            assert isinstance(stimulus.pacing, FixedRate)
+            assert isinstance(stimulus.pacing, FixedRate | Poisson)
             planned = round(stimulus.pacing.ios_per_s * step.stop.duration_ns / NS_PER_S)
             latency_ns = stimulus.toio * NS_PER_S / Fraction(self.iops(stimulus, phase, number))
             (name,) = (name for name in ("read", "write", "trim") if getattr(stimulus.operations, name))

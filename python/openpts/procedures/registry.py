@@ -8,12 +8,14 @@ from openpts.procedures.extended import (
     benchmarks,
     entropy,
     fill,
+    fiosynth,
     hdd,
     lifetime,
     powercut,
     precon,
     sustained,
     thermal,
+    workload,
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
@@ -26,7 +28,19 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut)
+    for folder in (
+        fill,
+        sustained,
+        entropy,
+        benchmarks,
+        precon,
+        thermal,
+        lifetime,
+        hdd,
+        powercut,
+        workload,
+        fiosynth,
+    )
 }
 """The tests of the practice beyond the specification."""
 

@@ -1,0 +1,56 @@
+"""What the conditions of tests that apply job files of fio share."""
+
+from collections.abc import Collection
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from openpts.fields.conditions import Contradictions, ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import SECONDS
+from openpts.units import NS_PER_S, S_PER_YEAR
+from openpts.visible_text import visible_line
+
+LONGEST_NS: Final = S_PER_YEAR * NS_PER_S
+"""No step of a job is cut short by that."""
+
+
+class FioJob(Struct, frozen=True):
+    """A job file: its lines, with what it includes in place, and the values of its variables."""
+
+    name: str
+    lines: tuple[str, ...]
+    values: tuple[tuple[str, str], ...] = ()
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """The lines of a job file, without blanks at their ends; a record keeps texts that are one line each."""
+    return tuple(visible_line(line.expandtabs()) for line in text.splitlines())
+
+
+class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
+    """Streams, places and lengths are those of a job file.
+
+    ``time_scale`` shortens the durations, ramps and start delays in it, ``longest_step_ns`` ends each of its
+    steps, also one that ends by an amount.
+    """
+
+    longest_step_ns: Annotated[
+        int,
+        Field(
+            "Step of a job, at most",
+            "End each step of a job after this time at the latest.",
+            SECONDS,
+            show=lambda conditions: ""
+            if conditions.longest_step_ns == LONGEST_NS
+            else SECONDS.show(conditions.longest_step_ns),
+            text="{} for a step of a job at the most",
+        ),
+    ] = LONGEST_NS
+    sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """A job has its own places."""
+        yield from super().contradictions(given)
+        if "active_range" in given:
+            yield ("active_range",), "a job file says where its I/Os go: use its offset and size"

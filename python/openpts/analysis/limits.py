@@ -34,7 +34,7 @@ def judge_limit(limit: Limit, samples: Sequence[Sample]) -> LimitVerdict:
 
 
 def worst(verdicts: Sequence[LimitVerdict]) -> LimitVerdict:
-    """The verdict on a limit that was measured several times: a failure, then a doubt, then the least room."""
+    """The verdict on what was measured several times: a failure, then a doubt, then the least room."""
     order = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
 
     def rank(verdict: LimitVerdict) -> tuple[int, float]:
@@ -53,7 +53,9 @@ def _unjudged(limit: Limit, samples: Sequence[Sample]) -> str:
     if any(sample.standstills for sample in samples):
         return "openpts itself stood still while it was measured"
     asked = any(
-        getattr(stimulus.operations, limit.operation) for sample in samples for stimulus in sample.step.stimuli
+        getattr(stimulus.operations, limit.operation)
+        for sample in samples
+        for stimulus in sample.step.stimuli
     )
     done = any(sample.operations[limit.operation].ios for sample in samples)
     if limit.is_rate:

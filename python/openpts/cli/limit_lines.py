@@ -23,4 +23,6 @@ def limit_lines(limits: Limits) -> Iterator[str]:
 def _text(verdict: LimitVerdict) -> str:
     if verdict.judgement is Judgement.NO_VERDICT:
         return f"{verdict.limit}: {verdict.reason}"
-    return f"{verdict.limit}: measured {verdict.limit.in_unit(verdict.value or 0.0):,.6g} {verdict.limit.unit}"
+    return (
+        f"{verdict.limit}: measured {verdict.limit.in_unit(verdict.value or 0.0):,.6g} {verdict.limit.unit}"
+    )

@@ -11,8 +11,8 @@ import click
 from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
-from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.parameter_options import target_of
+from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.terminal import wrapped

@@ -106,9 +106,9 @@ class Field:
 
     ``label`` is its name on the set-up page; empty where that page shows it elsewhere. ``help`` and ``kind``
     make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change``,
-    ``show``, ``rare`` and ``argument`` are those of the parameter. ``text`` words its value for the ledger, with the value
-    in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation, where no
-    rule of the test has it.
+    ``show``, ``rare`` and ``argument`` are those of the parameter. ``text`` words its value for the ledger,
+    with the value in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no
+    deviation, where no rule of the test has it.
     """
 
     label: str

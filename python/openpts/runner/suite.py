@@ -13,8 +13,8 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
-from openpts.runner.order import Order
 from openpts.runner.limits_kept import end_with_failures, limits_of
+from openpts.runner.order import Order
 from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 

@@ -15,7 +15,12 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.fio_job.pages import job_page, stream_blocks
 from openpts.procedures.shared.fio_job.steps import translation_of
-from openpts.procedures.shared.fio_job.times import STREAM_MEASURES, StreamTimes, stream_times, times_of_stream
+from openpts.procedures.shared.fio_job.times import (
+    STREAM_MEASURES,
+    StreamTimes,
+    stream_times,
+    times_of_stream,
+)
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.vocabulary.limit import Judgement, LimitVerdict
@@ -105,7 +110,9 @@ def _summary(found: Sequence[MeasuredWorkload]) -> Verdict:
 
 def _unread(found: Sequence[MeasuredWorkload]) -> Iterator[Verdict]:
     if names := dict.fromkeys(name for one in found for name in one.workload.unread):
-        yield Verdict(f"Targets of the suite that openpts does not know, and did not judge: {', '.join(names)}.")
+        yield Verdict(
+            f"Targets of the suite that openpts does not know, and did not judge: {', '.join(names)}."
+        )
 
 
 def _measures(found: Sequence[MeasuredWorkload]) -> Iterator[Measured]:
@@ -131,23 +138,30 @@ def _test_rows(conditions: FiosynthConditions) -> Rows:
     )
 
 
-def _pages(
-    run: Run, conditions: FiosynthConditions, found: Sequence[MeasuredWorkload]
-) -> tuple[Page, ...]:
+def _pages(run: Run, conditions: FiosynthConditions, found: Sequence[MeasuredWorkload]) -> tuple[Page, ...]:
     capacity = run.manifest.target.user_capacity_bytes
     pages = [
         state_page(run, "Purge and Preparation"),
-        Page("fiosynth-limits", "Limits", (_summary(found), *_unread(found), *_limit_tables(found)), mandatory=True),
+        Page(
+            "fiosynth-limits",
+            "Limits",
+            (_summary(found), *_unread(found), *_limit_tables(found)),
+            mandatory=True,
+        ),
     ]
     for number, one in enumerate(found, start=1):
         name = PlotName(f"fiosynth-{number}", f"Plot X-FIOSYNTH-{number}", one.workload.alias)
         unmeasured = None if one.streams else Verdict(f"{one.workload.alias}: n/a (not measured).", "fail")
         pages.append(page(name, unmeasured, *stream_blocks(name, one.streams)))
-    firsts = {one.template: one for one in reversed((*conditions.suite.preparation, *conditions.suite.workloads))}
+    firsts = {
+        one.template: one for one in reversed((*conditions.suite.preparation, *conditions.suite.workloads))
+    }
     for number, template in enumerate(sorted(firsts), start=1):
         job = conditions.suite.job(firsts[template], capacity, conditions.seed)
         title = f"Job File {template}, as in {firsts[template].alias}"
-        pages.append(job_page(f"fiosynth-job-{number}", title, job, translation_of(conditions, job, capacity)))
+        pages.append(
+            job_page(f"fiosynth-job-{number}", title, job, translation_of(conditions, job, capacity))
+        )
     return tuple(pages)
 
 
@@ -170,11 +184,13 @@ def _limit_tables(found: Sequence[MeasuredWorkload]) -> tuple[Table, ...]:
                 Col("At least", lambda one: _bound(one[1], is_rate=True)),
                 Col("At most", lambda one: _bound(one[1], is_rate=False)),
                 Col("Measured", lambda one: _value(one[1])),
-                Col("Verdict", lambda one: Cell(one[1].judgement, tone=_TONES[one[1].judgement]), align="left"),
+                Col(
+                    "Verdict", lambda one: Cell(one[1].judgement, tone=_TONES[one[1].judgement]), align="left"
+                ),
             ],
             judged,
-            note="Targets of a suite: IOPS, MB/s and µs. Rates of a suite that scales them are those of a drive "
-            "of 1 TB, times its capacity.",
+            note="Targets of a suite: IOPS, MB/s and µs. Rates of a suite that scales them are those of a "
+            "drive of 1 TB, times the capacity.",
         ),
     )
 

@@ -57,7 +57,10 @@ def script(conditions: FiosynthConditions, user_capacity_bytes: int) -> Script:
     for cycle in range(conditions.cycles):
         for workload in () if cycle and suite.once else suite.preparation * conditions.precondition_cycles:
             prepared += 1
-            steps = (_clearing(conditions, user_capacity_bytes), *_steps(conditions, workload, user_capacity_bytes))
+            steps = (
+                _clearing(conditions, user_capacity_bytes),
+                *_steps(conditions, workload, user_capacity_bytes),
+            )
             yield Apply(Phase.CONDITIONING, prepared, steps)
         for workload in suite.workloads:
             measured += 1

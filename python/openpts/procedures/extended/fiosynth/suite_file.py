@@ -12,7 +12,7 @@ from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.operator_files.written_file import read_written
 from openpts.procedures.extended.fiosynth.suite import Suite, SuiteWorkload
-from openpts.procedures.shared.fio_job.conditions import lines_of
+from openpts.procedures.shared.fio_job.conditions import kept_lines
 from openpts.schema_words import in_words
 from openpts.units import MB, NS_PER_US
 from openpts.vocabulary.limit import Limit, LimitedFigure
@@ -79,7 +79,9 @@ def _no_suite(folder: Path, name: str) -> str:
         return f"{folder} is not a clone of FioSynth: it has no folder {SUITES}; give the clone's own folder"
     known = sorted(path.name for path in suites.iterdir() if path.is_file())
     near = near_word(name, known)
-    return f"{suites} has no suite {name!r}: " + (f"did you mean {near}?" if near else f"it has {', '.join(known)}")
+    return f"{suites} has no suite {name!r}: " + (
+        f"did you mean {near}?" if near else f"it has {', '.join(known)}"
+    )
 
 
 def _file(path: Path) -> _File:
@@ -107,7 +109,7 @@ def _templates(
         )
     for name in names:
         raw = read_written(folder / TEMPLATES / name, _MOST_KIB, "job file")
-        yield name, lines_of(raw.decode(errors="replace"))
+        yield name, kept_lines(raw.decode(errors="replace").splitlines())
 
 
 def _workload(written: _Workload) -> SuiteWorkload:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from openpts.fields import usual
 from openpts.fields.conditions import StepCounts
 from openpts.fields.field import Field, Kind
-from openpts.procedures.shared.fio_job.conditions import FioJob, FioJobConditions, lines_of
+from openpts.procedures.shared.fio_job.conditions import FioJob, FioJobConditions, kept_lines
 from openpts.procedures.shared.fio_job.streams import ALL_STREAMS
 from openpts.vocabulary.verdict import SteadyState
 
@@ -31,10 +31,11 @@ FIGURES: Final = {
 
 
 def _read_job(_name: str, word: str) -> FioJob:
-    from openpts.fio_jobs.job_file import read_jobs  # noqa: PLC0415 opens files
+    from openpts.fio_jobs.job_file import job_lines, read_jobs  # noqa: PLC0415 opens files
 
-    job = read_jobs(Path(word), os.environ)
-    return FioJob(Path(word).name, lines_of(job.text), tuple(sorted(job.values.items())))
+    path = Path(word)
+    used = read_jobs(path, os.environ).used_values
+    return FioJob(path.name, kept_lines(job_lines(path)), tuple(sorted(used.items())))
 
 
 class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field="test", tag="workload"):
@@ -62,7 +63,8 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
         ),
     ] = None
     precondition_passes: Annotated[
-        float, usual.PRECONDITION_PASSES.but(help="Times the user capacity written in sequence before; 0 is none.")
+        float,
+        usual.PRECONDITION_PASSES.but(help="Times the user capacity written in sequence before; 0 is none."),
     ]
     precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
     precondition_tc: Annotated[int, usual.PRECONDITION_TC.but(help="Thread count of preconditioning.")]

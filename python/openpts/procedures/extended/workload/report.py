@@ -14,7 +14,12 @@ from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.shared.fio_job.pages import job_page, stream_blocks
 from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.streams import stream_names
-from openpts.procedures.shared.fio_job.times import STREAM_MEASURES, StreamTimes, stream_times, times_of_stream
+from openpts.procedures.shared.fio_job.times import (
+    STREAM_MEASURES,
+    StreamTimes,
+    stream_times,
+    times_of_stream,
+)
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
 from openpts.procedures.shared.metric import METRICS, Metric
 from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns

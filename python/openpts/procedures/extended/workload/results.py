@@ -41,7 +41,9 @@ def tracked_value(conditions: WorkloadConditions, samples: Round) -> float:
 
 
 def _mean_ms(parts: Sequence[Measured], ios: int) -> float:
-    return sum(one.latency_sum_ns for part in parts for one in part.transfers) / ios / NS_PER_MS if ios else 0.0
+    return (
+        sum(one.latency_sum_ns for part in parts for one in part.transfers) / ios / NS_PER_MS if ios else 0.0
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +79,7 @@ def analyse(
     rounds = tuple(tuple(samples[at] for at in range(steps_per_round)) for samples in found)
     values = tuple(tracked_value(conditions, samples) for samples in rounds)
     window = measurement_window(len(rounds), steady_round)
-    verdict = window_ending_at(values, window.rounds[-1], disturbed_rounds(rounds)) if window.is_full else None
+    verdict = (
+        window_ending_at(values, window.rounds[-1], disturbed_rounds(rounds)) if window.is_full else None
+    )
     return WorkloadResults(conditions, rounds, values, window, verdict)

@@ -1,6 +1,6 @@
 """What the conditions of tests that apply job files of fio share."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -23,9 +23,9 @@ class FioJob(Struct, frozen=True):
     values: tuple[tuple[str, str], ...] = ()
 
 
-def lines_of(text: str) -> tuple[str, ...]:
-    """The lines of a job file, without blanks at their ends; a record keeps texts that are one line each."""
-    return tuple(visible_line(line.expandtabs()) for line in text.splitlines())
+def kept_lines(lines: Iterable[str]) -> tuple[str, ...]:
+    """The lines of a job file as a record keeps them: without blanks at their ends, tabs as blanks."""
+    return tuple(visible_line(line.expandtabs()) for line in lines)
 
 
 class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
@@ -41,9 +41,9 @@ class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
             "Step of a job, at most",
             "End each step of a job after this time at the latest.",
             SECONDS,
-            show=lambda conditions: ""
-            if conditions.longest_step_ns == LONGEST_NS
-            else SECONDS.show(conditions.longest_step_ns),
+            show=lambda conditions: (
+                "" if conditions.longest_step_ns == LONGEST_NS else SECONDS.show(conditions.longest_step_ns)
+            ),
             text="{} for a step of a job at the most",
         ),
     ] = LONGEST_NS

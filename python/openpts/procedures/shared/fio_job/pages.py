@@ -15,7 +15,7 @@ from openpts.procedures.shared.fio_job.conditions import FioJob
 from openpts.procedures.shared.fio_job.streams import ALL_STREAMS
 from openpts.procedures.shared.fio_job.times import StreamTimes
 from openpts.units import NS_PER_S
-from openpts.vocabulary.stimulus import Step, Stream
+from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
 
 _LOW_PERCENTILES: Final = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0)
 _FEWEST_NINES: Final = 3
@@ -124,14 +124,18 @@ def _steps_table(table_id: str, steps: Iterable[Step]) -> Table:
         [
             Col("Stream", lambda one: Cell(one[1].name or "-"), align="left", width=1.2),
             Col("Stimulus", lambda one: Cell(str(one[1].stimulus)), align="left", width=2),
-            Col("Demand", lambda one: Cell(demand_text(one[1].stimulus.tc, one[1].stimulus.qd)), align="left"),
+            Col(
+                "Demand", lambda one: Cell(demand_text(one[1].stimulus.tc, one[1].stimulus.qd)), align="left"
+            ),
             Col(
                 "Range (%)",
-                lambda one: Cell(
-                    f"{one[1].stimulus.active_range.start_pct:.3g} to {one[1].stimulus.active_range.end_pct:.3g}"
-                ),
+                lambda one: Cell(_range_text(one[1].stimulus.active_range)),
             ),
             Col("Starts after (s)", lambda one: cells.number(one[1].delay_ns / NS_PER_S, 1), width=0.8),
         ],
         numbered,
     )
+
+
+def _range_text(covered: ActiveRange) -> str:
+    return f"{covered.start_pct:.3g} to {covered.end_pct:.3g}"

@@ -32,7 +32,7 @@ def job_steps(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: in
 def translation_of(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int) -> Translation:
     """The job on a device of that capacity, at full length, with what of it means nothing here."""
     target = TargetFacts(TargetKind.BLOCK, job.name, job.name, user_capacity_bytes, conditions.sector_bytes)
-    return translate(parse_jobs("\n".join(job.lines), job.name, dict(job.values)), target)
+    return translate(parse_jobs(job.lines, job.name, dict(job.values)), target)
 
 
 def _shortened(step: Step, scale: float, longest_ns: int) -> Step:

@@ -1,0 +1,149 @@
+"""A job file of fio as it is written: sections with their options, each with its place.
+
+``[global]`` holds for the sections behind it, and a further one adds to it. ``include FILE`` is replaced by
+that file's lines, found beside the file that names it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from openpts.operator_files.source_position import Place
+from openpts.operator_files.written_file import WrittenFileError, at, read_written
+
+_MOST_KIB: Final = 256
+_MOST_INCLUDES: Final = 16
+_GLOBAL: Final = "global"
+_SECTION: Final = re.compile(r"\[([^\]]*)\]")
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}|\$([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOption:
+    """One line of a file. ``value`` is None for a bare word; ``path`` is as complaints name the file."""
+
+    word: str
+    value: str | None
+    path: str
+    place: Place
+
+    def __str__(self) -> str:
+        return self.word if self.value is None else f"{self.word}={self.value}"
+
+    @property
+    def position(self) -> str:
+        """File and line."""
+        return f"{self.path}:{self.place.line}"
+
+    def complaint(self, reason: str) -> str:
+        """What is wrong with it, with its place."""
+        return f"{at(self.path, self.place)}: {self}: {reason}"
+
+    def missing(self, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Names in it that stand for no value."""
+        names = (braced for braced, _ in _VARIABLE.findall(self.value or "") if braced)
+        return tuple(name for name in names if name not in values)
+
+    def filled(self, values: Mapping[str, str]) -> "GivenOption":
+        """With ``${NAME}`` and ``$NAME`` replaced; a name without a value stays as it is."""
+        if self.value is None:
+            return self
+        value = _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), self.value)
+        return GivenOption(self.word, value.strip(), self.path, self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A job: the options of all ``[global]`` before it, and its own, in the order of the file."""
+
+    name: str
+    options: tuple[GivenOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """All jobs of a file, and what the names in their options stand for."""
+
+    path: Path
+    sections: tuple[Section, ...]
+    values: Mapping[str, str]
+
+
+def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
+    """The jobs of the file; a file that has only ``[global]`` is one job that has the file's name.
+
+    ``values`` are what ``${NAME}`` and ``$NAME`` stand for. Raises UsageError where a file can't be read, and
+    WrittenFileError with the places of lines that are neither a section nor an option.
+    """
+    complaints: list[str] = []
+    common: list[GivenOption] = []
+    sections: list[tuple[str, list[GivenOption]]] = []
+    own: list[GivenOption] | None = None
+    for line in _lines(path, (), complaints):
+        if line.section == _GLOBAL:
+            own = common
+        elif line.section is not None:
+            own = list(common)
+            sections.append((line.section, own))
+        elif own is None:
+            complaints.append(
+                f"{at(line.path, line.place)}: {line.text!r} is in no section: write [NAME] above it"
+            )
+        else:
+            own.append(line.option())
+    if not sections and common:
+        sections.append((path.stem, common))
+    if not sections and not complaints:
+        complaints.append(f"{path} has no job: write [NAME] above its options")
+    if complaints:
+        raise WrittenFileError(tuple(complaints))
+    return JobFile(
+        path, tuple(Section(name, tuple(options)) for name, options in sections), dict(values or {})
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line that says something: the name of a section, or an option."""
+
+    text: str
+    section: str | None
+    path: str
+    place: Place
+
+    def option(self) -> GivenOption:
+        word, equals, value = self.text.partition("=")
+        return GivenOption(word.strip(), value.strip() if equals else None, self.path, self.place)
+
+
+def _lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
+    text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8", "replace")
+    for number, raw in enumerate(text.splitlines(), start=1):
+        said = re.split("[;#]", raw, maxsplit=1)[0].strip()
+        if not said:
+            continue
+        place = Place(number, len(raw) - len(raw.lstrip()) + 1)
+        if found := _SECTION.match(said):
+            yield _Line(said, found[1].strip(), str(path), place)
+        elif said.split(maxsplit=1)[0] == "include" and "=" not in said:
+            yield from _included(said, _Line(said, None, str(path), place), path, above, complaints)
+        else:
+            yield _Line(said, None, str(path), place)
+
+
+def _included(
+    said: str, line: _Line, path: Path, above: tuple[Path, ...], complaints: list[str]
+) -> Iterator[_Line]:
+    here = at(line.path, line.place)
+    _, _, name = said.partition(" ")
+    included = path.parent / name.strip()
+    if not name.strip():
+        complaints.append(f"{here}: include names no file")
+    elif path.resolve() in above or len(above) >= _MOST_INCLUDES:
+        complaints.append(f"{here}: {said}: files include each other")
+    elif not included.is_file():
+        complaints.append(f"{here}: {said}: {included} doesn't exist")
+    else:
+        yield from _lines(included, (*above, path.resolve()), complaints)

@@ -1,0 +1,221 @@
+"""Every option of fio's job files, in one of three classes: it counts, is ignored, or is refused.
+
+The documentation's tables are made from this one. Options of ioengines are those of libaio and io_uring.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Treatment(StrEnum):
+    """What becomes of an option."""
+
+    COUNTS = "counts"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """``says``: what it becomes, or why it doesn't.
+
+    A refused option is ignored where its value is one of ``harmless``, with which fio does nothing.
+    """
+
+    name: str
+    treatment: Treatment
+    says: str
+    aliases: tuple[str, ...] = ()
+    harmless: frozenset[str] = frozenset()
+
+
+_COUNTS: Final[Mapping[str, str]] = {
+    "name": "name of the stream, instead of the section's",
+    "rw": "operations and order",
+    "rwmixread": "weights of the operations; of rwmixread and rwmixwrite the later one counts",
+    "rwmixwrite": "weights of the operations; of rwmixread and rwmixwrite the later one counts",
+    "percentage_random": "share of random accesses; the others continue the thread's sequence",
+    "random_distribution": "placement: random, zipf, pareto, zoned or zoned_abs; normal is refused",
+    "bs": "transfer size of each direction",
+    "bssplit": "transfer sizes with weights, of each direction",
+    "bsrange": "the multiples of the smallest size, equally often",
+    "ba": "alignment of random accesses; the smallest size without it",
+    "norandommap": "random places are drawn independently; also without it, which is noted",
+    "numjobs": "threads of the stream",
+    "iodepth": "queue depth of each thread; 1 for trims and with engines that make system calls one by one",
+    "ioengine": "whether iodepth counts; the I/O path is chosen by openpts",
+    "direct": "must be 1, which is assumed where it is not given",
+    "buffered": "must be 0",
+    "offset": "start of the active range",
+    "offset_align": "alignment of a start in per cent",
+    "offset_increment": "start of each thread's own range",
+    "size": "length of the active range; the amount where nothing else ends the job",
+    "io_size": "amount of data",
+    "number_ios": "number of I/Os",
+    "loops": "amount and number of I/Os times this",
+    "runtime": "duration",
+    "time_based": "only runtime ends the job",
+    "ramp_time": "ramp-up of the step",
+    "startdelay": "start delay of the stream",
+    "stonewall": "begins another step",
+    "rate": "cap in bytes per second and thread, of each direction",
+    "rate_iops": "cap in IOPS per thread, of each direction",
+    "rate_process": "poisson makes arrivals of rate_iops an open loop",
+    "thinktime": "think time, or rest after a batch",
+    "thinktime_blocks": "I/Os of each batch",
+    "fsync": "weight of fsyncs beside writes",
+    "fdatasync": "weight of flushes beside writes",
+    "zero_buffers": "data: zeros",
+    "refill_buffers": "data: random, for each write; see scramble_buffers",
+    "scramble_buffers": "0 without refill_buffers: random data that are made once",
+    "buffer_pattern": "data: a pattern in hexadecimal or in quotes",
+    "buffer_compress_percentage": "data of less entropy",
+    "buffer_compress_chunk": "granule of such data",
+    "dedupe_percentage": "data with duplicates",
+    "verify": "sectors with LBA, generation and checksum, whatever checksum is named",
+    "do_verify": "whether what was written is read back in another step",
+    "prio": "level of the I/O priority",
+    "prioclass": "class of the I/O priority",
+    "steadystate": "the step ends when the figure is steady",
+    "steadystate_duration": "time that is looked at, in windows of a second",
+    "steadystate_ramp_time": "added to the step's ramp-up",
+    "group_reporting": "a steady state is that of all jobs of a step",
+    "kb_base": "what k, m, g and t stand for",
+}
+
+_TARGET: Final = "the target is the one that openpts is given"
+_REPORTING: Final = "openpts has its own figures"
+_LOGS: Final = "openpts has its own files: --json, --capture"
+_OWN_ENGINE: Final = "openpts submits and completes I/Os in its own way: --io-path, --wait"
+_PROCESSORS: Final = "openpts pins its threads: --cpus"
+_FILES: Final = "openpts prepares its target itself"
+_SEED: Final = "openpts has its own generator: --seed"
+_CHECKS: Final = "openpts stops at the first sector that is not right"
+_FAILURES: Final = "openpts counts failed I/Os: --max-errors"
+_BESIDE: Final = "has no effect without the option that it goes with, which openpts refuses or ignores"
+
+_IGNORED: Final[Mapping[str, str]] = {
+    _TARGET: "filename directory filename_format unique_filename opendir lockfile openfiles "
+    "file_service_type filesize file_append allow_mounted_write",
+    _REPORTING: "description unified_rw_reporting percentile_list clat_percentiles lat_percentiles "
+    "slat_percentiles significant_figures disk_util disable_lat disable_clat disable_slat "
+    "disable_bw_measurement gtod_reduce gtod_cpu clocksource stats new_group unit_base bwavgtime "
+    "iopsavgtime block_error_percentiles",
+    _LOGS: "per_job_logs write_bw_log write_lat_log write_iops_log write_hist_log log_entries log_avg_msec "
+    "log_hist_msec log_hist_coarseness log_max_value log_offset log_prio log_compression "
+    "log_compression_cpus log_store_compressed log_unix_epoch log_alternate_epoch "
+    "log_alternate_epoch_clock_id write_iolog",
+    _OWN_ENGINE: "iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max iodepth_low "
+    "io_submit_mode thread mem mem_align lockmem hugepage-size fixedbufs registerfiles hipri "
+    "sqthread_poll sqthread_poll_cpu nonvectored uncached nowait force_async userspace_reap "
+    "thinktime_spin thinktime_blocks_type rate_cycle cmd_type",
+    _PROCESSORS: "cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy nice",
+    _FILES: "invalidate fallocate fadvise_hint create_serialize create_fsync create_on_open create_only "
+    "allow_file_create pre_read unlink unlink_each_loop overwrite end_fsync fsync_on_close fill_device",
+    _SEED: "randrepeat allrandrepeat randseed random_generator softrandommap",
+    _CHECKS: "verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_state_save "
+    "verify_state_load",
+    _FAILURES: "continue_on_error ignore_error error_dump exitall_on_error",
+    _BESIDE: "exit_what flow_id flow_sleep latency_window latency_percentile latency_run "
+    "dedupe_mode dedupe_working_set_percentage dedupe_global trim_backlog trim_backlog_batch "
+    "verify_backlog_batch read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
+    "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters cmdprio_class cmdprio "
+    "zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones "
+    "ignore_zone_limits zone_reset_threshold zone_reset_frequency cgroup_nodelete",
+}
+
+_OFF: Final = frozenset({"0"})
+_NEVER: Final[frozenset[str]] = frozenset()
+
+_REFUSED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "wait_for": ("openpts runs jobs side by side or one after the other: use stonewall", _NEVER),
+    "exitall": ("streams of a step don't end each other", _OFF),
+    "nrfiles": ("the target is one", frozenset({"1"})),
+    "flow": ("a share of one job in the activity of another", _OFF),
+    "rw_sequencer": ("several I/Os for each random place", frozenset({"sequential"})),
+    "bs_unaligned": ("direct I/O takes whole sectors", _OFF),
+    "bs_is_seq_rand": ("sizes by order instead of by direction", _OFF),
+    "serialize_overlap": ("openpts has no order among overlapping I/Os", _OFF),
+    "sync": ("openpts issues no write that is synchronous by itself: use fsync", frozenset({"0", "none"})),
+    "sync_file_range": ("the page cache is not used", _NEVER),
+    "write_barrier": ("openpts has no such flush: use fdatasync", _OFF),
+    "atomic": ("openpts issues no atomic writes", _OFF),
+    "write_hint": ("openpts passes no lifetime of data to the drive", frozenset({"none"})),
+    "thinktime_iotime": ("a rest after a time instead of after I/Os", _OFF),
+    "rate_min": ("openpts ends no job for being slow", _OFF),
+    "rate_iops_min": ("openpts ends no job for being slow", _OFF),
+    "rate_ignore_thinktime": ("a rate that goes on during think time", _OFF),
+    "max_latency": ("openpts ends no job for being slow", _OFF),
+    "latency_target": ("openpts searches no queue depth for a latency", _OFF),
+    "verify_only": ("openpts checks what it has written itself", _OFF),
+    "verify_pattern": ("openpts checks sectors that have LBA, generation and checksum", _NEVER),
+    "verify_offset": ("openpts checks whole sectors", _OFF),
+    "verify_backlog": ("openpts checks after all has been written", _OFF),
+    "experimental_verify": ("openpts checks by LBA, generation and checksum", _OFF),
+    "trim_percentage": ("trims of what was written before, in a verified job", _OFF),
+    "trim_verify_zero": ("reading back trims belongs to the test that is made for it", _OFF),
+    "read_iolog": ("openpts replays no recorded I/O", _NEVER),
+    "merge_blktrace_file": ("openpts replays no recorded I/O", _NEVER),
+    "exec_prerun": ("openpts starts no commands of a job file", _NEVER),
+    "exec_postrun": ("openpts starts no commands of a job file", _NEVER),
+    "ioscheduler": ("openpts changes no setting of the host for a job: see openpts doctor", _NEVER),
+    "zonemode": ("openpts has no zones", frozenset({"none"})),
+    "cgroup": ("openpts doesn't put its threads in groups", _NEVER),
+    "cgroup_weight": ("openpts doesn't put its threads in groups", _NEVER),
+    "uid": ("openpts doesn't change its user", _NEVER),
+    "gid": ("openpts doesn't change its group", _NEVER),
+    "profile": ("openpts has tests of its own instead", _NEVER),
+    "cmdprio_percentage": ("a priority for some of a job's I/Os: use prio and prioclass", _OFF),
+    "cmdprio_bssplit": ("a priority for some of a job's I/Os: use prio and prioclass", _NEVER),
+}
+
+_ALIASES: Final[Mapping[str, str]] = {
+    "readwrite": "rw",
+    "blocksize": "bs",
+    "blockalign": "ba",
+    "blocksize_range": "bsrange",
+    "blocksize_unaligned": "bs_unaligned",
+    "iodepth_batch_submit": "iodepth_batch",
+    "iodepth_batch_complete": "iodepth_batch_complete_min",
+    "io_limit": "io_size",
+    "fill_fs": "fill_device",
+    "fileoffset": "offset",
+    "nr_files": "nrfiles",
+    "timeout": "runtime",
+    "iomem": "mem",
+    "iomem_align": "mem_align",
+    "ratemin": "rate_min",
+    "ratecycle": "rate_cycle",
+    "wait_for_previous": "stonewall",
+    "ss": "steadystate",
+    "ss_dur": "steadystate_duration",
+    "ss_ramp": "steadystate_ramp_time",
+    "disable_bw": "disable_bw_measurement",
+}
+
+
+def _all_options() -> dict[str, Option]:
+    aliases: dict[str, list[str]] = {}
+    for alias, name in _ALIASES.items():
+        aliases.setdefault(name, []).append(alias)
+    ignored = {name: why for why, names in _IGNORED.items() for name in names.split()}
+    options = [Option(name, Treatment.COUNTS, says) for name, says in _COUNTS.items()]
+    options += [Option(name, Treatment.IGNORED, why) for name, why in ignored.items()]
+    options += [
+        Option(name, Treatment.REFUSED, why, harmless=harmless) for name, (why, harmless) in _REFUSED.items()
+    ]
+    return {
+        one.name: Option(one.name, one.treatment, one.says, tuple(aliases.get(one.name, ())), one.harmless)
+        for one in options
+    }
+
+
+OPTIONS: Final[Mapping[str, Option]] = _all_options()
+"""By their names; each alias is in the option that it stands for."""
+
+BY_WORD: Final[Mapping[str, Option]] = {
+    word: option for option in OPTIONS.values() for word in (option.name, *option.aliases)
+}
+"""By all the words that a job file may have for them."""

@@ -1,0 +1,190 @@
+"""The jobs of a file as steps of openpts: one for all jobs up to the next ``stonewall``."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+
+from openpts.fio_jobs.data import is_verified
+from openpts.fio_jobs.endings import steady_of
+from openpts.fio_jobs.job import Job, JobError
+from openpts.fio_jobs.job_file import JobFile
+from openpts.fio_jobs.streams import JobStream, streams_of_job
+from openpts.operator_files.written_file import WrittenFileError
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.stimulus import OperationWeights, Step, Stream
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, FirstOf, Steady, StopRule
+
+_MOST_STREAMS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Steps one after the other; ``ignored`` options and ``notes`` on others, each with its place."""
+
+    steps: tuple[Step, ...]
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def translate(job_file: JobFile, target: TargetFacts) -> Translation:
+    """What the file does to that target.
+
+    Raises WrittenFileError with the place of each option that openpts can't apply, and why.
+    """
+    jobs = [Job(section, job_file.values) for section in job_file.sections]
+    problems = [problem for job in jobs for problem in job.problems]
+    steps: list[Step] = []
+    for group in _groups(jobs):
+        streams: list[JobStream] = []
+        for job in group:
+            try:
+                streams += streams_of_job(job, target)
+            except JobError as error:
+                problems.append(str(error))
+        if not problems:
+            try:
+                steps += _steps(group, streams)
+            except JobError as error:
+                problems.append(str(error))
+    if problems:
+        raise WrittenFileError(tuple(dict.fromkeys(problems)))
+    return Translation(
+        tuple(steps),
+        tuple(dict.fromkeys(text for job in jobs for text in job.ignored)),
+        tuple(dict.fromkeys(text for job in jobs for text in job.notes)),
+    )
+
+
+def _groups(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Jobs that run side by side."""
+    groups: list[list[Job]] = []
+    for job in jobs:
+        if not groups or _begins_step(job):
+            groups.append([])
+        groups[-1].append(job)
+    return groups
+
+
+def _begins_step(job: Job) -> bool:
+    try:
+        return job.flag("stonewall")
+    except JobError as error:
+        job.problems.append(str(error))
+        return False
+
+
+def _steps(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:
+    """The step of a group, and the one that reads back what it has written. Raises JobError."""
+    if len(found) > _MOST_STREAMS:
+        raise max(group, key=lambda job: job.number("numjobs", 1)).error(
+            "numjobs", f"the jobs of this step are {len(found)} streams, more than {_MOST_STREAMS}"
+        )
+    named = _named(found)
+    ramp_ns = _same(group, "ramp_time")
+    steady = _steady(group)
+    if steady is not None:
+        ramp_ns += _same(group, "steadystate_ramp_time")
+    stop, streams = _ended(named, ramp_ns, steady)
+    if ramp_ns and any(one.ending.amount_bytes or one.ending.ios for one in named):
+        group[0].note("ramp_time", "an amount counts from the end of the ramp-up")
+    yield Step(streams, stop, ramp_ns)
+    yield from _reading_back(group, named)
+
+
+def _named(found: Sequence[JobStream]) -> list[JobStream]:
+    """With a number behind a name that occurs again."""
+    seen: Counter[str] = Counter()
+    named = []
+    for one in found:
+        name = one.stream.name
+        seen[name] += 1
+        unlike = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        named.append(replace(one, stream=msgspec.structs.replace(one.stream, name=unlike)))
+    return named
+
+
+def _same(group: Sequence[Job], name: str) -> int:
+    """A time that a step has once. Raises JobError where its jobs have several."""
+    times_ns = {job.time_ns(name) for job in group}
+    if len(times_ns) > 1:
+        longest = max(group, key=lambda job: job.time_ns(name))
+        raise longest.error(name, "is not the same in all jobs side by side, and a step has one")
+    return times_ns.pop()
+
+
+def _steady(group: Sequence[Job]) -> Steady | None:
+    """The steady state of all jobs together. Raises JobError where each has its own."""
+    rules = {steady_of(job) for job in group}
+    if rules == {None}:
+        return None
+    with_rule = next(job for job in group if steady_of(job) is not None)
+    if len(rules) > 1:
+        raise with_rule.error("steadystate", "is not the same in all jobs side by side, and a step has one")
+    if len(group) > 1 and not all(job.flag("group_reporting") for job in group):
+        raise with_rule.error("steadystate", "of each of several jobs: use group_reporting")
+    return rules.pop()
+
+
+def _ended(
+    found: Sequence[JobStream], ramp_ns: int, steady: Steady | None
+) -> tuple[StopRule, tuple[Stream, ...]]:
+    """The stop rule of a step, and its streams with theirs.
+
+    Streams that end together by time end with the step: a delay within the ramp-up makes no difference.
+    """
+    endings = {one.ending for one in found}
+    delayed = any(one.stream.delay_ns > ramp_ns for one in found)
+    first = found[0]
+    together = len(endings) == 1 and first.ending.is_timed and not delayed
+    if together or (len(found) == 1 and not delayed):
+        rules = (*((steady,) if steady is not None else ()), *first.ending.rules())
+        stop: StopRule = rules[0] if len(rules) == 1 else FirstOf(rules)
+        return stop, tuple(one.stream for one in found)
+    streams = tuple(msgspec.structs.replace(one.stream, stop=one.ending.rule()) for one in found)
+    return (STREAMS_END if steady is None else steady), streams
+
+
+def _reading_back(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:
+    """fio reads what a verified job has written: of whole sequences, in another step. Raises JobError."""
+    verified = [job for job in group if is_verified(job)]
+    if not verified:
+        return
+    writers = [one for one in found if one.stream.stimulus.operations.write]
+    if len(group) > 1 and writers:
+        raise verified[0].error("verify", "beside other jobs: let each verified job begin with stonewall")
+    for one in writers:
+        stimulus = one.stream.stimulus
+        if stimulus.operations.read or stimulus.random_pct or not _is_whole(one):
+            raise verified[0].error("verify", "of anything but the whole of a sequence that is written")
+    if writers and verified[0].flag("do_verify", default=True):
+        readers = tuple(
+            msgspec.structs.replace(
+                one.stream,
+                stimulus=msgspec.structs.replace(one.stream.stimulus, operations=OperationWeights(read=1)),
+                delay_ns=0,
+            )
+            for one in writers
+        )
+        amounts = [one.pass_bytes for one in writers]
+        if len(readers) == 1:
+            yield Step(readers, ByteAmount(amounts[0]))
+        else:
+            stopped = (
+                msgspec.structs.replace(reader, stop=ByteAmount(amount))
+                for reader, amount in zip(readers, amounts, strict=True)
+            )
+            yield Step(tuple(stopped), STREAMS_END)
+
+
+def _is_whole(one: JobStream) -> bool:
+    """Whether it has written each byte of its range."""
+    amount = one.ending.amount_bytes
+    return (
+        amount is not None
+        and one.ending.duration_ns is None
+        and one.ending.ios is None
+        and amount >= one.pass_bytes
+    )

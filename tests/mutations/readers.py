@@ -277,13 +277,14 @@ def of_fio(path: Path) -> object:
 def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
     """Each by the name of what it reads. What is large comes less often than what is small."""
     run, cut = seeds.run, seeds.cut
-    databases = [(folder / DATABASE_NAME).read_bytes() for folder in (cut, cut, cut, run)]
+    databases = [(folder / DATABASE_NAME).read_bytes() for folder in (cut, cut, seeds.streams, run)]
     reports = [(run / name).read_bytes() for name in (*[SHORT_REPORT] * 7, "report.json")]
     values = from_records(*[LooseRecord(cut)] * 3, LooseRecord(run))
+    with_streams = from_records(LooseRecord(cut), LooseRecord(seeds.streams))
     return {
         "histogram": Reader("histogram", from_texts(*histograms()), decode, refuses=(ValueError,)),
         "record file": Reader(DATABASE_NAME, from_texts(*databases), record),
-        "record value": Reader(DATABASE_NAME, values, record),
+        "record value": Reader(DATABASE_NAME, with_streams, record),
         "record evaluated": Reader(DATABASE_NAME, values, everything_beside(run)),
         "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_suite(path.parent)),
         "report": Reader("report.json", from_texts(*reports), report),

@@ -12,6 +12,7 @@ from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, write_report
 from tests.support.shortened_runs import shortened_run
+from tests.support.stream_runs import measured, stored
 
 _STEPS_OF_A_CUT_RUN = 4
 _PAGE_BYTES = (
@@ -22,13 +23,14 @@ _WITH_STEPS = ("step", "operation", "interval", "interval_operation", "io_error"
 
 @dataclass(frozen=True)
 class Seeds:
-    """A whole run with a full and a short report, one that was cut off after some steps, without any, and
-    that one with a capture and a short report.
+    """A whole run with a full and a short report, one that was cut off after some steps, without any,
+    that one with a capture and a short report, and one whose steps have several streams.
     """
 
     run: Path
     cut: Path
     captured: Path
+    streams: Path
 
     @property
     def capture(self) -> Path:
@@ -39,10 +41,11 @@ class Seeds:
 
 def make_seeds(folder: Path) -> Seeds:
     """Some seconds of a processor's time."""
-    seeds = Seeds(folder / "run", folder / "cut", folder / "captured")
+    seeds = Seeds(folder / "run", folder / "cut", folder / "captured", folder / "streams")
     shortened_run("tp", seeds.run, target="sim:enterprise-tlc?capacity=4GB", scale=0.05)
     for style in Style:
         _report(seeds.run, style)
+    stored(seeds.streams, measured())
     seeds.cut.mkdir()
     copyfile(seeds.run / DATABASE_NAME, seeds.cut / DATABASE_NAME)
     with closing(sqlite3.connect(seeds.cut / DATABASE_NAME, isolation_level=None)) as database:

@@ -46,7 +46,7 @@ class NativeEngine(ProgramQueue):
                 most_errors=self._options.most_errors,
                 over_read_errors=self._options.over_read_errors,
                 capture=None if capture is None else (capture.folder, capture.lba_bytes),
-                resumed=None if resumed is None else (resumed.interruptions, resumed.streams),
+                resumed=None if resumed is None else (resumed.interruptions, resumed.carried),
             )
         except _native.UnavailableError as error:
             raise EngineUnavailableError(_unavailable(str(error))) from error

@@ -61,13 +61,13 @@ class CaptureSummary:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """What an engine goes on from: ``streams`` of the last sample of ``interruptions`` engines before it.
+    """What an engine goes on from: ``carried`` of the last sample of ``interruptions`` engines before it.
 
-    ``streams`` is empty where none of them finished a step.
+    ``carried`` is empty where none of them finished a step.
     """
 
     interruptions: int
-    streams: str
+    carried: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,15 @@ from openpts.record.manifest import Manifest
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.placement import Zones
-from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import (
+    NOTHING,
+    Interval,
+    Measured,
+    OperationSample,
+    Sample,
+    StepState,
+    StreamSample,
+)
 from openpts.vocabulary.stimulus import Stimulus
 
 _TRANSFERS: Final = ("read", "write", "trim")
@@ -59,22 +67,84 @@ def refuse_contradictions(
 
 
 def _of_step(sample: Sample, run: _Run) -> Found:
-    stimulus = sample.step.stimulus
-    if stimulus is None:
-        if any(operation != NOTHING for operation in sample.operations.values()):
+    streams = sample.step.streams
+    counts = any(operation != NOTHING for operation in sample.operations.values())
+    if not streams:
+        if counts:
             yield "it has no stimulus and counts I/Os"
-    elif nonsense := _nonsense(stimulus):
+    elif nonsense := next(filter(None, (_nonsense(stream.stimulus) for stream in streams)), None):
         yield nonsense
+    elif len(streams) == 1:
+        intervals = [(interval.index, interval) for interval in sample.intervals]
+        yield from _of_stimulus(sample, streams[0].stimulus, intervals, run, sample.state)
+    elif len(sample.streams) != len(streams):
+        if counts or sample.streams:  # a step that failed at once may have no result
+            yield f"it has results of {len(sample.streams)} of its {len(streams)} streams"
     else:
-        yield from _of_operations(sample, stimulus, run, state=sample.state)
-        for name, operation in sample.operations.items():
-            if operation.ios and not operation.histogram:
-                yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
-        yield from _of_choices(sample, stimulus, run)
-        for interval in sample.intervals:
-            for text in _of_operations(interval, stimulus, run, state=sample.state):
-                yield f"interval {interval.index}: {text}"
+        yield from _of_streams(sample)
+        for number, (stream, part) in enumerate(zip(streams, sample.streams, strict=True)):
+            parts = [(interval.index, interval.streams[number]) for interval in sample.intervals]
+            for text in _of_stimulus(part, stream.stimulus, parts, run, sample.state):
+                yield f"stream {stream.name or number + 1}: {text}"
     yield from _of_intervals(sample)
+
+
+def _of_stimulus(
+    measured: Sample | StreamSample,
+    stimulus: Stimulus,
+    intervals: Iterable[tuple[int, Measured]],
+    run: _Run,
+    state: StepState,
+) -> Found:
+    """What a stimulus did in a whole step, and in its intervals."""
+    yield from _of_operations(measured, stimulus, run, state=state)
+    for name, operation in measured.operations.items():
+        if operation.ios and not operation.histogram:
+            yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
+    yield from _of_choices(measured, stimulus, run)
+    if measured.slips and not _is_merged(measured.slips, [measured.slips]):
+        yield "its slips are not an HdrHistogram"
+    for index, interval in intervals:
+        for text in _of_operations(interval, stimulus, run, state=state):
+            yield f"interval {index}: {text}"
+
+
+def _of_streams(sample: Sample) -> Found:
+    """The parts of several streams are the whole, in the step and in each interval: to the last bit."""
+    parts = sample.streams
+    yield from _of_parts(sample, parts)
+    if sample.unissued != (unissued := sum(part.unissued for part in parts)):
+        yield f"unissued is {sample.unissued:,}, and that of its streams together {unissued:,}"
+    errors = sum(errors.count for errors in sample.errors)
+    if (of_parts := sum(part.errors for part in parts)) > errors:
+        yield f"its streams have {of_parts:,} errors, the step {errors:,}"
+    if not _is_merged(sample.slips, [part.slips for part in parts]):
+        yield "its slips are not those of its streams together"
+    for interval in sample.intervals:
+        yield from (f"interval {interval.index}: {text}" for text in _of_parts(interval, interval.streams))
+    if _are_whole(sample.intervals):
+        for number, part in enumerate(parts):
+            for name, operation in part.operations.items():
+                of_intervals = [getattr(interval.streams[number], name) for interval in sample.intervals]
+                for text in _of_sums(name, operation, of_intervals, "its intervals"):
+                    yield f"stream {sample.step.streams[number].name or number + 1}: {text}"
+
+
+def _of_parts(whole: Measured, parts: Sequence[Measured]) -> Found:
+    for name, operation in whole.operations.items():
+        of_parts = [part.operations[name] for part in parts]
+        yield from _of_sums(name, operation, of_parts, "its streams")
+        if not _is_merged(operation.histogram, [part.histogram for part in of_parts]):
+            yield f"{name}: its histogram is not that of its streams together"
+
+
+def _is_merged(whole: bytes, parts: Sequence[bytes]) -> bool:
+    """Whether a distribution has exactly what those of its parts have; none where none was read."""
+    try:
+        merged = [LatencyDistribution.merged(filter(None, some)).buckets() for some in ([whole], parts)]
+    except ValueError:
+        return False
+    return merged[0] == merged[1]
 
 
 def _nonsense(stimulus: Stimulus) -> str | None:
@@ -164,7 +234,7 @@ def _cut_bytes(ios: int, stimulus: Stimulus, run: _Run) -> int:
     return passes * largest_bytes * run.scale
 
 
-def _of_choices(sample: Sample, stimulus: Stimulus, run: _Run) -> Found:
+def _of_choices(sample: Sample | StreamSample, stimulus: Stimulus, run: _Run) -> Found:
     transfers = sample.ios
     if counts := sample.ios_by_block_size:
         sizes = [size.block_size_bytes for size in stimulus.block_sizes]
@@ -186,7 +256,7 @@ def _of_intervals(sample: Sample) -> Found:
     intervals = sample.intervals
     if not intervals:
         return
-    whole = [interval.index for interval in intervals] == list(range(len(intervals)))
+    whole = _are_whole(intervals)
     if sample.state is StepState.COMPLETE and not whole:
         yield "an interval is missing"
     if sample.interval_ns < 1:
@@ -205,10 +275,15 @@ def _of_intervals(sample: Sample) -> Found:
         yield f"its intervals have {told:,} errors, the step {errors:,}"
     if whole:  # a step that was stopped may lack an interval that had not been put together
         for name, operation in sample.operations.items():
-            yield from _of_sums(name, operation, [getattr(interval, name) for interval in intervals])
+            of_intervals = [getattr(interval, name) for interval in intervals]
+            yield from _of_sums(name, operation, of_intervals, "its intervals")
 
 
-def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample]) -> Found:
+def _are_whole(intervals: Sequence[Interval]) -> bool:
+    return [interval.index for interval in intervals] == list(range(len(intervals)))
+
+
+def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample], of: str) -> Found:
     sums = {
         "ios": (whole.ios, sum(phase.ios for phase in parts)),
         "bytes": (whole.bytes, sum(phase.bytes for phase in parts)),
@@ -222,9 +297,9 @@ def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample]
             max((phase.latency_max_ns for phase in parts if phase.latency_max_ns is not None), default=None),
         ),
     }
-    for field, (of_step, of_intervals) in sums.items():
-        if of_step != of_intervals:
-            yield f"{name}: {field} is {of_step}, and that of its intervals together {of_intervals}"
+    for field, (of_whole, of_parts) in sums.items():
+        if of_whole != of_parts:
+            yield f"{name}: {field} is {of_whole}, and that of {of} together {of_parts}"
 
 
 def _span(least: int, most: int) -> str:

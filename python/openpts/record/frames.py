@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import UsageError
-from openpts.vocabulary.sample import Measured, OperationSample
+from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
+from openpts.vocabulary.stimulus import Stimulus
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,12 +48,8 @@ def _steps(run: "Run") -> Iterator[Row]:
         sample, stimulus = step.sample, step.sample.step.stimulus
         yield {
             **_place(number, step),
+            **(_stimulus(stimulus) if stimulus else {}),
             "stimulus": str(sample.step),
-            "access_pattern": stimulus and str(stimulus.access_pattern),
-            "block_size_bytes": stimulus and stimulus.block_size_bytes,
-            "read_pct": stimulus and stimulus.read_pct,
-            "tc": stimulus and stimulus.tc,
-            "qd": stimulus and stimulus.qd,
             "state": str(sample.state),
             "ended_by": sample.ended_by,
             "started_ns": sample.started_ns,
@@ -61,6 +58,53 @@ def _steps(run: "Run") -> Iterator[Row]:
             **_percentiles(sample),
             "errors": sum(errors.count for errors in sample.errors),
         }
+
+
+def _streams(run: "Run") -> Iterator[Row]:
+    """A row for each stream of each step, also where it is the only one: its figures are the step's then."""
+    for number, step in enumerate(run.steps):
+        sample = step.sample
+        parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
+        for position, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=False)):
+            yield {
+                **_place(number, step),
+                "stream": position,
+                "name": stream.name,
+                **_stimulus(stream.stimulus),
+                "delay_ns": stream.delay_ns,
+                "ended_by": part.ended_by,
+                "started_ns": part.started_ns,
+                **_figures(part),
+                **_percentiles(part),
+                "unissued": part.unissued,
+                "slip_p99_ns": LatencyDistribution.merged(filter(None, [part.slips])).percentile_ns(99),
+            }
+
+
+def _stimulus(stimulus: Stimulus) -> Row:
+    return {
+        "stimulus": str(stimulus),
+        "access_pattern": str(stimulus.access_pattern),
+        "block_size_bytes": stimulus.block_size_bytes,
+        "read_pct": stimulus.read_pct,
+        "tc": stimulus.tc,
+        "qd": stimulus.qd,
+    }
+
+
+def _stream_intervals(run: "Run") -> Iterator[Row]:
+    """A row for each of several streams in each interval."""
+    for number, step in enumerate(run.steps):
+        for interval in step.sample.intervals:
+            for position, part in enumerate(interval.streams):
+                yield {
+                    **_place(number, step),
+                    "interval": interval.index,
+                    "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
+                    "stream": position,
+                    "name": step.sample.step.streams[position].name,
+                    **_figures(part),
+                }
 
 
 def _intervals(run: "Run") -> Iterator[Row]:
@@ -123,17 +167,20 @@ _FIGURES: Final = {
     "mean_latency_ns": _FLOAT,
     "max_latency_ns": _INT,
 }
+_STIMULUS: Final = {
+    "stimulus": _TEXT,
+    "access_pattern": _TEXT,
+    "block_size_bytes": _INT,
+    "read_pct": _FLOAT,
+    "tc": _INT,
+    "qd": _INT,
+}
 Frame = tuple[Mapping[str, str], Callable[["Run"], Iterator[Row]]]
 FRAMES: Final[Mapping[str, Frame]] = {
     "steps": (
         {
             **_PLACE,
-            "stimulus": _TEXT,
-            "access_pattern": _TEXT,
-            "block_size_bytes": _INT,
-            "read_pct": _FLOAT,
-            "tc": _INT,
-            "qd": _INT,
+            **_STIMULUS,
             "state": _TEXT,
             "ended_by": _TEXT,
             "started_ns": _INT,
@@ -156,6 +203,33 @@ FRAMES: Final[Mapping[str, Frame]] = {
             "throttled": _BOOL,
         },
         _intervals,
+    ),
+    "streams": (
+        {
+            **_PLACE,
+            "stream": _INT,
+            "name": _TEXT,
+            **_STIMULUS,
+            "delay_ns": _INT,
+            "ended_by": _TEXT,
+            "started_ns": _INT,
+            **_FIGURES,
+            **dict.fromkeys(_PERCENTILES, _INT),
+            "unissued": _INT,
+            "slip_p99_ns": _INT,
+        },
+        _streams,
+    ),
+    "stream_intervals": (
+        {
+            **_PLACE,
+            "interval": _INT,
+            "started_ns": _INT,
+            "stream": _INT,
+            "name": _TEXT,
+            **_FIGURES,
+        },
+        _stream_intervals,
     ),
     "operations": (
         {

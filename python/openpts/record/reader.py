@@ -21,7 +21,7 @@ from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visib
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
-from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
+from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.units import NS_PER_S
@@ -85,7 +85,7 @@ class LastStep(NamedTuple):
     steps: int
     stored_at: str | None
     ended_ns: int
-    streams: str
+    carried: str
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Run:
         )
 
     def frame(self, name: str) -> "pyarrow.Table":
-        """``steps``, ``intervals``, ``operations``, ``telemetry``, ``health`` or ``deviations``, as Arrow.
+        """A table by its name, one of ``frames.FRAMES``, as Arrow.
 
         ``to_pandas()`` and ``polars.from_arrow()`` make data frames of it. Raises UsageError for another
         name, and without pyarrow (``pip install 'openpts[frames]'``).
@@ -224,10 +224,18 @@ def in_visible_texts(run: Run) -> Run:
 
 def _visible_step(step: StepRecord) -> StepRecord:
     sample = step.sample
-    if (sample.ended_by or "").isprintable() and sample.failure is None and not sample.errors:
+    texts = [sample.ended_by or "", *(stream.name for stream in sample.step.streams)]
+    texts += [part.ended_by or "" for part in sample.streams]
+    if all(text == visible_line(text) for text in texts) and sample.failure is None and not sample.errors:
         return step
+    streams = tuple(structs.replace(stream, name=visible_line(stream.name)) for stream in sample.step.streams)
+    parts = tuple(
+        structs.replace(part, ended_by=in_visible_lines(part.ended_by, str | None)) for part in sample.streams
+    )
     shown = structs.replace(
         sample,
+        step=structs.replace(sample.step, streams=streams),
+        streams=parts,
         ended_by=in_visible_lines(sample.ended_by, str | None),
         failure=in_visible_lines(sample.failure, IoFailure | None),
         errors=in_visible_lines(sample.errors, tuple[IoErrors, ...]),
@@ -272,7 +280,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
 def _zero_at(connection: sqlite3.Connection) -> datetime | None:
     """By the step that was stored soonest after it had ended."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
+    if version < WITH_TIMES_OF_DAY:
         return None
     kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
     rows = rows_of(connection.execute(_STORED), "step", kind)
@@ -290,12 +298,12 @@ def last_step(folder: Path) -> LastStep:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version != SCHEMA_VERSION:
             raise RecordError(
-                f"can't resume {folder}: its record has version {version}, and what resuming needs is in "
+                f"can't resume {folder}: its record has version {version}, and this openpts continues "
                 f"records of version {SCHEMA_VERSION} only; run the test again"
             )
         (count,) = connection.execute("SELECT count(*) FROM step").fetchone()
         found = connection.execute(
-            "SELECT stored_at, started_ns + elapsed_ns, streams FROM step ORDER BY step_id DESC LIMIT 1"
+            "SELECT stored_at, started_ns + elapsed_ns, carried FROM step ORDER BY step_id DESC LIMIT 1"
         ).fetchone()
         return LastStep(count, *(found or (None, 0, "")))
 
@@ -318,6 +326,8 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
                     f"{folder} has record version {version}, this openpts reads versions {readable}"
                 )
             _refuse_what_computes(database, connection)
+            for view in views_of(version):
+                connection.execute(view)
             yield connection
     except OSError as error:
         raise RecordError(f"can't read {database}: {error.strerror}") from error

@@ -9,14 +9,18 @@ after.
 Version 5: standstill, and steps that were repeated. A folder of version 4 has neither, and is read as it is.
 Version 6: the streams at the end of each step, and the attempts and orders of the manifest: what a run that
 was cut off is resumed from. A folder of an earlier version has none of them, and is read as it is.
+Version 7: steps of several streams, with what each did, and how late planned I/Os were submitted; carried for
+the streams at the end of a step. A folder of an earlier version has single stimuli, and is read as it is.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 6
-READABLE_VERSIONS: Final = frozenset({4, 5, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 7
+READABLE_VERSIONS: Final = frozenset({4, 5, 6, SCHEMA_VERSION})
+WITH_TIMES_OF_DAY: Final = 6
+"""The first version that has when each step was stored."""
 
 REPEATED: Final = "repeated"
 """State of a step that was carried out again, in the same attempt or a later one: it counts for nothing."""
@@ -37,7 +41,8 @@ CREATE TABLE step (
     part                TEXT NOT NULL,      -- vocabulary.phase.Phase
     number              INTEGER NOT NULL,   -- from 1 within its phase: round, wait state, access group ...
     position            INTEGER NOT NULL,   -- from 0 within phase and number
-    stimulus            TEXT,               -- JSON of vocabulary.stimulus.Stimulus; NULL in an idle gap
+    stimulus            TEXT,               -- JSON of vocabulary.stimulus.Stimulus; NULL in an idle gap, and
+                                            -- where table stream has the step's streams
     stop                TEXT NOT NULL,      -- JSON of vocabulary.stop.StopRule
     ramp_ns             INTEGER NOT NULL,
     capture             INTEGER NOT NULL,   -- 1: every single I/O is in files beside this one
@@ -50,6 +55,7 @@ CREATE TABLE step (
     unissued            INTEGER NOT NULL,   -- planned I/Os that found no room until the step's end
     ios_by_block_size   TEXT NOT NULL,      -- JSON array, in the stimulus' order; empty for a single size
     ios_by_zone         TEXT NOT NULL,      -- JSON array, likewise for the zones of its placement
+    slips               BLOB NOT NULL,      -- how late planned I/Os were submitted, as a histogram; or empty
     cpu_user_pct        REAL,
     cpu_sys_pct         REAL,
     cpu_iowait_pct      REAL,
@@ -58,7 +64,7 @@ CREATE TABLE step (
     failure_offset_bytes INTEGER,
     failure_length_bytes INTEGER,
     failure_reason      TEXT,               -- NULL without a failure
-    streams             TEXT NOT NULL,      -- the threads' streams at its end, in the engine's form; or empty
+    carried             TEXT NOT NULL,      -- where the threads' offsets ended, in the engine's form
     stored_at           TEXT NOT NULL       -- ISO 8601, UTC
 ) STRICT;
 
@@ -100,6 +106,58 @@ CREATE TABLE interval_operation (           -- as operation, for one interval
     latency_max_ns      INTEGER,
     histogram           BLOB NOT NULL,
     PRIMARY KEY (step_id, interval_index, operation)
+) STRICT;
+
+CREATE TABLE stream (                       -- of a step of several, or of one that is more than a stimulus
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,   -- from 0 within its step
+    name                TEXT NOT NULL,
+    stimulus            TEXT NOT NULL,      -- JSON of vocabulary.stimulus.Stimulus
+    delay_ns            INTEGER NOT NULL,
+    stop                TEXT,               -- JSON of vocabulary.stop.StopRule; NULL: the step's alone
+    priority            TEXT,               -- JSON of vocabulary.stimulus.IoPriority
+    PRIMARY KEY (step_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stream_result (                -- what each of several did; of a single one the step has it
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,
+    ended_by            TEXT,               -- the stop rule that ended it
+    started_ns          INTEGER NOT NULL,   -- engine clock
+    elapsed_ns          INTEGER NOT NULL,
+    unissued            INTEGER NOT NULL,
+    errors              INTEGER NOT NULL,
+    ios_by_block_size   TEXT NOT NULL,      -- as in step
+    ios_by_zone         TEXT NOT NULL,
+    slips               BLOB NOT NULL,
+    PRIMARY KEY (step_id, position)
+) STRICT;
+
+CREATE TABLE stream_operation (             -- as operation, for one of several streams
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,
+    operation           TEXT NOT NULL,
+    ios                 INTEGER NOT NULL,
+    bytes               INTEGER NOT NULL,
+    latency_sum_ns      INTEGER NOT NULL,
+    latency_min_ns      INTEGER,
+    latency_max_ns      INTEGER,
+    histogram           BLOB NOT NULL,
+    PRIMARY KEY (step_id, position, operation)
+) STRICT;
+
+CREATE TABLE stream_interval_operation (    -- as operation, for one interval of one of several streams
+    step_id             INTEGER NOT NULL REFERENCES step,
+    interval_index      INTEGER NOT NULL,
+    position            INTEGER NOT NULL,
+    operation           TEXT NOT NULL,
+    ios                 INTEGER NOT NULL,
+    bytes               INTEGER NOT NULL,
+    latency_sum_ns      INTEGER NOT NULL,
+    latency_min_ns      INTEGER,
+    latency_max_ns      INTEGER,
+    histogram           BLOB NOT NULL,
+    PRIMARY KEY (step_id, interval_index, position, operation)
 ) STRICT;
 
 CREATE TABLE io_error (                     -- I/Os of a step that failed alike
@@ -154,3 +212,25 @@ CREATE TABLE deviation (
     effect              TEXT NOT NULL
 ) STRICT;
 """
+
+# By the version that added it, what is read of earlier records in its place: it is empty there.
+_ADDED: Final = (
+    (5, ("CREATE TEMP VIEW standstill AS SELECT 0 step_id, 0 position, 0 started_ns, 0 lasted_ns WHERE 0",)),
+    (
+        7,
+        (
+            "CREATE TEMP VIEW step AS SELECT *, x'' slips FROM main.step",
+            "CREATE TEMP VIEW stream AS"
+            " SELECT 0 step_id, 0 position, 0 name, 0 stimulus, 0 delay_ns, 0 stop, 0 priority WHERE 0",
+            "CREATE TEMP VIEW stream_result AS SELECT *, 0 errors FROM step WHERE 0",
+            "CREATE TEMP VIEW stream_operation AS SELECT *, 0 position FROM operation WHERE 0",
+            "CREATE TEMP VIEW stream_interval_operation AS"
+            " SELECT *, 0 position FROM interval_operation WHERE 0",
+        ),
+    ),
+)
+
+
+def views_of(version: int) -> tuple[str, ...]:
+    """Statements after which a record of that version has all tables and columns that are read."""
+    return tuple(view for since, views in _ADDED if version < since for view in views)

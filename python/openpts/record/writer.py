@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
@@ -19,9 +18,10 @@ from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
+from openpts.record.step_rows import Row, rows_beside, step_row
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
+from openpts.vocabulary.sample import Sample, StepState
 
 DATABASE_NAME = "run.db"
 CAPTURE_FOLDER = "capture"
@@ -36,8 +36,6 @@ CHECKSUM_SECTION = "sha256"
 _OF_A_BEGINNING: Final = re.compile(
     rf"{DATABASE_NAME}(-wal|-shm|-journal)?|{CLAIM_NAME}|{CAPTURE_FOLDER}|{INPUT_FOLDER}|\.openpts-.*"
 )
-
-Row = tuple[object, ...]
 
 # full; fails, which a quota and a write-protected disk look like too; is read-only
 _FOR_NOW: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
@@ -175,17 +173,13 @@ class RunWriter:
         with self._transaction() as connection:
             if _is_last(connection, place):
                 return
-            row = _step_row(place, sample)
+            row = step_row(place, sample)
             cursor = connection.execute(
                 f"INSERT INTO step ({', '.join(row)}) VALUES ({_marks(len(row))})",  # noqa: S608 names are ours
                 tuple(row.values()),
             )
-            step_id = cursor.lastrowid
-            _insert(connection, "operation", step_id, _operation_rows(sample))
-            _insert(connection, "interval", step_id, _interval_rows(sample))
-            _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
-            _insert(connection, "io_error", step_id, _error_rows(sample))
-            _insert(connection, "standstill", step_id, _standstill_rows(sample))
+            for table, rows in rows_beside(sample).items():
+                _insert(connection, table, cursor.lastrowid, rows)
             start_ns = sample.started_ns
             _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
             _insert_deviations(connection, deviations)
@@ -351,90 +345,3 @@ def _marks(count: int) -> str:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
-    step, failure = sample.step, sample.failure
-    user_pct, sys_pct, iowait_pct, process_ns = _cpu_columns(sample.cpu)
-    return {
-        "cycle": place.cycle,
-        "part": place.phase,
-        "number": place.number,
-        "position": place.position,
-        "stimulus": None if step.is_idle else _json(step.stimulus),
-        "stop": _json(step.stop),
-        "ramp_ns": step.ramp_ns,
-        "capture": step.capture,
-        "state": sample.state,
-        "ended_by": sample.ended_by,
-        "started_ns": sample.started_ns,
-        "elapsed_ns": sample.elapsed_ns,
-        "gap_ns": sample.gap_ns,
-        "interval_ns": sample.interval_ns,
-        "unissued": sample.unissued,
-        "ios_by_block_size": _json(sample.ios_by_block_size),
-        "ios_by_zone": _json(sample.ios_by_zone),
-        "cpu_user_pct": user_pct,
-        "cpu_sys_pct": sys_pct,
-        "cpu_iowait_pct": iowait_pct,
-        "process_cpu_ns": process_ns,
-        "failure_operation": failure.operation if failure else None,
-        "failure_offset_bytes": failure.offset_bytes if failure else None,
-        "failure_length_bytes": failure.length_bytes if failure else None,
-        "failure_reason": failure.reason if failure else None,
-        "streams": sample.carried,
-        "stored_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-    }
-
-
-def _operation_rows(measured: Measured) -> list[Row]:
-    return [
-        (
-            name,
-            operation.ios,
-            operation.bytes,
-            operation.latency_sum_ns,
-            operation.latency_min_ns,
-            operation.latency_max_ns,
-            operation.histogram,
-        )
-        for name, operation in measured.operations.items()
-        if operation != NOTHING
-    ]
-
-
-def _interval_rows(sample: Sample) -> list[Row]:
-    return [
-        (
-            interval.index,
-            interval.elapsed_ns,
-            interval.in_flight,
-            interval.errors,
-            *_cpu_columns(interval.cpu),
-            interval.temperature_c,
-            interval.throttled,
-        )
-        for interval in sample.intervals
-    ]
-
-
-def _interval_operation_rows(sample: Sample) -> list[Row]:
-    return [(interval.index, *row) for interval in sample.intervals for row in _operation_rows(interval)]
-
-
-def _standstill_rows(sample: Sample) -> list[Row]:
-    return [
-        (position, standstill.started_ns, standstill.lasted_ns)
-        for position, standstill in enumerate(sample.standstills)
-    ]
-
-
-def _error_rows(sample: Sample) -> list[Row]:
-    return [
-        (position, errors.operation, errors.reason, errors.count, _json(errors.first_offsets_bytes))
-        for position, errors in enumerate(sample.errors)
-    ]
-
-
-def _cpu_columns(cpu: CpuShares | None) -> tuple[float | None, float | None, float | None, int | None]:
-    return (cpu.user_pct, cpu.sys_pct, cpu.iowait_pct, cpu.process_ns) if cpu else (None, None, None, None)

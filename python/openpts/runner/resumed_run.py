@@ -68,7 +68,7 @@ class ResumedRun:
     @property
     def engine_state(self) -> Resumed:
         """What the engine goes on from: also steps that don't stand drew their offsets."""
-        return Resumed(len(self.run.manifest.attempts), self.last.streams)
+        return Resumed(len(self.run.manifest.attempts), self.last.carried)
 
     def rest_of(self, script: Script) -> Script:
         """The part of the script that is left to be driven."""

@@ -57,10 +57,8 @@ def test_every_step_of_a_round_is_there_in_its_order() -> None:
         (25, ["round"]),
     ]
     steps = [step for again in blocks[1]["parts"][0]["steps"] for step in again["steps"]]
-    points = [
-        (s["stimulus"]["operations"].get("read", 0), s["stimulus"]["block_sizes"][0]["block_size_bytes"])
-        for s in steps
-    ]
+    stimuli = [step["streams"][0]["stimulus"] for step in steps]
+    points = [(s["operations"].get("read", 0), s["block_sizes"][0]["block_size_bytes"]) for s in stimuli]
     assert points == [(mix, size) for mix in MIXES for size in SIZES]
 
 

@@ -26,7 +26,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stimulus import ActiveRange, Stream
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import WORKLOADS, Workload
 from tests.support.made_up_run import made_up_run, restless_rate
@@ -56,7 +56,8 @@ def changed(run: Run, phase: Phase, change: Callable[[Sample], Sample], number: 
 def restimulated(sample: Sample, **changes: object) -> Sample:
     step = sample.step
     assert step.stimulus is not None
-    return with_changes(sample, step=with_changes(step, stimulus=with_changes(step.stimulus, **changes)))
+    changed = Stream(with_changes(step.stimulus, **changes))
+    return with_changes(sample, step=with_changes(step, streams=(changed,)))
 
 
 def shorter(sample: Sample) -> Sample:

@@ -46,6 +46,7 @@ from openpts.vocabulary.stimulus import (
     Poisson,
     Step,
     Stimulus,
+    Stream,
     ThinkTime,
 )
 from openpts.vocabulary.stop import (
@@ -335,7 +336,7 @@ def test_errors_within_the_allowed_number_are_counted_and_the_step_goes_on(descr
 def test_the_path_is_the_operators_or_the_probes(descriptor: int) -> None:
     chosen = NativeEngine(descriptor, FACTS, Demand(2, 4, MIB), 7, NativeOptions(io_path=IoPath.SYNC))
     assert chosen.facts["io_path"] == Fact("sync", "--io-path")
-    chosen.submit([replace(step(), stimulus=replace(RANDOM, qd=4))])
+    chosen.submit([replace(step(), streams=(Stream(replace(RANDOM, qd=4)),))])
     assert wait(chosen).ios > 0
     with pytest.raises(EngineUnavailableError, match="nvme"):
         NativeEngine(descriptor, FACTS, Demand(1, 1, 4096), 1, NativeOptions(io_path=IoPath.NVME_PASSTHROUGH))

@@ -18,7 +18,7 @@ from openpts.units import KIB
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus, Stream
 from tests.support.shortened_runs import SMALL, shortened_run
 
 FIRST_ROUND = "step_id = (SELECT min(step_id) FROM step WHERE part = 'round')"
@@ -165,7 +165,7 @@ def mixed_sample(run: Run, **changes: object) -> Sample:
     written = OperationSample(400, 500 * 4 * KIB, 400_000, 1000, 1000, encode_counts([(1000, 400)]))
     whole = replace(
         run.steps[0].sample,
-        step=replace(run.steps[0].sample.step, stimulus=MIXED),
+        step=replace(run.steps[0].sample.step, streams=(Stream(MIXED),)),
         read=NOTHING,
         write=written,
         intervals=(),

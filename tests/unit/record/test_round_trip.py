@@ -4,6 +4,7 @@ import sqlite3
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +24,7 @@ from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Placement
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, Interval, IoErrors, Measured, Sample, StepState
 from openpts.vocabulary.stimulus import Pacing, Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
 from tests.support.vocabulary_values import values_of
@@ -51,11 +52,23 @@ def read_back(written: Manifest) -> Manifest:
 
 
 def numbered(one: Sample) -> Sample:
-    """Its intervals one behind the other, as an engine has them; streams and the drive's own counts are read
-    apart from steps.
+    """Its intervals one behind the other, as an engine has them, with a part of each of several streams; what
+    is carried on and the drive's own counts are read apart from steps.
     """
-    intervals = tuple(with_changes(interval, index=n) for n, interval in enumerate(one.intervals))
-    return with_changes(one, intervals=intervals, streams="", counted=())
+    count = len(one.step.streams) if len(one.step.streams) > 1 else 0
+    given = tuple(with_changes(part, cpu=None) for part in one.streams)
+    parts = tuple(islice(cycle(given), count))
+
+    def of_interval(interval: Interval) -> tuple[Measured, ...]:
+        some = (*interval.streams, Measured(read=NOTHING, write=NOTHING, elapsed_ns=0, cpu=None))
+        changed = (with_changes(part, cpu=None, elapsed_ns=interval.elapsed_ns) for part in some)
+        return tuple(islice(cycle(changed), count if parts else 0))
+
+    intervals = tuple(
+        with_changes(interval, index=n, streams=of_interval(interval))
+        for n, interval in enumerate(one.intervals)
+    )
+    return with_changes(one, intervals=intervals, streams=parts, carried="", counted=())
 
 
 @pytest.mark.proves("PTS-CBW-16", "PTS-CBW-23", "PTS-CBW-26", "PTS-DIRTH-09", "PTS-DIRTH-15", "PTS-DIRTH-18")

@@ -1,0 +1,162 @@
+"""A step as the rows of a record's tables."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample
+from openpts.vocabulary.stimulus import Step, Stream
+
+Row = tuple[object, ...]
+
+
+def is_plain(step: Step) -> bool:
+    """Whether it is one stimulus from the step's start to its end, or none: no row in table stream."""
+    return step.streams == tuple(map(Stream, step.stimuli[:1]))
+
+
+def rows_beside(sample: Sample) -> Mapping[str, Sequence[Row]]:
+    """What belongs to a step in all other tables, by table: without its key, which comes first in each."""
+    return {
+        "operation": _operation_rows(sample),
+        "interval": _interval_rows(sample),
+        "interval_operation": [
+            (interval.index, *row) for interval in sample.intervals for row in _operation_rows(interval)
+        ],
+        "stream": _stream_rows(sample.step),
+        "stream_result": _result_rows(sample),
+        "stream_operation": _part_rows(sample.streams),
+        "stream_interval_operation": [
+            (interval.index, *row) for interval in sample.intervals for row in _part_rows(interval.streams)
+        ],
+        "io_error": _error_rows(sample),
+        "standstill": _standstill_rows(sample),
+    }
+
+
+def step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
+    """The columns of table step but its key, which the database gives."""
+    step, failure = sample.step, sample.failure
+    user_pct, sys_pct, iowait_pct, process_ns = _cpu_columns(sample.cpu)
+    return {
+        "cycle": place.cycle,
+        "part": place.phase,
+        "number": place.number,
+        "position": place.position,
+        "stimulus": _json(step.stimulus) if is_plain(step) and not step.is_idle else None,
+        "stop": _json(step.stop),
+        "ramp_ns": step.ramp_ns,
+        "capture": step.capture,
+        "state": sample.state,
+        "ended_by": sample.ended_by,
+        "started_ns": sample.started_ns,
+        "elapsed_ns": sample.elapsed_ns,
+        "gap_ns": sample.gap_ns,
+        "interval_ns": sample.interval_ns,
+        "unissued": sample.unissued,
+        "ios_by_block_size": _json(sample.ios_by_block_size),
+        "ios_by_zone": _json(sample.ios_by_zone),
+        "slips": sample.slips,
+        "cpu_user_pct": user_pct,
+        "cpu_sys_pct": sys_pct,
+        "cpu_iowait_pct": iowait_pct,
+        "process_cpu_ns": process_ns,
+        "failure_operation": failure.operation if failure else None,
+        "failure_offset_bytes": failure.offset_bytes if failure else None,
+        "failure_length_bytes": failure.length_bytes if failure else None,
+        "failure_reason": failure.reason if failure else None,
+        "carried": sample.carried,
+        "stored_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    }
+
+
+def _operation_rows(measured: Measured) -> list[Row]:
+    return [
+        (
+            name,
+            operation.ios,
+            operation.bytes,
+            operation.latency_sum_ns,
+            operation.latency_min_ns,
+            operation.latency_max_ns,
+            operation.histogram,
+        )
+        for name, operation in measured.operations.items()
+        if operation != NOTHING
+    ]
+
+
+def _interval_rows(sample: Sample) -> list[Row]:
+    return [
+        (
+            interval.index,
+            interval.elapsed_ns,
+            interval.in_flight,
+            interval.errors,
+            *_cpu_columns(interval.cpu),
+            interval.temperature_c,
+            interval.throttled,
+        )
+        for interval in sample.intervals
+    ]
+
+
+def _standstill_rows(sample: Sample) -> list[Row]:
+    return [
+        (position, standstill.started_ns, standstill.lasted_ns)
+        for position, standstill in enumerate(sample.standstills)
+    ]
+
+
+def _error_rows(sample: Sample) -> list[Row]:
+    return [
+        (position, errors.operation, errors.reason, errors.count, _json(errors.first_offsets_bytes))
+        for position, errors in enumerate(sample.errors)
+    ]
+
+
+def _cpu_columns(cpu: CpuShares | None) -> tuple[float | None, float | None, float | None, int | None]:
+    return (cpu.user_pct, cpu.sys_pct, cpu.iowait_pct, cpu.process_ns) if cpu else (None, None, None, None)
+
+
+def _stream_rows(step: Step) -> list[Row]:
+    if is_plain(step):
+        return []
+    return [
+        (
+            position,
+            stream.name,
+            _json(stream.stimulus),
+            stream.delay_ns,
+            None if stream.stop is None else _json(stream.stop),
+            None if stream.priority is None else _json(stream.priority),
+        )
+        for position, stream in enumerate(step.streams)
+    ]
+
+
+def _result_rows(sample: Sample) -> list[Row]:
+    return [
+        (
+            position,
+            part.ended_by,
+            part.started_ns,
+            part.elapsed_ns,
+            part.unissued,
+            part.errors,
+            _json(part.ios_by_block_size),
+            _json(part.ios_by_zone),
+            part.slips,
+        )
+        for position, part in enumerate(sample.streams)
+    ]
+
+
+def _part_rows(parts: Sequence[Measured]) -> list[Row]:
+    return [(position, *row) for position, part in enumerate(parts) for row in _operation_rows(part)]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -5,7 +5,7 @@ that file's lines, found beside the file that names it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,6 +70,13 @@ class JobFile:
     sections: tuple[Section, ...]
     values: Mapping[str, str]
 
+    @property
+    def used_values(self) -> dict[str, str]:
+        """Those that an option names."""
+        written = (option.value or "" for section in self.sections for option in section.options)
+        names = (braced or bare for value in written for braced, bare in _VARIABLE.findall(value))
+        return {name: self.values[name] for name in names if name in self.values}
+
 
 def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
     """The jobs of the file; a file that has only ``[global]`` is one job that has the file's name.
@@ -78,10 +85,30 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
     WrittenFileError with the places of lines that are neither a section nor an option.
     """
     complaints: list[str] = []
+    said = [line for each in _raw_lines(path, (), complaints) if (line := _said(*each)) is not None]
+    return _jobs(path, said, complaints, values or {})
+
+
+def job_lines(path: Path) -> tuple[str, ...]:
+    """All lines of the file, with those of included files in place. Raises as ``read_jobs`` does."""
+    complaints: list[str] = []
+    lines = tuple(raw for _, _, raw in _raw_lines(path, (), complaints))
+    if complaints:
+        raise WrittenFileError(tuple(complaints))
+    return lines
+
+
+def parse_jobs(lines: Sequence[str], name: str, values: Mapping[str, str]) -> JobFile:
+    """The jobs of lines that include no other file. Raises WrittenFileError, as ``read_jobs`` does."""
+    said = (_said(name, number, raw) for number, raw in enumerate(lines, start=1))
+    return _jobs(Path(name), [line for line in said if line is not None], [], values)
+
+
+def _jobs(path: Path, lines: "Sequence[_Line]", complaints: list[str], values: Mapping[str, str]) -> JobFile:
     common: list[GivenOption] = []
     sections: list[tuple[str, list[GivenOption]]] = []
     own: list[GivenOption] | None = None
-    for line in _lines(path, (), complaints):
+    for line in lines:
         if line.section == _GLOBAL:
             own = common
         elif line.section is not None:
@@ -99,9 +126,7 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
         complaints.append(f"{path} has no job: write [NAME] above its options")
     if complaints:
         raise WrittenFileError(tuple(complaints))
-    return JobFile(
-        path, tuple(Section(name, tuple(options)) for name, options in sections), dict(values or {})
-    )
+    return JobFile(path, tuple(Section(name, tuple(options)) for name, options in sections), dict(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +138,40 @@ class _Line:
     path: str
     place: Place
 
+    @property
+    def is_include(self) -> bool:
+        """Whether the lines of another file stand in its place."""
+        return self.text.split(maxsplit=1)[0] == "include" and "=" not in self.text
+
     def option(self) -> GivenOption:
         word, equals, value = self.text.partition("=")
         return GivenOption(word.strip(), value.strip() if equals else None, self.path, self.place)
 
 
-def _lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
+def _raw_lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[tuple[str, int, str]]:
+    """File, number and text of each line."""
     text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8", "replace")
     for number, raw in enumerate(text.splitlines(), start=1):
-        said = re.split("[;#]", raw, maxsplit=1)[0].strip()
-        if not said:
-            continue
-        place = Place(number, len(raw) - len(raw.lstrip()) + 1)
-        if found := _SECTION.match(said):
-            yield _Line(said, found[1].strip(), str(path), place)
-        elif said.split(maxsplit=1)[0] == "include" and "=" not in said:
-            yield from _included(said, _Line(said, None, str(path), place), path, above, complaints)
+        line = _said(str(path), number, raw)
+        if line is not None and line.is_include:
+            yield from _included(line.text, line, path, above, complaints)
         else:
-            yield _Line(said, None, str(path), place)
+            yield str(path), number, raw
+
+
+def _said(path: str, number: int, raw: str) -> "_Line | None":
+    """What a line says; None for a blank one, and for a comment."""
+    said = re.split("[;#]", raw, maxsplit=1)[0].strip()
+    if not said:
+        return None
+    section = _SECTION.match(said)
+    place = Place(number, len(raw) - len(raw.lstrip()) + 1)
+    return _Line(said, section[1].strip() if section else None, path, place)
 
 
 def _included(
     said: str, line: _Line, path: Path, above: tuple[Path, ...], complaints: list[str]
-) -> Iterator[_Line]:
+) -> Iterator[tuple[str, int, str]]:
     here = at(line.path, line.place)
     _, _, name = said.partition(" ")
     included = path.parent / name.strip()
@@ -146,4 +182,4 @@ def _included(
     elif not included.is_file():
         complaints.append(f"{here}: {said}: {included} doesn't exist")
     else:
-        yield from _lines(included, (*above, path.resolve()), complaints)
+        yield from _raw_lines(included, (*above, path.resolve()), complaints)

@@ -17,7 +17,7 @@ PROCEDURE: Final = Procedure(
     files are used as they are. Before each workload that prepares the drive all of it is trimmed. A run with
     a limit that is not kept ends with exit code 10.
     """,
-    quick={"time_scale": "1/600", "longest_step_seconds": 2},
+    quick={"time_scale": "1/60", "longest_step_seconds": 2},
     log_around=frozenset({Phase.PROFILE}),
     has_limits=True,
 )

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite import SuiteWorkload
+from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.shared.fio_job.steps import job_steps
 from openpts.units import GIB
 from openpts.vocabulary.drive_class import DriveClass
@@ -31,6 +32,12 @@ from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights
 from openpts.vocabulary.stop import ByteAmount
 
 _LARGEST_TRIM_BYTES: Final = GIB
+_OTHER_CYCLES: Final = "the drive has been through other loads than the suite has"
+
+RULES: Final = (
+    Rule("cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.cycles"),
+    Rule("precondition_cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.precondition_cycles"),
+)
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> FiosynthConditions:

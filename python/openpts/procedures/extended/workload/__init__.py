@@ -15,5 +15,5 @@ PROCEDURE: Final = Procedure(
     JOB is a job file of fio. At full length: a purge, the user capacity written twice in sequence, and the
     job again and again until the figure that is tracked is steady, at most 25 times.
     """,
-    quick={"time_scale": "1/600", "precondition_passes": 1, "longest_step_seconds": 2, "max_rounds": 7},
+    quick={"time_scale": "1/60", "precondition_passes": 1, "longest_step_seconds": 2, "max_rounds": 7},
 )

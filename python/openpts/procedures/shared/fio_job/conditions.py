@@ -1,9 +1,10 @@
 """What the conditions of tests that apply job files of fio share."""
 
 from collections.abc import Collection, Iterable
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field
@@ -31,9 +32,11 @@ def kept_lines(lines: Iterable[str]) -> tuple[str, ...]:
 class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
     """Streams, places and lengths are those of a job file.
 
-    ``time_scale`` shortens the durations, ramps and start delays in it, ``longest_step_ns`` ends each of its
-    steps, also one that ends by an amount.
+    ``time_scale`` shortens the durations, ramps and start delays in it, but no step to less than
+    ``minute_ns``; ``longest_step_ns`` ends each of its steps, also one that ends by an amount.
     """
+
+    unscaled: ClassVar[tuple[str, ...]] = ("longest_step_ns",)
 
     longest_step_ns: Annotated[
         int,
@@ -48,6 +51,13 @@ class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
         ),
     ] = LONGEST_NS
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
+
+    def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:
+        """As for all tests; a step may then last as long as is needed."""
+        longer = super().lengthened(needed_ns, standard, kept)
+        if "longest_step_ns" in kept:
+            return longer
+        return replace(longer, longest_step_ns=max(self.longest_step_ns, needed_ns))
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """A job has its own places."""

@@ -20,13 +20,12 @@ from openpts.vocabulary.stop import (
 )
 
 _Rule = Duration | ByteAmount | DriveFills | IoCount | Steady
-_Rules = tuple[_Rule, ...]
 
 
 def job_steps(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int) -> tuple[Step, ...]:
     """A step for each group of jobs that run together. Raises WrittenFileError for what can't be done."""
     steps = translation_of(conditions, job, user_capacity_bytes).steps
-    return tuple(_shortened(step, conditions.time_scale, conditions.longest_step_ns) for step in steps)
+    return tuple(_shortened(step, conditions) for step in steps)
 
 
 def translation_of(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int) -> Translation:
@@ -35,46 +34,46 @@ def translation_of(conditions: FioJobConditions, job: FioJob, user_capacity_byte
     return translate(parse_jobs(job.lines, job.name, dict(job.values)), target)
 
 
-def _shortened(step: Step, scale: float, longest_ns: int) -> Step:
+def _shortened(step: Step, conditions: FioJobConditions) -> Step:
     return replace(
         step,
-        streams=tuple(_stream(stream, scale, longest_ns) for stream in step.streams),
-        stop=step.stop if step.stop == STREAMS_END else _stop(step.stop, scale, longest_ns),
-        ramp_ns=_scaled(step.ramp_ns, scale),
+        streams=tuple(_stream(stream, conditions) for stream in step.streams),
+        stop=step.stop if step.stop == STREAMS_END else _stop(step.stop, conditions),
+        ramp_ns=_scaled(step.ramp_ns, conditions),
     )
 
 
-def _stream(stream: Stream, scale: float, longest_ns: int) -> Stream:
-    stop = None if stream.stop is None else _stop(stream.stop, scale, longest_ns)
-    return replace(stream, delay_ns=_scaled(stream.delay_ns, scale), stop=stop)
+def _stream(stream: Stream, conditions: FioJobConditions) -> Stream:
+    stop = None if stream.stop is None else _stop(stream.stop, conditions)
+    return replace(stream, delay_ns=_scaled(stream.delay_ns, conditions), stop=stop)
 
 
-def _stop(stop: StopRule, scale: float, longest_ns: int) -> StopRule:
-    """A rule with its times scaled, and one more if nothing else ends what it is of in time."""
+def _stop(stop: StopRule, conditions: FioJobConditions) -> StopRule:
+    """The rule with its times shortened, and one more where nothing else ends the step in time."""
+    longest = Duration(conditions.longest_step_ns)
     match stop:
         case Duration(duration_ns):
-            return Duration(min(_scaled(duration_ns, scale), longest_ns))
+            shorter_ns = max(_scaled(duration_ns, conditions), min(duration_ns, conditions.minute_ns))
+            return Duration(min(shorter_ns, longest.duration_ns))
         case FirstOf(rules, at_least_ns):
-            scaled = tuple(_rule(rule, scale) for rule in rules)
-            return FirstOf(_in_time(scaled, longest_ns), min(_scaled(at_least_ns, scale), longest_ns))
+            at_least_ns = min(_scaled(at_least_ns, conditions), longest.duration_ns)
+            found = tuple(_rule(rule, conditions) for rule in rules)
         case rule:
-            found = _in_time((_rule(rule, scale),), longest_ns)
-            return FirstOf(found) if len(found) > 1 else found[0]
+            at_least_ns, found = 0, (_rule(rule, conditions),)
+    if conditions.longest_step_ns < LONGEST_NS:
+        found = (*found, longest)
+    return FirstOf(found, at_least_ns) if len(found) > 1 or at_least_ns else found[0]
 
 
-def _in_time(rules: _Rules, longest_ns: int) -> _Rules:
-    return rules if longest_ns == LONGEST_NS else (*rules, Duration(longest_ns))
-
-
-def _rule(rule: _Rule, scale: float) -> _Rule:
+def _rule(rule: _Rule, conditions: FioJobConditions) -> _Rule:
     match rule:
         case Duration(duration_ns):
-            return Duration(_scaled(duration_ns, scale))
+            return Duration(_scaled(duration_ns, conditions))
         case Steady():
-            return replace(rule, window_ns=_scaled(rule.window_ns, scale))
+            return replace(rule, window_ns=_scaled(rule.window_ns, conditions))
         case amount:
             return amount
 
 
-def _scaled(time_ns: int, scale: float) -> int:
-    return min(time_ns, max(SHORTEST_NS, round(time_ns * scale)))
+def _scaled(time_ns: int, conditions: FioJobConditions) -> int:
+    return min(time_ns, max(SHORTEST_NS, round(time_ns * conditions.time_scale)))

@@ -76,7 +76,7 @@ class FiosynthConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
             count(1, _MOST_CYCLES),
             show=lambda _conditions: "",
             amount=True,
-            text="{} cycles",
+            text=lambda cycles: f"{cycles} cycle{'' if cycles == 1 else 's'}",
         ),
     ] = 1
     precondition_cycles: Annotated[
@@ -86,7 +86,7 @@ class FiosynthConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
             "Prepare the drive so many times, in place of the suite's own number; 0 not at all.",
             count(0, _MOST_CYCLES),
             show=lambda _conditions: "",
-            text="prepared {} times",
+            text=lambda cycles: f"{cycles} preconditioning cycle{'' if cycles == 1 else 's'}",
         ),
     ] = 1
 

@@ -20,6 +20,7 @@ from openpts.procedures.shared.fio_job.times import (
     StreamTimes,
     stream_times,
     times_of_stream,
+    whole_of,
 )
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
@@ -117,7 +118,7 @@ def _unread(found: Sequence[MeasuredWorkload]) -> Iterator[Verdict]:
 
 def _measures(found: Sequence[MeasuredWorkload]) -> Iterator[Measured]:
     for one in found:
-        for streams in one.streams:
+        for streams in whole_of(one.streams):
             name = f"{one.workload.alias}: {streams.name}"
             yield from measured(STREAM_MEASURES, streams, Subject(name, key_of(name)))
 

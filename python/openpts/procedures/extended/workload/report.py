@@ -15,10 +15,12 @@ from openpts.procedures.shared.fio_job.pages import job_page, stream_blocks
 from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.streams import stream_names
 from openpts.procedures.shared.fio_job.times import (
+    COVER_MEASURES,
     STREAM_MEASURES,
     StreamTimes,
     stream_times,
     times_of_stream,
+    whole_of,
 )
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
 from openpts.procedures.shared.metric import METRICS, Metric
@@ -99,10 +101,16 @@ def _reason(results: WorkloadResults) -> str:
 def _measures(results: WorkloadResults) -> list[Measured]:
     state = "" if results.steady else "not of steady state"
     steady = f"reached in Round {results.window.rounds[-1]}" if results.steady else "not reached"
+    found = _times(results)
+    whole = whole_of(found)
     return [
-        one
-        for found in _times(results)
-        for one in measured(STREAM_MEASURES, found, Subject(found.name, state=state, steady=steady))
+        measure
+        for one in found
+        for measure in measured(
+            COVER_MEASURES if one in whole else STREAM_MEASURES,
+            one,
+            Subject(one.name, state=state, steady=steady),
+        )
     ]
 
 

@@ -11,6 +11,7 @@ from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.units import NS_PER_S, S_PER_YEAR
 from openpts.visible_text import visible_line
+from openpts.vocabulary.condition_text import duration_text
 
 LONGEST_NS: Final = S_PER_YEAR * NS_PER_S
 """No step of a job is cut short by that."""
@@ -27,6 +28,12 @@ class FioJob(Struct, frozen=True):
 def kept_lines(lines: Iterable[str]) -> tuple[str, ...]:
     """The lines of a job file as a record keeps them: without blanks at their ends, tabs as blanks."""
     return tuple(visible_line(line.expandtabs()) for line in lines)
+
+
+def _longest_text(longest_ns: int) -> str:
+    if longest_ns == LONGEST_NS:
+        return "steps of a job as long as it has them"
+    return f"steps of a job of {duration_text(longest_ns)} at the most"
 
 
 class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
@@ -47,7 +54,7 @@ class FioJobConditions(ExtendedConditions, frozen=True, kw_only=True):
             show=lambda conditions: (
                 "" if conditions.longest_step_ns == LONGEST_NS else SECONDS.show(conditions.longest_step_ns)
             ),
-            text="{} for a step of a job at the most",
+            text=_longest_text,
         ),
     ] = LONGEST_NS
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512

@@ -8,7 +8,7 @@ from openpts.fio_jobs.translation import Translation
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, grid, table, values_of
-from openpts.pages.model import Block, Cell, Column, Page, Series, Table
+from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.shared.confidence_page import percentile_cell
 from openpts.procedures.shared.fio_job.conditions import FioJob
@@ -92,7 +92,8 @@ def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:
 
 def job_page(page_id: str, title: str, job: FioJob, translation: Translation) -> Page:
     """A job as it was read, what openpts made of it, and what of it counts for nothing."""
-    blocks: list[Block] = [_steps_table(f"{page_id}-streams", translation.steps), text_table(page_id, job)]
+    text = _lines_table(f"{page_id}-text", f"{job.name}, as it was read", job.lines)
+    blocks: list[Block] = [_steps_table(f"{page_id}-streams", translation.steps), text]
     if job.values:
         blocks.append(items_table(f"{page_id}-values", "Values of its variables", job.values))
     for key, name, lines in (
@@ -100,17 +101,18 @@ def job_page(page_id: str, title: str, job: FioJob, translation: Translation) ->
         ("ignored", "Options without effect here", translation.ignored),
     ):
         if lines:
-            rows = [(str(number), line) for number, line in enumerate(lines, start=1)]
-            blocks.append(items_table(f"{page_id}-{key}", name, rows))
+            blocks.append(_lines_table(f"{page_id}-{key}", name, lines))
     return Page(page_id, title, tuple(blocks), mandatory=True)
 
 
-def text_table(page_id: str, job: FioJob) -> Table:
-    """The text of a job file, a line in each row."""
-    return items_table(
-        f"{page_id}-text",
-        f"{job.name}, as it was read",
-        [(str(number), line) for number, line in enumerate(job.lines, start=1)],
+def _lines_table(table_id: str, title: str, lines: Sequence[str]) -> Table:
+    """A line in each row, with its number."""
+    return Table(
+        id=table_id,
+        title=title,
+        head=Column("No.", width=0),
+        columns=(Column("Text", align="left"),),
+        rows=tuple(Row(Cell(str(number)), (Cell(line),)) for number, line in enumerate(lines, start=1)),
     )
 
 

@@ -1,7 +1,7 @@
 """Rates and response times of each stream of a job, by operation."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from openpts.analysis.response_times import ResponseTimes, response_times
@@ -52,13 +52,20 @@ def _of_stream(samples: Sequence[Sample], name: str) -> Iterator[StreamTimes]:
             yield StreamTimes(name, operation, sum(one.bytes for one, _ in done), response_times(alone))
 
 
+def whole_of(found: Sequence[StreamTimes]) -> tuple[StreamTimes, ...]:
+    """Those of all streams together, or of the only one."""
+    return tuple(one for one in found if one.stream == ALL_STREAMS) or tuple(found)
+
+
 STREAM_MEASURES: Final[tuple[Measure[StreamTimes], ...]] = (
-    Measure("iops", "{name}, IOPS", "IOPS", lambda one: one.times.iops),
+    Measure("iops", "{name}, IOPS", "IOPS", lambda one: one.times.iops, on_cover=False),
     Measure("mb_per_s", "{name}, throughput", "MB/s", lambda one: one.mb_per_s, decimals=1, on_cover=False),
     Measure("mean", "{name}, average", "ms", lambda one: cells.latency(one.times.art_ns), on_cover=False),
-    Measure("p99", "{name}, 99 %", "ms", lambda one: _percentile(one, 99.0)),
+    Measure("p99", "{name}, 99 %", "ms", lambda one: _percentile(one, 99.0), on_cover=False),
     Measure("p99_99", "{name}, 99.99 %", "ms", lambda one: _percentile(one, 99.99), on_cover=False),
 )
+COVER_MEASURES: Final = tuple(replace(one, on_cover=one.key in {"iops", "p99"}) for one in STREAM_MEASURES)
+"""The same of what the cover shows as well."""
 
 
 def _percentile(one: StreamTimes, percentile: float) -> Any:

@@ -46,6 +46,7 @@ from openpts.vocabulary.sample import (
     StepState,
 )
 from openpts.vocabulary.stimulus import Stimulus
+from tests.support.job_subjects import with_subject
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
@@ -91,7 +92,7 @@ def made_up_run(
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
     test = PROCEDURES[name]
-    conditions = adjust(test.standard_conditions(drive_class, 1))
+    conditions = adjust(with_subject(test.standard_conditions(drive_class, 1)))
     drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)

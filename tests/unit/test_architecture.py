@@ -24,6 +24,7 @@ OTHER_WORDS: Final = {
     "iops": "a unit, and the key of a figure",
     "thermal": "facts of the host, and parameters of a simulated drive",
     "tp": "the key of a figure, of throughput",
+    "workload": "a field of conditions",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
 

@@ -9,12 +9,10 @@ from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, page, table
 from openpts.pages.measure import Measured, Subject, key_of, measured
 from openpts.pages.model import Cell, Page, Table, Verdict
-from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
-from openpts.procedures.extended.fiosynth.suite import SuiteWorkload
+from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions, SuiteWorkload
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.fio_job.pages import job_page, stream_blocks
-from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.times import (
     STREAM_MEASURES,
     StreamTimes,
@@ -160,9 +158,7 @@ def _pages(run: Run, conditions: FiosynthConditions, found: Sequence[MeasuredWor
     for number, template in enumerate(sorted(firsts), start=1):
         job = conditions.suite.job(firsts[template], capacity, conditions.seed)
         title = f"Job File {template}, as in {firsts[template].alias}"
-        pages.append(
-            job_page(f"fiosynth-job-{number}", title, job, translation_of(conditions, job, capacity))
-        )
+        pages.append(job_page(f"fiosynth-job-{number}", title, conditions, job, capacity))
     return tuple(pages)
 
 

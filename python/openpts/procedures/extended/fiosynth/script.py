@@ -20,8 +20,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
-from openpts.procedures.extended.fiosynth.suite import SuiteWorkload
+from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions, SuiteWorkload
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.shared.fio_job.steps import job_steps
 from openpts.units import GIB
@@ -35,7 +34,7 @@ _LARGEST_TRIM_BYTES: Final = GIB
 _OTHER_CYCLES: Final = "the drive has been through other loads than the suite has"
 
 RULES: Final = (
-    Rule("cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.cycles"),
+    Rule("cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.run_cycles"),
     Rule("precondition_cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.precondition_cycles"),
 )
 

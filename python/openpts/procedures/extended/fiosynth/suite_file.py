@@ -11,8 +11,8 @@ from msgspec import Struct, field
 from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.operator_files.written_file import read_written
-from openpts.procedures.extended.fiosynth.suite import Suite, SuiteWorkload
-from openpts.procedures.shared.fio_job.conditions import kept_lines
+from openpts.procedures.extended.fiosynth.conditions import Suite, SuiteWorkload
+from openpts.procedures.shared.fio_job.conditions import FioJob, kept_lines
 from openpts.schema_words import in_words
 from openpts.units import MB, NS_PER_US
 from openpts.vocabulary.limit import Limit, LimitedFigure
@@ -65,7 +65,7 @@ def read_suite(folder: Path, name: str) -> Suite:
         preparation=prepared,
         workloads=measured,
         templates=tuple(_templates(folder, name, (*prepared, *measured))),
-        cycles=file.run_cycles,
+        run_cycles=file.run_cycles,
         precondition_cycles=file.precondition_cycles,
         once=file.precondition_first_cycle_only == _YES,
         scales=file.scale_by_capacity == _YES,
@@ -97,10 +97,8 @@ def _file(path: Path) -> _File:
     return file
 
 
-def _templates(
-    folder: Path, suite: str, workloads: tuple[SuiteWorkload, ...]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Name and lines of each template that is used. Raises UsageError naming all that are missing."""
+def _templates(folder: Path, suite: str, workloads: tuple[SuiteWorkload, ...]) -> Iterator[FioJob]:
+    """Each template that is used. Raises UsageError naming all that are missing."""
     names = dict.fromkeys(workload.template for workload in workloads)
     missing = [name for name in names if Path(name).name != name or not (folder / TEMPLATES / name).is_file()]
     if missing:
@@ -109,7 +107,7 @@ def _templates(
         )
     for name in names:
         raw = read_written(folder / TEMPLATES / name, _MOST_KIB, "job file")
-        yield name, kept_lines(raw.decode(errors="replace").splitlines())
+        yield FioJob(name, kept_lines(raw.decode(errors="replace").splitlines()))
 
 
 def _workload(written: _Workload) -> SuiteWorkload:
@@ -118,7 +116,7 @@ def _workload(written: _Workload) -> SuiteWorkload:
     return SuiteWorkload(
         alias=written.alias,
         template=written.template,
-        values=tuple((name, str(value)) for name, value in written.values.items()),
+        values=tuple(f"{name}={value}" for name, value in written.values.items()),
         limits=limits,
         per_tb=bool(scaled.get("value", False)),
         unread=unread,

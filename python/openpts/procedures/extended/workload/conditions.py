@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from openpts.fields import usual
 from openpts.fields.conditions import StepCounts
 from openpts.fields.field import Field, Kind
-from openpts.procedures.shared.fio_job.conditions import FioJob, FioJobConditions, kept_lines
-from openpts.procedures.shared.fio_job.streams import ALL_STREAMS
+from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, kept_lines
 from openpts.vocabulary.verdict import SteadyState
 
 
@@ -35,7 +34,11 @@ def _read_job(_name: str, word: str) -> FioJob:
 
     path = Path(word)
     used = read_jobs(path, os.environ).used_values
-    return FioJob(path.name, kept_lines(job_lines(path)), tuple(sorted(used.items())))
+    return FioJob(
+        path.name,
+        kept_lines(job_lines(path)),
+        tuple(f"{name}={value}" for name, value in sorted(used.items())),
+    )
 
 
 class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field="test", tag="workload"):
@@ -49,7 +52,7 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
     job: Annotated[
         FioJob | None,
         Field(
-            "",
+            "Job file",
             "Job file of fio.",
             Kind(
                 str,

@@ -12,7 +12,6 @@ from openpts.procedures.extended.workload.results import WorkloadResults, analys
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.shared.fio_job.pages import job_page, stream_blocks
-from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.streams import stream_names
 from openpts.procedures.shared.fio_job.times import (
     COVER_MEASURES,
@@ -140,13 +139,13 @@ def _pages(run: Run, results: WorkloadResults) -> tuple[Page, ...]:
     prepared = state_page(run, "Purge and Pre-conditioning")
     if not results.rounds or job is None:
         return (prepared, nothing_page(rounds.id, rounds.title, "no round was completed"))
-    translation = translation_of(results.conditions, job, run.manifest.target.user_capacity_bytes)
+    capacity = run.manifest.target.user_capacity_bytes
     return (
         prepared,
         _rounds_page(results, rounds),
         window_page(_window(results), window),
         page(streams, *stream_blocks(streams, _times(results))),
-        job_page("workload-job", "Job File", job, translation),
+        job_page("workload-job", "Job File", results.conditions, job, capacity),
     )
 
 

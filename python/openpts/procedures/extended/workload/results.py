@@ -7,7 +7,8 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.procedures.extended.workload.conditions import FIGURES, RoundFigure, WorkloadConditions
-from openpts.procedures.shared.fio_job.streams import ALL_STREAMS, parts_named
+from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
+from openpts.procedures.shared.fio_job.streams import parts_named
 from openpts.units import MB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Measured, Sample

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from openpts.errors import UsageError
 from openpts.procedures.extended.workload.conditions import RoundFigure, WorkloadConditions
 from openpts.procedures.extended.workload.results import tracked_name, tracked_value
+from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.procedures.shared.fio_job.steps import job_steps
-from openpts.procedures.shared.fio_job.streams import ALL_STREAMS, stream_names
+from openpts.procedures.shared.fio_job.streams import stream_names
 from openpts.procedures.shared.rounds.script import rounds_until_steady
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass

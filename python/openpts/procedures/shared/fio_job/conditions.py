@@ -13,16 +13,27 @@ from openpts.units import NS_PER_S, S_PER_YEAR
 from openpts.visible_text import visible_line
 from openpts.vocabulary.condition_text import duration_text
 
+ALL_STREAMS: Final = "all"
+"""In place of a stream's name: all of them together."""
+
 LONGEST_NS: Final = S_PER_YEAR * NS_PER_S
 """No step of a job is cut short by that."""
 
 
 class FioJob(Struct, frozen=True):
-    """A job file: its lines, with what it includes in place, and the values of its variables."""
+    """A job file: its lines, with what it includes in place, and its variables as ``NAME=VALUE``."""
 
     name: str
     lines: tuple[str, ...]
-    values: tuple[tuple[str, str], ...] = ()
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def by_name(values: Iterable[str]) -> dict[str, str]:
+    """What ``NAME=VALUE`` stand for."""
+    return {name: value for name, _, value in (one.partition("=") for one in values)}
 
 
 def kept_lines(lines: Iterable[str]) -> tuple[str, ...]:

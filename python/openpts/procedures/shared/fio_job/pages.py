@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported
-from openpts.fio_jobs.translation import Translation
+from openpts.errors import UsageError
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, grid, table, values_of
-from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table
+from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.shared.confidence_page import percentile_cell
-from openpts.procedures.shared.fio_job.conditions import FioJob
-from openpts.procedures.shared.fio_job.streams import ALL_STREAMS
+from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
+from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.times import StreamTimes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
@@ -90,12 +90,20 @@ def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:
     )
 
 
-def job_page(page_id: str, title: str, job: FioJob, translation: Translation) -> Page:
-    """A job as it was read, what openpts made of it, and what of it counts for nothing."""
-    text = _lines_table(f"{page_id}-text", f"{job.name}, as it was read", job.lines)
-    blocks: list[Block] = [_steps_table(f"{page_id}-streams", translation.steps), text]
+def job_page(
+    page_id: str, title: str, conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int
+) -> Page:
+    """A job as it was read, what openpts makes of it, and what of it counts for nothing."""
+    blocks: list[Block] = [_lines_table(f"{page_id}-text", f"{job.name}, as it was read", job.lines)]
     if job.values:
-        blocks.append(items_table(f"{page_id}-values", "Values of its variables", job.values))
+        values = by_name(job.values).items()
+        blocks.append(items_table(f"{page_id}-values", "Values of its variables", values))
+    try:
+        translation = translation_of(conditions, job, user_capacity_bytes)
+    except UsageError as error:  # of a record by an openpts that reads job files in another way
+        blocks.append(Verdict(f"Streams: n/a ({error}).", "fail"))
+        return Page(page_id, title, tuple(blocks), mandatory=True)
+    blocks.append(_steps_table(f"{page_id}-steps", translation.steps))
     for key, name, lines in (
         ("notes", "What openpts does in another way than fio", translation.notes),
         ("ignored", "Options without effect here", translation.ignored),

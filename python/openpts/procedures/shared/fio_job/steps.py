@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from openpts.fields.time_scale import SHORTEST_NS
 from openpts.fio_jobs.job_file import parse_jobs
 from openpts.fio_jobs.translation import Translation, translate
-from openpts.procedures.shared.fio_job.conditions import LONGEST_NS, FioJob, FioJobConditions
+from openpts.procedures.shared.fio_job.conditions import LONGEST_NS, FioJob, FioJobConditions, by_name
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import Step, Stream
 from openpts.vocabulary.stop import (
@@ -31,7 +31,7 @@ def job_steps(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: in
 def translation_of(conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int) -> Translation:
     """The job on a device of that capacity, at full length, with what of it means nothing here."""
     target = TargetFacts(TargetKind.BLOCK, job.name, job.name, user_capacity_bytes, conditions.sector_bytes)
-    return translate(parse_jobs(job.lines, job.name, dict(job.values)), target)
+    return translate(parse_jobs(job.lines, job.name, by_name(job.values)), target)
 
 
 def _shortened(step: Step, conditions: FioJobConditions) -> Step:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import Step
-
-ALL_STREAMS = "all"
-"""In place of a stream's name: all of them together."""
 
 
 def parts_of(sample: Sample) -> Iterator[tuple[str, Measured]]:

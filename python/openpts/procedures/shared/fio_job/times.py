@@ -7,7 +7,8 @@ from typing import Any, Final
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.pages import cells
 from openpts.pages.measure import Measure
-from openpts.procedures.shared.fio_job.streams import ALL_STREAMS, parts_named, stream_names
+from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
+from openpts.procedures.shared.fio_job.streams import parts_named, stream_names
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Measured, Sample

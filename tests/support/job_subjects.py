@@ -1,4 +1,4 @@
-"""What the tests of job files are about in tests of all tests: a job of one stream, and a suite of one workload."""
+"""What tests of job files are about where all tests are tested: a job of one stream, a suite of one workload."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -19,6 +19,14 @@ class LimitedFigure(StrEnum):
     MAX_LATENCY = "max_latency"
 
 
+class LimitedOperation(StrEnum):
+    """The I/Os that a limit is for."""
+
+    READ = "read"
+    WRITE = "write"
+    TRIM = "trim"
+
+
 _UNITS: Final = {LimitedFigure.IOPS: ("IOPS", 1), LimitedFigure.THROUGHPUT: ("MB/s", MB)}
 _WORDS: Final = {
     LimitedFigure.IOPS: "IOPS",
@@ -34,7 +42,7 @@ class Limit(Struct, frozen=True, omit_defaults=True):
     ``percentile`` is that of a ``PERCENTILE``.
     """
 
-    operation: str
+    operation: LimitedOperation
     figure: LimitedFigure
     value: float
     percentile: float = 0.0

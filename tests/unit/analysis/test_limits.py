@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from openpts.analysis.limits import judge_limit, worst
-from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitVerdict
+from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation, LimitVerdict
 from openpts.vocabulary.sample import Sample, Standstill, StepState
 from tests.support.interval_samples import step_of
 
@@ -18,7 +18,7 @@ SAMPLE = step_of([[MS] * 99 + [5 * MS], [MS] * 99 + [20 * MS]])
 
 
 def limit(figure: LimitedFigure, value: float, operation: str = "write", percentile: float = 0) -> Limit:
-    return Limit(operation, figure, value, percentile)
+    return Limit(LimitedOperation(operation), figure, value, percentile)
 
 
 @pytest.mark.parametrize(

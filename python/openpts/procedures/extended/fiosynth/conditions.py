@@ -65,7 +65,8 @@ class Suite(Struct, frozen=True, omit_defaults=True):
 
     def job(self, workload: SuiteWorkload, user_capacity_bytes: int, seed: int) -> FioJob:
         """The job file of a workload for a drive of that capacity."""
-        template = next(one for one in self.templates if one.name == workload.template)
+        of_name = {one.name: one for one in self.templates}
+        template = of_name.get(workload.template, FioJob(workload.template, ()))
         values = self._values(workload, user_capacity_bytes, seed)
         return FioJob(
             template.name,

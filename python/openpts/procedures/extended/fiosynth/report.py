@@ -7,7 +7,7 @@ from typing import Any, Final
 from openpts.analysis.limits import judge_limit, worst
 from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, page, table
-from openpts.pages.measure import Measured, Subject, key_of, measured
+from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts.pages.model import Cell, Page, Table, Verdict
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions, SuiteWorkload
 from openpts.procedures.kit.content import ReportContent
@@ -22,12 +22,25 @@ from openpts.procedures.shared.fio_job.times import (
 )
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import Judgement, LimitVerdict
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
 _TITLE: Final = "FioSynth Suite"
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}
+
+
+Judged = tuple[str, LimitVerdict]
+"""A verdict with the name of its workload."""
+
+_FAILED: Final = Measure[tuple[Judged, ...]](
+    "limits_failed",
+    "Limits failed",
+    "limits",
+    lambda limits: sum(verdict.judgement is Judgement.FAIL for _, verdict in limits),
+    better=Better.LOWER,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +65,7 @@ def report(run: Run) -> ReportContent:
     limits = tuple((one.workload.alias, verdict) for one in found for verdict in one.limits)
     return ReportContent(
         verdicts=(_summary(found), *_unread(found)),
-        measures=tuple(_measures(found)),
+        measures=(_FAILED.of(limits), *_measures(found)),
         sections=lambda standing, report_date: (
             methodology_section(
                 run,
@@ -160,9 +173,6 @@ def _pages(run: Run, conditions: FiosynthConditions, found: Sequence[MeasuredWor
         title = f"Job File {template}, as in {firsts[template].alias}"
         pages.append(job_page(f"fiosynth-job-{number}", title, conditions, job, capacity))
     return tuple(pages)
-
-
-Judged = tuple[str, LimitVerdict]
 
 
 def _limit_tables(found: Sequence[MeasuredWorkload]) -> tuple[Table, ...]:

@@ -15,7 +15,7 @@ from openpts.procedures.extended.fiosynth.conditions import Suite, SuiteWorkload
 from openpts.procedures.shared.fio_job.conditions import FioJob, kept_lines
 from openpts.schema_words import in_words
 from openpts.units import MB, NS_PER_US
-from openpts.vocabulary.limit import Limit, LimitedFigure
+from openpts.vocabulary.limit import Limit, LimitedFigure, LimitedOperation
 
 SUITES: Final = "wkldsuites"
 TEMPLATES: Final = "jobfiles"
@@ -23,7 +23,7 @@ _MOST_KIB: Final = 4096
 _YES: Final = "Y"
 _PERCENTILE: Final = re.compile(r"P([0-9]{1,2}(?:\.[0-9]{1,8})?)")
 _RATES: Final = {"iops": (LimitedFigure.IOPS, 1), "throughput": (LimitedFigure.THROUGHPUT, MB)}
-_OPERATIONS: Final = ("read", "write", "trim")
+_OPERATIONS: Final = {str(operation): operation for operation in LimitedOperation}
 _SCALES: Final = "scale_by_TB"
 
 _Targets = dict[str, dict[str, dict[str, float | bool]]]
@@ -140,9 +140,9 @@ def _limits(targets: _Targets) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     return tuple(limits), tuple(unread)
 
 
-def _limit(metric: str, operation: str, statistic: str, value: float) -> Limit | None:
-    """A target: rates in IOPS or MB/s, response times in µs."""
-    if operation not in _OPERATIONS:
+def _limit(metric: str, of: str, statistic: str, value: float) -> Limit | None:
+    """A target: rates in IOPS or MB/s, response times in µs; None for one that is not known."""
+    if (operation := _OPERATIONS.get(of)) is None:
         return None
     if metric in _RATES and statistic == "MIN":
         figure, unit = _RATES[metric]

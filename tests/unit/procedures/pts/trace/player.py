@@ -7,6 +7,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.data import RandomData
@@ -27,7 +29,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import ClosedLoop, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
 Rate = Callable[[Stimulus, Phase, int], float | Fraction]
@@ -118,12 +120,19 @@ class Drive:
         stimulus = step.stimulus
         iops = Fraction(self.iops(stimulus, phase, number))
         assert iops > 0
-        elapsed_s, ended_by = self._end(step.stop, iops, mean_block_bytes(stimulus))
+        stop = step.streams[0].stop if step.stop == STREAMS_END else step.stop
+        assert stop is not None
+        elapsed_s, ended_by = self._end(stop, iops, mean_block_bytes(stimulus))
         # an amount is reached or exceeded by less than an I/O, as with the engines
         ios = math.ceil(iops * elapsed_s) if ended_by == "amount" else round(iops * elapsed_s)
         shares = stimulus.operations
-        reads = round(Fraction(ios * shares.read, shares.read + shares.write))
         latency_ns = stimulus.toio * NS_PER_S / iops
+        if shares.trim:
+            assert not shares.read + shares.write, "no script mixes trims with others"
+            trims = _operation(ios, mean_block_bytes(stimulus), latency_ns)
+            made = _made(step, round(elapsed_s * NS_PER_S), ended_by, NOTHING, NOTHING)
+            return replace(made, trim=trims)
+        reads = round(Fraction(ios * shares.read, shares.read + shares.write))
         return _made(
             step,
             round(elapsed_s * NS_PER_S),

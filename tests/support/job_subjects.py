@@ -1,4 +1,4 @@
-"""What tests of job files are about where all tests are tested: a job of one stream, a suite of one workload."""
+"""What tests of job files are about where all tests are tested: a job of one stream, a small suite."""
 
 from pathlib import Path
 from typing import Any, Final

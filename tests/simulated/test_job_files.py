@@ -221,7 +221,7 @@ def openpts(folder: Path, *words: str, **variables: str) -> subprocess.Completed
 
 
 def test_the_words_of_the_command_line(tmp_path: Path) -> None:
-    """The job is before the target; its variables are those of the environment; a plan may name it instead."""
+    """The job is before the target, with variables of the environment; a plan may name it instead."""
     (tmp_path / "two.fio").write_text(
         "[a]\nrw=randread\nbs=${BS}\nruntime=2\ntime_based\n[b]\nrw=randwrite\n"
     )

@@ -144,10 +144,13 @@ def test_a_drive_fill_of_random_writes_transfers_as_many_bytes(file: Path, open_
     assert [sample.ended_by for sample in samples] == ["amount", "amount", "amount", "duration"]
 
 
-def test_steps_do_not_repeat_their_places(file: Path, open_engine: Open) -> None:
+@pytest.mark.parametrize(("steps", "tc"), [(2, 1), (1, 2)])
+def test_neither_steps_nor_threads_repeat_each_others_places(
+    file: Path, open_engine: Open, steps: int, tc: int
+) -> None:
     engine = open_engine(file)
-    for _ in range(2):
-        ended(engine, Step.of(stimulus(sizes=512, write=1), IoCount(64)))
+    for _ in range(steps):
+        ended(engine, Step.of(stimulus(sizes=512, write=1, tc=tc), IoCount(64 * tc)))
     content = np.frombuffer(file.read_bytes(), np.uint8).reshape(-1, SECTOR)
     written = int((content != UNTOUCHED[0]).any(axis=1).sum())
     # 128 draws from 32,768 places; a repeat of the first 64 would leave 64

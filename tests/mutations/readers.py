@@ -35,10 +35,11 @@ from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report
 from openpts.simulation.presets import load_preset
+from openpts.vocabulary.stimulus import Step
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
-from tests.unit.engine.fio.steps import stimulus
+from tests.unit.engine.fio.steps import SECOND, stimulus
 
 Inputs = Callable[[int], bytes]
 MIB = 2**20
@@ -271,7 +272,7 @@ def record_files_of(folder: Path) -> list[RecordFile]:
 
 
 def of_fio(path: Path) -> object:
-    return parse_result(path.read_bytes().decode(errors="replace"), "", stimulus())
+    return parse_result(path.read_bytes().decode(errors="replace"), "", Step.of(stimulus(), SECOND))
 
 
 def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:

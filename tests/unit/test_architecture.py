@@ -23,6 +23,7 @@ OTHER_WORDS: Final = {
     "fill": "the inside of a mark; a part of a test",
     "iops": "a unit, and the key of a figure",
     "thermal": "facts of the host, and parameters of a simulated drive",
+    "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
     "workload": "a field of conditions",
 }

@@ -12,6 +12,7 @@ import click
 
 from openpts.cli.io_display import following
 from openpts.cli.io_engine import EngineArgs
+from openpts.cli.io_fio import in_own_words, job_text, translation_of
 from openpts.cli.io_options import StopWords, io_options
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
@@ -21,6 +22,7 @@ from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.fio_jobs.translation import Translation
 from openpts.runner.measure import (
     MeasurementEvent,
     MeasurementListener,
@@ -71,8 +73,8 @@ Words = TypeVar("Words", StimulusWords, StopWords, EngineArgs, ConsentWords)
 @click.command()
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @io_options
-def io(targets: tuple[str, ...], as_json: bool, **options: Any) -> int:
-    """Measure one stimulus, with every I/O timed. Only reads by default.
+def io(targets: tuple[str, ...], as_json: bool, print_fio: bool, **options: Any) -> int:
+    """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
 
     TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
     sim:PRESET?capacity=SIZE&scale=N&seed=N; several are measured at the same time. Reading needs no consent
@@ -80,6 +82,8 @@ def io(targets: tuple[str, ...], as_json: bool, **options: Any) -> int:
     same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
     applies ends the measurement.
     """
+    if print_fio:
+        return _print_fio(targets, options)
     results = MeasurementResults()
     orders = orders_of(targets, options)
     _make_capture_folder(options["capture"], targets)
@@ -99,35 +103,59 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
     if len(set(targets)) < len(targets):
         raise UsageError("a target is given twice: two engines on one target would disturb each other")
-    stimulus = _words(
-        StimulusWords,
-        options,
-        placements={option: options[option.removeprefix("--")] for option in PLACEMENTS},
-        pacings={option: options[option.removeprefix("--")] for option in PACINGS},
-    ).stimulus()
     engine = _words(EngineArgs, options)
     engine_options = engine.options()
-    stop = _words(StopWords, options).rule(engine_options.interval_ns)
-    captured = options["capture"] is not None
-    step = Step.of(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
+    loads = _loads(targets, options, engine_options.interval_ns)
     consent = _words(ConsentWords, options)
     seed = secrets.randbits(63) if options["seed"] is None else options["seed"]
     return [
         MeasurementOrder(
             target=target,
-            step=step,
+            steps=load.steps,
             options=engine_options,
-            consent=consent.for_target(target, SystemRoots()) if step.changes_target else Consent(),
+            consent=consent.for_target(target, SystemRoots()) if load.changes_target else Consent(),
             pin_to_node=engine.pin_to_node,
             seed=seed,
+            notes=load.notes,
         )
-        for target in targets
+        for target, load in zip(targets, loads, strict=True)
     ]
+
+
+def _loads(targets: tuple[str, ...], options: Mapping[str, Any], interval_ns: int) -> list[Translation]:
+    """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
+    if options["fio_job"] is not None:
+        loads = [translation_of(target, options) for target in targets]
+        for text in loads[0].ignored:
+            click.echo(f"openpts: ignored: {text}", err=True)
+        return loads
+    if options["fio_values"]:
+        raise UsageError("--fio-value applies to --fio, which is missing")
+    own = in_own_words(options)
+    stimulus = _words(
+        StimulusWords,
+        own,
+        placements={option: own[option.removeprefix("--")] for option in PLACEMENTS},
+        pacings={option: own[option.removeprefix("--")] for option in PACINGS},
+    ).stimulus()
+    stop = _words(StopWords, own).rule(interval_ns)
+    captured = options["capture"] is not None
+    step = Step.of(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
+    return [Translation((step,), (), ())] * len(targets)
 
 
 def _words(kind: type[Words], options: Mapping[str, Any], **others: Any) -> Words:
     names = {field.name for field in fields(kind)} & options.keys()
     return kind(**{name: options[name] for name in names}, **others)
+
+
+def _print_fio(targets: tuple[str, ...], options: Mapping[str, Any]) -> int:
+    """Print the load as a job file instead of measuring it."""
+    if len(targets) > 1:
+        raise UsageError("--print-fio writes the job file of one target: name one")
+    (order,) = orders_of(targets, options)
+    click.echo(job_text(order), nl=False)
+    return 0
 
 
 def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:

@@ -12,6 +12,7 @@ from openpts.cli.number_types import FiniteRange
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
 from openpts.fields.parsing import amount_bytes, named_values, number, refuse, whole_number
+from openpts.fio_jobs.directions import ORDERS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,
@@ -108,16 +109,32 @@ _what = together(
         help="All operations at once: read=70,write=20,trim=5,flush=5.",
     ),
     click.option(
-        "--tc", type=click.IntRange(1, 1024), metavar="N", default=1, show_default=True, help="Thread count."
+        "--tc",
+        "--numjobs",
+        "tc",
+        type=click.IntRange(1, 1024),
+        metavar="N",
+        default=1,
+        show_default=True,
+        help="Thread count.",
     ),
     click.option(
         "--qd",
+        "--iodepth",
+        "qd",
         type=click.IntRange(1, 4096),
         metavar="N",
         default=32,
         show_default=True,
         help="Queue depth of each thread.",
     ),
+    click.option(
+        "--rw", type=click.Choice(list(ORDERS)), help="Operations and order as fio names them, for --mix."
+    ),
+    click.option(
+        "--rwmixread", type=click.IntRange(0, 100), metavar="PCT", help="Per cent of reads of --rw randrw."
+    ),
+    click.option("--bssplit", metavar="SIZES", help="Transfer sizes as fio writes them: 4k/67:8k/33."),
 )
 
 _where = together(
@@ -175,6 +192,7 @@ _how_long = together(
         metavar="SECONDS",
         help=f"Stop after this time. [default: {_DEFAULT_SECONDS:g}, if nothing else stops]",
     ),
+    click.option("--runtime", metavar="TIME", help="The same as fio writes it: 90, 10m, 2h."),
     click.option("--bytes", "amount", metavar="SIZE", help="Stop after this amount of data, such as 16GiB."),
     click.option(
         "--fills",
@@ -195,6 +213,26 @@ _how_long = together(
         metavar="SECONDS",
         default=0,
         help="Seconds at the beginning that are not counted.",
+    ),
+)
+
+_fio = together(
+    click.option(
+        "--fio",
+        "fio_job",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="JOB",
+        help="Run the jobs of this fio job file, each as a stream, instead of one stimulus.",
+    ),
+    click.option(
+        "--fio-value",
+        "fio_values",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Put VALUE for ${NAME} in the job file, or else the environment's; repeatable.",
+    ),
+    click.option(
+        "--print-fio", is_flag=True, help="Print the load as a fio job file instead of measuring it."
     ),
 )
 
@@ -275,6 +313,7 @@ io_options: Final = together(
     _where,
     _when,
     _how_long,
+    _fio,
     _engine,
     _consent,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),

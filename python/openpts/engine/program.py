@@ -67,16 +67,17 @@ def _stream(stream: Stream, target: TargetFacts) -> Json:
         "delay_ns": stream.delay_ns,
         "bounds": {} if stream.stop is None else _rules(stream.stop, target),
         "priority": 0 if stream.priority is None else _ioprio(stream.priority),
+        "share": stream.share,
     }
 
 
 # linux/ioprio.h
 _CLASS_SHIFT: Final = 13
-_CLASSES: Final = {PriorityClass.REALTIME: 1, PriorityClass.BEST_EFFORT: 2, PriorityClass.IDLE: 3}
+IOPRIO_CLASSES: Final = {PriorityClass.REALTIME: 1, PriorityClass.BEST_EFFORT: 2, PriorityClass.IDLE: 3}
 
 
 def _ioprio(priority: IoPriority) -> int:
-    return _CLASSES[priority.priority_class] << _CLASS_SHIFT | priority.level
+    return IOPRIO_CLASSES[priority.priority_class] << _CLASS_SHIFT | priority.level
 
 
 def _rules(stop: StopRule, target: TargetFacts) -> Json:

@@ -29,10 +29,12 @@ _WORDS: Final = {
     "rw": _MIXED,
     "readwrite": _MIXED,
 }
-_ORDERS: Final = {
+ORDERS: Final = {
     **{word: (directions, False) for word, directions in _WORDS.items()},
     **{f"rand{word}": (directions, True) for word, directions in _WORDS.items() if word != "readwrite"},
 }
+"""What each word of ``rw`` issues, and whether at random."""
+
 _WRITTEN_AFTER_TRIM: Final = ("trimwrite", "randtrimwrite")
 
 
@@ -70,9 +72,9 @@ def directions_of_job(job: Job) -> tuple[Direction, ...]:
     word, _, modifier = job.text("rw", "read").partition(":")
     if word in _WRITTEN_AFTER_TRIM:
         raise job.error("rw", "each trim with a write to the same place behind it is no operation of openpts")
-    if word not in _ORDERS:
-        raise job.error("rw", f"is none of {', '.join(_ORDERS)}")
-    names, random = _ORDERS[word]
+    if word not in ORDERS:
+        raise job.error("rw", f"is none of {', '.join(ORDERS)}")
+    names, random = ORDERS[word]
     weights = dict(zip(names, _mix(job) if names == _MIXED else (1,), strict=True))
     names = tuple(name for name in names if weights[name])
     randomness = job.numbers("percentage_random")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from openpts.fio_jobs.directions import Direction
@@ -12,11 +12,9 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,
     Duration,
-    FirstOf,
     IoCount,
     Steady,
     SteadyFigure,
-    StopRule,
 )
 
 _FIGURES: Final = {
@@ -39,6 +37,10 @@ class Ending:
         """Whether time alone ends it."""
         return self.duration_ns is not None and self.amount_bytes is None and self.ios is None
 
+    def later(self, late_ns: int) -> "Ending":
+        """The same, with times that count from so much earlier."""
+        return self if self.duration_ns is None else replace(self, duration_ns=self.duration_ns + late_ns)
+
     def rules(self) -> tuple[Duration | ByteAmount | IoCount, ...]:
         """All that may end it."""
         found: list[Duration | ByteAmount | IoCount] = []
@@ -49,11 +51,6 @@ class Ending:
         if self.ios is not None:
             found.append(IoCount(self.ios))
         return tuple(found)
-
-    def rule(self) -> StopRule:
-        """The one rule, or the first of several."""
-        rules = self.rules()
-        return rules[0] if len(rules) == 1 else FirstOf(rules)
 
 
 def ending_of(job: Job, directions: Sequence[Direction], part: Part) -> Ending:

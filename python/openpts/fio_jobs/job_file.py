@@ -104,6 +104,16 @@ def parse_jobs(lines: Sequence[str], name: str, values: Mapping[str, str]) -> Jo
     return _jobs(Path(name), [line for line in said if line is not None], [], values)
 
 
+def flattened(texts: Sequence[str]) -> str:
+    """Job files as one: each job with all its options, each file behind a stonewall but the first."""
+    blocks = []
+    for number, text in enumerate(texts):
+        for position, section in enumerate(parse_jobs(text.splitlines(), "-", {}).sections):
+            wall = ["stonewall"] if number and not position else []
+            blocks.append("\n".join([f"[{section.name}]", *wall, *map(str, section.options), "", ""]))
+    return "".join(blocks)
+
+
 def _jobs(path: Path, lines: "Sequence[_Line]", complaints: list[str], values: Mapping[str, str]) -> JobFile:
     common: list[GivenOption] = []
     sections: list[tuple[str, list[GivenOption]]] = []

@@ -61,10 +61,12 @@ _COUNTS: Final[Mapping[str, str]] = {
     "startdelay": "start delay of the stream",
     "stonewall": "begins another step",
     "rate": "cap in bytes per second and thread, of each direction",
-    "rate_iops": "cap in IOPS per thread, of each direction",
+    "rate_iops": "cap in IOPS per thread, of each direction; of several sizes in units of the smallest",
     "rate_process": "poisson makes arrivals of rate_iops an open loop",
     "thinktime": "think time, or rest after a batch",
     "thinktime_blocks": "I/Os of each batch",
+    "thinktime_blocks_type": "needed where iodepth is above thinktime_blocks",
+    "flow": "share of the stream in the I/Os of the step, times its threads",
     "fsync": "weight of fsyncs beside writes",
     "fdatasync": "weight of flushes beside writes",
     "zero_buffers": "data: zeros",
@@ -110,7 +112,7 @@ _IGNORED: Final[Mapping[str, str]] = {
     _OWN_ENGINE: "iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max iodepth_low "
     "io_submit_mode thread mem mem_align lockmem hugepage-size fixedbufs registerfiles hipri "
     "sqthread_poll sqthread_poll_cpu nonvectored uncached nowait force_async userspace_reap "
-    "thinktime_spin thinktime_blocks_type rate_cycle cmd_type",
+    "thinktime_spin rate_cycle cmd_type",
     _PROCESSORS: "cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy nice",
     _FILES: "invalidate fallocate fadvise_hint create_serialize create_fsync create_on_open create_only "
     "allow_file_create pre_read unlink unlink_each_loop overwrite end_fsync fsync_on_close fill_device",
@@ -118,7 +120,7 @@ _IGNORED: Final[Mapping[str, str]] = {
     _CHECKS: "verify_fatal verify_dump verify_async verify_async_cpus verify_interval verify_state_save "
     "verify_state_load",
     _FAILURES: "continue_on_error ignore_error error_dump exitall_on_error",
-    _BESIDE: "exit_what flow_id flow_sleep latency_window latency_percentile latency_run "
+    _BESIDE: "exit_what flow_sleep latency_window latency_percentile latency_run "
     "dedupe_mode dedupe_working_set_percentage dedupe_global trim_backlog trim_backlog_batch "
     "verify_backlog_batch read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
     "replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters cmdprio_class cmdprio "
@@ -133,7 +135,7 @@ _REFUSED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "wait_for": ("openpts runs jobs side by side or one after the other: use stonewall", _NEVER),
     "exitall": ("streams of a step don't end each other", _OFF),
     "nrfiles": ("the target is one", frozenset({"1"})),
-    "flow": ("a share of one job in the activity of another", _OFF),
+    "flow_id": ("shares are those of all jobs of a step", _OFF),
     "rw_sequencer": ("several I/Os for each random place", frozenset({"sequential"})),
     "bs_unaligned": ("direct I/O takes whole sectors", _OFF),
     "bs_is_seq_rand": ("sizes by order instead of by direction", _OFF),

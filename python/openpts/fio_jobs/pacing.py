@@ -1,7 +1,7 @@
 """When a job issues its I/Os: rates, think time, and how many are outstanding."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,6 +62,12 @@ def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int
             raise job.error("thinktime", "with a rate, which fio catches up with after each rest")
         if blocks < 1:
             raise job.error("thinktime_blocks", "is below 1")
+        if depth > blocks and job.text("thinktime_blocks_type", "complete") == "complete":
+            raise job.error(
+                "thinktime_blocks",
+                f"is below iodepth, {depth}: what fio then issues before a rest depends on the drive; "
+                "use thinktime_blocks_type=issue",
+            )
         return Paces(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
     given = [rate for rate in rates if rate is not None]
     if not given:
@@ -76,14 +82,22 @@ def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]
     """One cap for a mix that is alike in all directions: its weights are the rates."""
     alike = len({one.where_and_how_much for one in directions}) == 1
     in_sequence = any(one.random_pct < 100 for one in directions)
-    whole = all(rate.per_s == int(rate.per_s) for rate in rates)
-    if len(rates) < len(directions) or not alike or in_sequence or not whole or _is_poisson(job):
+    if len(rates) < len(directions) or not alike or in_sequence or _is_poisson(job):
         return None
-    common = math.gcd(*(int(rate.per_s) for rate in rates))
-    weights = tuple(int(rate.per_s) // common for rate in rates)
-    if sum(weights) > _MOST_CARDS:
+    if sum(_weights(directions, rates)) > _MOST_CARDS:
         return None
-    return Paces(Capped(sum(rate.per_s for rate in rates), rates[0].unit), weights=weights)
+    return Paces(
+        Capped(sum(rate.per_s for rate in rates), rates[0].unit), weights=_weights(directions, rates)
+    )
+
+
+def _weights(directions: Sequence[Direction], rates: Sequence[Capped]) -> tuple[int, ...]:
+    """Those of the job's own mix where the rates agree with it to the unit, or else the rates'."""
+    (first, second), (one, other) = (rate.per_s for rate in rates), (each.weight for each in directions)
+    if abs(first * other - second * one) <= max(one, other):
+        return one, other
+    common = math.gcd(int(first), int(second))
+    return int(first) // common, int(second) // common
 
 
 def _rates(job: Job, directions: Sequence[Direction], threads: int) -> list[Capped | None]:
@@ -94,17 +108,17 @@ def _rates(job: Job, directions: Sequence[Direction], threads: int) -> list[Capp
     }
     if all(any(rates.values()) for rates in named.values()):
         raise job.error("rate_iops", "beside rate: fio takes one of them")
-    return [
-        next(
-            (
-                Capped(float(rate * threads), unit)
-                for unit, rates in named.items()
-                if (rate := rates.get(one.operation))
-            ),
-            None,
-        )
-        for one in directions
-    ]
+    return [_cap(one, named, threads) for one in directions]
+
+
+def _cap(direction: Direction, rates: Mapping[CapUnit, Mapping[str, int]], threads: int) -> Capped | None:
+    """fio counts IOPS of several sizes in units of the smallest, which makes them bytes."""
+    per_s, bytes_per_s = (rates[unit].get(direction.operation, 0) * threads for unit in CapUnit)
+    if per_s and len(direction.block_sizes) > 1:
+        return Capped(float(per_s * direction.smallest_bytes), CapUnit.BYTES)
+    if per_s:
+        return Capped(float(per_s), CapUnit.IOS)
+    return Capped(float(bytes_per_s), CapUnit.BYTES) if bytes_per_s else None
 
 
 def _is_poisson(job: Job) -> bool:

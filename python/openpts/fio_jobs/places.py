@@ -43,8 +43,8 @@ def _pct_of(lba: int, most_lba: int) -> float:
 def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts) -> tuple[Part, ...]:
     """One part for all threads where they share it, or where each has its tile of it; else one for each.
 
-    Threads of a sequence share none in openpts: those of fio that begin at the same place become parts of one
-    thread each. Raises JobError.
+    A sequence of several threads has tiles in openpts: those of fio that begin at the same place become parts
+    of one thread each. Raises JobError.
     """
     threads = job.number("numjobs", 1)
     if threads < 1:
@@ -53,7 +53,7 @@ def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts)
     every = [_part(job, directions, target, thread) for thread in range(threads)]
     if threads == 1:
         return tuple(every)
-    if all(one.random_pct == 100 for one in directions) and not apart:
+    if all(one.random_pct for one in directions) and not apart:
         return (Part(every[0].start, every[0].end, threads, every[0].amount_bytes),)
     return _one_of_tiles(every, directions) or tuple(every)
 

@@ -1,6 +1,6 @@
 """A job as streams: one where a stimulus has all of it, else one for each direction or thread."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,6 +13,9 @@ from openpts.fio_jobs.places import Part, parts_of_job
 from openpts.fio_jobs.values import WRITE
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
+    Capped,
+    CapUnit,
+    ClosedLoop,
     IoPriority,
     OperationWeights,
     Pacing,
@@ -27,11 +30,15 @@ _LOWEST_LEVEL: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class JobStream:
-    """A stream without its stop rule, what ends it, and the bytes of its range."""
+    """A stream without its stop rule, what ends it, and the bytes of its range.
+
+    ``half_of``: the job whose reads or writes alone it has, in a ratio to the others.
+    """
 
     stream: Stream
     ending: Ending
     pass_bytes: int
+    half_of: Job | None = None
 
 
 def streams_of_job(job: Job, target: TargetFacts) -> tuple[JobStream, ...]:
@@ -60,6 +67,7 @@ class _Streams:
         self.priority = _priority(job)
         self.delay_ns = job.time_ns("startdelay")
         self.name = job.text("name", job.section.name)
+        self.flow = job.number("flow", 0)
         self.parts = parts_of_job(job, directions, target)
         threads = sum(part.tc for part in self.parts)
         # of all threads: a part has its share of the rates
@@ -76,7 +84,8 @@ class _Streams:
             ending = ending_of(self.job, self.directions, part)
             if self.paces.together is not None and self._is_one_stimulus():
                 stimulus = self._stimulus(self.directions, part, self.paces.together, self.depth)
-                yield JobStream(self._stream(stimulus, name), ending, part.end - part.start)
+                stream = self._stream(stimulus, name, self.flow * part.tc)
+                yield JobStream(stream, ending, part.end - part.start)
             else:
                 yield from self._split(part, name, ending)
 
@@ -87,40 +96,60 @@ class _Streams:
         return len(self.directions) == 1 or (alike and not in_sequence)
 
     def _split(self, part: Part, name: str, ending: Ending) -> Iterator[JobStream]:
-        """A stream for reads and one for writes, where each has a rate of its own."""
-        if not self.paces.apart:
+        """A stream for reads and one for writes: each with its rate, or in the ratio of the mix."""
+        if not ending.is_timed:
+            raise self.job.error(
+                "rw",
+                "reads and writes of unlike sizes, order, places or rates have one amount: "
+                "use time_based and runtime, or write a job for each",
+            )
+        paces = self.paces.apart or (ClosedLoop(),) * len(self.directions)
+        for one, pacing, depth, share in zip(
+            self.directions, paces, self._depths(), self._shares(), strict=True
+        ):
+            stimulus = self._stimulus((one,), part, pacing, depth)
+            stream = self._stream(stimulus, f"{name}.{one.operation}", share)
+            yield JobStream(stream, ending, part.end - part.start, self.job if share else None)
+
+    def _depths(self) -> Iterable[int]:
+        """With rates of their own, both have the job's queue depth; in a ratio, each its part of it."""
+        if self.paces.apart:
+            self.job.note("rw", "is a stream for reads and one for writes, each with the job's queue depth")
+            return (self.depth,) * len(self.directions)
+        if not isinstance(self.paces.together, ClosedLoop) or self.depth < len(self.directions):
             raise self.job.error(
                 "rw",
                 "reads and writes of unlike sizes, order or places follow each other in one queue: "
                 "give each a rate, or write a job for each",
             )
-        if not ending.is_timed:
-            raise self.job.error(
-                "rw", "reads and writes with rates of their own have one amount: use time_based and runtime"
-            )
-        for one, pacing in zip(self.directions, self.paces.apart, strict=True):
-            stimulus = self._stimulus((one,), part, pacing, self.depth)
-            yield JobStream(self._stream(stimulus, f"{name}.{one.operation}"), ending, part.end - part.start)
-        self.job.note("rw", "is a stream for reads and one for writes, each with the job's queue depth")
+        self.job.note("rw", "is a stream for reads and one for writes, in the ratio of the mix")
+        first, second = (one.weight for one in self.directions)
+        depth = min(max(1, round(self.depth * first / (first + second))), self.depth - 1)
+        return depth, self.depth - depth
+
+    def _shares(self) -> tuple[int, ...]:
+        if self.flow:
+            raise self.job.error("flow", "of a job whose reads and writes are two streams")
+        return (0, 0) if self.paces.apart else tuple(one.weight for one in self.directions)
 
     def _stimulus(self, directions: Sequence[Direction], part: Part, pacing: Pacing, depth: int) -> Stimulus:
-        first = directions[0]
+        first, operations = directions[0], _operations(self.job, directions)
         return Stimulus(
             random_pct=first.random_pct,
             block_sizes=first.block_sizes,
-            operations=_operations(self.job, directions),
+            operations=operations,
             tc=part.tc,
             qd=depth,
             active_range=part.active_range(self.target),
             placement=first.placement,
             alignment_bytes=first.alignment_bytes,
             stride_bytes=first.stride_bytes,
-            pacing=pacing,
+            pacing=_with_syncs(pacing, operations),
             data=self.data,
         )
 
-    def _stream(self, stimulus: Stimulus, name: str) -> Stream:
-        return Stream(stimulus, name, self.delay_ns, None, self.priority)
+    def _stream(self, stimulus: Stimulus, name: str, share: int) -> Stream:
+        return Stream(stimulus, name, self.delay_ns, None, self.priority, share)
 
 
 def _operations(job: Job, directions: Sequence[Direction]) -> OperationWeights:
@@ -140,6 +169,15 @@ def _operations(job: Job, directions: Sequence[Direction]) -> OperationWeights:
     if writes % every:
         weights = {name: weight * every for name, weight in weights.items()}
     return OperationWeights(**weights, **{operation: weights[WRITE] // every})
+
+
+def _with_syncs(pacing: Pacing, operations: OperationWeights) -> Pacing:
+    """Our cap counts fsyncs and flushes, fio's doesn't."""
+    syncs = operations.flush + operations.fsync
+    if not syncs or not isinstance(pacing, Capped) or pacing.unit is not CapUnit.IOS:
+        return pacing
+    transfers = operations.read + operations.write
+    return Capped(pacing.per_s * (transfers + syncs) / transfers, pacing.unit)
 
 
 def _priority(job: Job) -> IoPriority | None:

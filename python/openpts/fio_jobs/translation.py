@@ -15,7 +15,7 @@ from openpts.fio_jobs.streams import JobStream, streams_of_job
 from openpts.operator_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import OperationWeights, Step, Stream
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, FirstOf, Steady, StopRule
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, StopRule
 
 _MOST_STREAMS: Final = 64
 
@@ -27,6 +27,11 @@ class Translation:
     steps: tuple[Step, ...]
     ignored: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def changes_target(self) -> bool:
+        """Whether any step writes or trims."""
+        return any(step.changes_target for step in self.steps)
 
 
 def translate(job_file: JobFile, target: TargetFacts) -> Translation:
@@ -82,8 +87,12 @@ def _steps(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:
         raise max(group, key=lambda job: job.number("numjobs", 1)).error(
             "numjobs", f"the jobs of this step are {len(found)} streams, more than {_MOST_STREAMS}"
         )
+    sharing = [one for one in found if one.stream.share]
+    halves = [one.half_of for one in sharing if one.half_of is not None]
+    if halves and len(sharing) > 2:
+        raise halves[0].error("rw", "a ratio of reads to writes beside other ratios in a step, which has one")
     named = _named(found)
-    ramp_ns = _same(group, "ramp_time")
+    ramp_ns = _ramp_ns(group)
     steady = _steady(group)
     if steady is not None:
         ramp_ns += _same(group, "steadystate_ramp_time")
@@ -104,6 +113,23 @@ def _named(found: Sequence[JobStream]) -> list[JobStream]:
         unlike = name if seen[name] == 1 else f"{name}#{seen[name]}"
         named.append(replace(one, stream=msgspec.structs.replace(one.stream, name=unlike)))
     return named
+
+
+def _ramp_ns(group: Sequence[Job]) -> int:
+    """The ramp-up of all jobs, which ends for all at once. Raises JobError where each has its own.
+
+    fio counts it from each job's own start.
+    """
+    ends_ns = {
+        job.time_ns("startdelay") + job.time_ns("ramp_time") for job in group if job.time_ns("ramp_time")
+    }
+    late = [job for job in group if not job.time_ns("ramp_time")]
+    if len(ends_ns) == 1 and all(job.time_ns("startdelay") >= max(ends_ns) for job in late):
+        return ends_ns.pop()
+    ramp_ns = _same(group, "ramp_time")
+    if ramp_ns and len(ends_ns) > 1:
+        group[0].note("ramp_time", "begins with the step, and not with each job that has a startdelay")
+    return ramp_ns
 
 
 def _same(group: Sequence[Job], name: str) -> int:
@@ -131,20 +157,26 @@ def _steady(group: Sequence[Job]) -> Steady | None:
 def _ended(
     found: Sequence[JobStream], ramp_ns: int, steady: Steady | None
 ) -> tuple[StopRule, tuple[Stream, ...]]:
-    """The stop rule of a step, and its streams with theirs.
-
-    Streams that end together by time end with the step: a delay within the ramp-up makes no difference.
-    """
-    endings = {one.ending for one in found}
-    delayed = any(one.stream.delay_ns > ramp_ns for one in found)
+    """The stop rule of a step, and its streams with theirs; what ends by time at once, ends with the step."""
     first = found[0]
-    together = len(endings) == 1 and first.ending.is_timed and not delayed
-    if together or (len(found) == 1 and not delayed):
-        rules = (*((steady,) if steady is not None else ()), *first.ending.rules())
-        stop: StopRule = rules[0] if len(rules) == 1 else FirstOf(rules)
-        return stop, tuple(one.stream for one in found)
-    streams = tuple(msgspec.structs.replace(one.stream, stop=one.ending.rule()) for one in found)
+    ends_ns = {
+        max(one.stream.delay_ns, ramp_ns) + (one.ending.duration_ns or 0)
+        for one in found
+        if one.ending.is_timed
+    }
+    own = (steady,) if steady is not None else ()
+    if len(ends_ns) == 1 and all(one.ending.is_timed for one in found):
+        rules = (*own, Duration(ends_ns.pop() - ramp_ns))
+        return _first_of(rules), tuple(one.stream for one in found)
+    if len(found) == 1:
+        late_ns = max(0, first.stream.delay_ns - ramp_ns)
+        return _first_of((*own, *first.ending.later(late_ns).rules())), (first.stream,)
+    streams = tuple(msgspec.structs.replace(one.stream, stop=_first_of(one.ending.rules())) for one in found)
     return (STREAMS_END if steady is None else steady), streams
+
+
+def _first_of(rules: tuple[Duration | ByteAmount | IoCount | Steady, ...]) -> StopRule:
+    return rules[0] if len(rules) == 1 else FirstOf(rules)
 
 
 def _reading_back(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:

@@ -13,8 +13,10 @@ from openpts.procedures.extended import (
     lifetime,
     powercut,
     precon,
+    qos,
     sustained,
     thermal,
+    trim,
     workload,
 )
 from openpts.procedures.kit.procedure import Procedure
@@ -38,6 +40,8 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         lifetime,
         hdd,
         powercut,
+        trim,
+        qos,
         workload,
         fiosynth,
     )

@@ -1,4 +1,4 @@
-"""One stimulus on one or several targets at once, without a test around it: nothing is purged or recorded."""
+"""Steps on one or several targets at once, without a test around them: nothing is purged or recorded."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ from openpts.runner.resource_check import demand_of
 from openpts.runner.step_faults import HangWatch
 from openpts.runner.stop_signals import StopSignals
 from openpts.vocabulary.facts import Facts, TargetFacts
-from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.sample import Interval, Sample, StepState
+from openpts.vocabulary.stimulus import Step, Stimulus
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class MeasurementStarted:
 
     number: int
     target: TargetFacts
-    step: Step
+    steps: tuple[Step, ...]
     engine: Facts
     seed: int
     notes: tuple[str, ...]
@@ -60,7 +60,7 @@ class OutstandingIoHangs:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementEnded:
-    """The measurement is over, by its rule, by a failure or by the operator."""
+    """A step of the measurement is over, by its rule, by a failure or by the operator."""
 
     number: int
     sample: Sample
@@ -103,17 +103,29 @@ _STOP_LIMIT_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class MeasurementOrder:
-    """What is to be measured. ``consent`` only counts where the stimulus writes or trims.
+    """Steps to be measured one after the other. ``consent`` only counts where any writes or trims.
 
-    ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``.
+    ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``. ``notes``
+    are remarks for the operator on how it was made.
     """
 
     target: str
-    step: Step
+    steps: tuple[Step, ...]
     options: NativeOptions
     consent: Consent = field(default_factory=Consent)
     pin_to_node: bool = True
     seed: int = field(default_factory=lambda: secrets.randbits(63))
+    notes: tuple[str, ...] = ()
+
+    @property
+    def stimuli(self) -> tuple[Stimulus, ...]:
+        """Those of all steps."""
+        return tuple(stimulus for step in self.steps for stimulus in step.stimuli)
+
+    @property
+    def changes_target(self) -> bool:
+        """Whether any step writes or trims."""
+        return any(step.changes_target for step in self.steps)
 
 
 def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:
@@ -132,12 +144,12 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
         ]
         stop = stack.enter_context(StopSignals())
         for number, (order, device, engine) in enumerate(zip(orders, devices, engines, strict=True)):
-            notes = (*(healing.text for healing in device.healed), *device.notes(order.step))
-            emit(MeasurementStarted(number, device.facts, order.step, engine.facts, order.seed, notes))
+            notes = (*order.notes, *(healing.text for healing in device.healed), *_notes(device, order.steps))
+            emit(MeasurementStarted(number, device.facts, order.steps, engine.facts, order.seed, notes))
         for order, engine in zip(orders, engines, strict=True):
-            engine.submit([order.step])
+            engine.submit(order.steps)
         try:
-            follow(engines, emit, stop)
+            follow(engines, emit, stop, [len(order.steps) for order in orders])
         finally:
             _finish_captures(orders, engines, emit)
 
@@ -157,12 +169,17 @@ def _finish_captures(
                 emit(CaptureEnded(number, capture.folder, summary))
 
 
-def follow(engines: Sequence[Engine], emit: MeasurementListener, stop: StopSignals) -> None:
-    """Report progress until each engine has returned its one sample.
+def follow(
+    engines: Sequence[Engine], emit: MeasurementListener, stop: StopSignals, steps: Sequence[int]
+) -> None:
+    """Report progress until each engine has returned the samples of so many steps, or one that failed.
 
     Raises InterruptedRunError if the operator wished a stop, RunFailedError if a sample never came.
     """
-    running = [_Running(number, engine, emit) for number, engine in enumerate(engines)]
+    running = [
+        _Running(number, engine, emit, count)
+        for number, (engine, count) in enumerate(zip(engines, steps, strict=True))
+    ]
     stopped_s: float | None = None
     while running:
         if stop.wished and stopped_s is None:
@@ -179,11 +196,12 @@ def follow(engines: Sequence[Engine], emit: MeasurementListener, stop: StopSigna
 
 @dataclass(slots=True)
 class _Running:
-    """One engine at work on its one step."""
+    """One engine at work on its steps, of which so many are left."""
 
     number: int
     engine: Engine
     emit: MeasurementListener
+    steps: int
     _watch: HangWatch = field(default_factory=HangWatch)
     _told: int = 0
 
@@ -198,7 +216,8 @@ class _Running:
         )
         if sample is not None:
             self.emit(MeasurementEnded(self.number, sample))
-            return True
+            self._told, self.steps = 0, self.steps - 1
+            return not self.steps or sample.state is not StepState.COMPLETE
         progress = self.engine.progress()
         self.emit(MeasurementTicked(self.number, progress))
         if hanging := self._watch.news(progress.oldest):
@@ -211,31 +230,36 @@ class _Running:
             self.emit(IntervalsEnded(self.number, intervals))
 
 
+def _notes(device: DeviceUnderTest, steps: Sequence[Step]) -> tuple[str, ...]:
+    """What is to be known of any of the steps, each once."""
+    return tuple(dict.fromkeys(note for step in steps for note in device.notes(step)))
+
+
 def _opened(order: MeasurementOrder) -> AbstractContextManager[DeviceUnderTest]:
     """The device, through the guard if anything on it is to change."""
-    return device_under_test(order.target, order.consent, for_writing=order.step.changes_target)
+    return device_under_test(order.target, order.consent, for_writing=order.changes_target)
 
 
 def _engine(
     order: MeasurementOrder, device: DeviceUnderTest, first_thread: int
 ) -> AbstractContextManager[CapturingEngine]:
-    if order.step.is_idle:
+    if not order.stimuli:
         raise UsageError("nothing to measure: the stimulus has no I/O")
     options, facts = order.options, device.facts
     if options.capture is not None:
         granule_bytes = gcd(
             *(
                 stimulus.granule_bytes(facts.user_capacity_bytes, facts.sector_bytes)
-                for stimulus in order.step.stimuli
+                for stimulus in order.stimuli
             )
         )
         options = replace(options, capture=replace(options.capture, lba_bytes=granule_bytes))
     return device.engine(
-        demand_of([order.step]), order.seed, options, near=order.pin_to_node, first_thread=first_thread
+        demand_of(order.steps), order.seed, options, near=order.pin_to_node, first_thread=first_thread
     )
 
 
 def _first_threads(orders: Sequence[MeasurementOrder]) -> list[int]:
     """Threads in the engines before each, so that no two engines begin on the same processor."""
-    counts = [sum(stimulus.tc for stimulus in order.step.stimuli) for order in orders]
+    counts = [max(sum(stimulus.tc for stimulus in step.stimuli) for step in order.steps) for order in orders]
     return [sum(counts[:number]) for number in range(len(orders))]

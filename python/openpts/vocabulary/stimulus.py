@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.units import format_block_size
+from openpts.units import NS_PER_S, format_block_size
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.stop import StopRule
@@ -216,6 +216,17 @@ class Stimulus(Struct, frozen=True):
         return self.tc * self.qd
 
     @property
+    def planned_ios_per_s(self) -> float | None:
+        """The mean rate of arrivals in an open loop; None where nothing is planned."""
+        match self.pacing:
+            case FixedRate(ios_per_s) | Poisson(ios_per_s):
+                return ios_per_s
+            case Burst(ios, period_ns):
+                return ios * NS_PER_S / period_ns
+            case _:
+                return None
+
+    @property
     def rw_mix(self) -> str:
         """Reads/writes as the specification prints it: ``65/35``."""
         return f"{self.read_pct:.3g}/{100 - self.read_pct:.3g}"
@@ -256,7 +267,9 @@ class Stream(Struct, frozen=True, omit_defaults=True):
 
     It issues nothing in the first ``delay_ns`` of its step, and plans its pacing from then on. ``stop`` ends
     it before the step ends, counted from its own start: Duration, ByteAmount, DriveFills or IoCount, or the
-    first of several. ``name`` is empty, or unlike those of the other streams.
+    first of several. ``name`` is empty, or unlike those of the other streams. Streams with a ``share`` keep
+    the numbers of I/Os that they issue in that ratio while they run: one that is ahead waits for the others,
+    but not for one that has ended or not begun. 0: it waits for none.
     """
 
     stimulus: Stimulus
@@ -264,6 +277,7 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     delay_ns: int = 0
     stop: StopRule | None = None
     priority: IoPriority | None = None
+    share: int = 0
 
     def __str__(self) -> str:
         return f"{self.name}: {self.stimulus}" if self.name else str(self.stimulus)

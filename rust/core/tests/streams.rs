@@ -140,3 +140,36 @@ fn a_priority_that_the_kernel_does_not_know_fails_the_step_by_name() {
     let reason = result.failure.unwrap().reason;
     assert!(reason.starts_with("can't set the I/O priority"), "{reason}");
 }
+
+#[test]
+fn shares_keep_their_ratio_whoever_is_faster() {
+    let share = |share, stimulus| Stream { share, ..Stream::new(stimulus) };
+    for path in [IoPath::Uring, IoPath::NoOp] {
+        let streams = vec![share(3, stimulus(100, 512, 2, 4)), share(1, stimulus(0, 65536, 1, 1))];
+        let result = run(path, 3, 4, step(streams, milliseconds(300)));
+        let [fast, slow] = &*result.streams else { panic!("two streams") };
+        let (fast, slow) = (ios(fast, Operation::Read), ios(slow, Operation::Write));
+        // A round and its hundredth, and what the threads of one stream issue at once.
+        assert!(slow > 10 && fast.abs_diff(3 * slow) <= 3 * slow / 100 + 12, "{fast} to {slow}");
+    }
+}
+
+#[test]
+fn a_stream_whose_partner_has_ended_goes_on() {
+    let counted = Stream {
+        bounds: Bounds { ios: Some(50), ..Bounds::NONE },
+        share: 1,
+        ..Stream::new(stimulus(0, 4096, 1, 1))
+    };
+    let late = Stream { delay_ns: 20_000_000, share: 1, ..Stream::new(stimulus(100, 512, 1, 1)) };
+    let free = Stream {
+        bounds: Bounds { ios: Some(5_000), ..Bounds::NONE },
+        share: 1,
+        ..Stream::new(stimulus(100, 4096, 2, 2))
+    };
+    let late = Stream { bounds: Bounds { ios: Some(20), ..Bounds::NONE }, ..late };
+    let result = run(IoPath::Uring, 4, 2, step(vec![counted, late, free], Stop::default()));
+    let done: Vec<_> =
+        result.streams.iter().map(|one| ios(one, Operation::Read) + ios(one, Operation::Write)).collect();
+    assert_eq!(done, [50, 20, 5_000]);
+}

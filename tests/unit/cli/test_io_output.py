@@ -81,7 +81,7 @@ SAMPLE = Sample(
 STARTED = MeasurementStarted(
     number=0,
     target=TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", 1_920_000_000_000, 4096),
-    step=STEP,
+    steps=(STEP,),
     engine={
         "engine": Fact("native", "test"),
         "io_path": Fact("io_uring", "the target's probe"),

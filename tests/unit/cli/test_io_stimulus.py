@@ -60,7 +60,7 @@ def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> l
 
     @click.command()
     @io_options
-    def parse(as_json: bool, **options: Any) -> None:
+    def parse(as_json: bool, print_fio: bool, **options: Any) -> None:
         made.extend(io_command.orders_of(targets, options))
 
     result = CliRunner().invoke(parse, list(words), catch_exceptions=False, standalone_mode=False)
@@ -75,13 +75,13 @@ def order(*words: str) -> MeasurementOrder:
 
 
 def stimulus(*words: str) -> Stimulus:
-    made = order(*words).step.stimulus
+    made = order(*words).steps[0].stimulus
     assert made is not None
     return made
 
 
 def test_without_options_it_reads_4_kib_at_random_for_ten_seconds() -> None:
-    step = order().step
+    step = order().steps[0]
     assert step.stimulus == Stimulus(
         random_pct=100,
         block_sizes=(BlockSize(4096),),
@@ -162,7 +162,7 @@ def test_what_is_not_said_is_uniform_and_closed() -> None:
     ],
 )
 def test_what_ends_it(words: str, rule: object) -> None:
-    assert order(*words.split()).step.stop == rule
+    assert order(*words.split()).steps[0].stop == rule
 
 
 def test_the_engines_words() -> None:
@@ -174,7 +174,7 @@ def test_the_engines_words() -> None:
     assert (options.io_path, options.completion_wait) == (IoPath.SYNC, CompletionWait.BATCHED)
     assert (options.cpus, made.pin_to_node) == ((0,), False)
     assert (options.most_errors, options.interval_ns) == (3, 10_000_000)
-    assert (made.seed, made.step.ramp_ns) == (42, 1_500_000_000)
+    assert (made.seed, made.steps[0].ramp_ns) == (42, 1_500_000_000)
     assert order().pin_to_node
     assert not order("--cpus", "none").pin_to_node
     assert order("--cpus", "none").options.cpus == ()

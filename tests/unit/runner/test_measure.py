@@ -68,7 +68,7 @@ def followed(*engines: ScriptedEngine, stop: StopSignals | None = None) -> list[
     events: list[MeasurementEvent] = []
     for engine in engines:
         engine.submit([STEP])
-    follow(engines, events.append, stop or StopSignals())
+    follow(engines, events.append, stop or StopSignals(), [1] * len(engines))
     return events
 
 
@@ -109,7 +109,7 @@ def test_a_stop_ends_all_and_keeps_what_they_hand_over() -> None:
     for engine in engines:
         engine.submit([STEP])
     with pytest.raises(InterruptedRunError):
-        follow(engines, events.append, StopSignals(wished=True))
+        follow(engines, events.append, StopSignals(wished=True), [1] * len(engines))
     assert [number for number, _ in ended(events)] == [0, 1]
     assert [engine.happened.count("stop") for engine in engines] == [1, 1]
 
@@ -194,7 +194,7 @@ def workshop(monkeypatch: pytest.MonkeyPatch) -> Workshop:
 
 def test_all_engines_stand_ready_before_the_first_begins(files: list[str], workshop: Workshop) -> None:
     events: list[MeasurementEvent] = []
-    measure.measure([MeasurementOrder(file, STEP, NativeOptions()) for file in files], events.append)
+    measure.measure([MeasurementOrder(file, (STEP,), NativeOptions()) for file in files], events.append)
     assert workshop.happened == ["made", "made", "submit 1", "submit 1", "stop", "stop"]
     assert [type(event) for event in events[:2]] == [MeasurementStarted, MeasurementStarted]
     assert len(ended(events)) == 2
@@ -204,13 +204,13 @@ def test_all_engines_stand_ready_before_the_first_begins(files: list[str], works
 def test_the_threads_spread_over_the_allowed_processors_near_the_target(
     files: list[str], workshop: Workshop
 ) -> None:
-    orders = [MeasurementOrder(file, STEP, NativeOptions()) for file in files]
+    orders = [MeasurementOrder(file, (STEP,), NativeOptions()) for file in files]
     measure.measure(orders, lambda event: None)
     assert workshop.cpus == [(2, 3, 7), (3, 7, 2)]
 
 
 def test_processors_that_were_named_are_taken(files: list[str], workshop: Workshop) -> None:
-    order = MeasurementOrder(files[0], STEP, NativeOptions(cpus=(1,)), pin_to_node=False)
+    order = MeasurementOrder(files[0], (STEP,), NativeOptions(cpus=(1,)), pin_to_node=False)
     measure.measure([order], lambda event: None)
     assert workshop.cpus == [(1,)]
 
@@ -219,5 +219,5 @@ def test_without_consent_nothing_is_opened_for_writing(files: list[str], worksho
     Path(files[0].removeprefix("file:")).write_bytes(b"years of work" * 100_000)
     trims = Step.of(Stimulus(100, (BlockSize(4096),), OperationWeights(trim=1), 1, 1), Duration.seconds(1))
     with pytest.raises(RefusedError, match="--overwrite-file"):
-        measure.measure([MeasurementOrder(files[0], trims, NativeOptions())], lambda event: None)
+        measure.measure([MeasurementOrder(files[0], (trims,), NativeOptions())], lambda event: None)
     assert workshop.happened == []

@@ -8,13 +8,14 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic_ns
-from typing import Final, Self
+from typing import Any, Self
 
 from openpts import _native
 from openpts.engine.contract import EngineProgress, EngineStoppedError
-from openpts.engine.fio.job import FioPath, JobSetting, job_text
+from openpts.engine.fio.endings import time_limit_ns
+from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.engine.fio.process import FioProcess, FioProgram, find_fio
-from openpts.engine.fio.results import FioResult, NoResultError, parse_result
+from openpts.engine.fio.results import FioResult, FioStream, NoResultError, parse_result
 from openpts.engine.program import each_step
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots, read_lines
@@ -25,12 +26,14 @@ from openpts.vocabulary.sample import (
     CpuShares,
     Interval,
     IoFailure,
+    OperationSample,
     Sample,
     Standstill,
     StepState,
+    StreamSample,
 )
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration, FirstOf, StopRule
+from openpts.vocabulary.stimulus import Step, Stream
+from openpts.vocabulary.stop import Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,10 @@ class HostCpu:
         )
 
 
-_NO_RESULT: Final = FioResult({}, 0, 0, None, ())
+def _no_result(step: Step, elapsed_ns: int = 0, failure: IoFailure | None = None) -> FioResult:
+    """Nothing was done."""
+    streams = tuple(FioStream({}, 0, 0, 0) for _ in step.streams)
+    return FioResult({}, elapsed_ns, 0, failure, (), streams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +201,7 @@ class FioEngine:
             return _Queued(step, None)
         if self._read_only and any(stimulus.changes_target for stimulus in step.stimuli):
             raise UsageError(f"{self._target.name} is open for reading only, and the step writes")
-        return _Queued(step, job_text(step, number, self._setting, self._target))
+        return _Queued(step, job_file(step, self._setting, self._target, number))
 
     def _work(self) -> None:
         """The thread: one step after the other, until the first failure or a stop."""
@@ -225,8 +231,7 @@ class FioEngine:
         stopped = self._stopped.wait(step.stop.duration_ns / NS_PER_S)
         state = StepState.INTERRUPTED if stopped else StepState.COMPLETE
         elapsed_ns = monotonic_ns() - started_ns
-        result = replace(_NO_RESULT, elapsed_ns=elapsed_ns)
-        return _sample(step, state, result, started_ns, self._standstills(started_ns))
+        return _sample(step, state, _no_result(step, elapsed_ns), started_ns, self._standstills(started_ns))
 
     def _standstills(self, started_ns: int) -> tuple[Standstill, ...]:
         """What disturbed a step that has just ended: what stops openpts mostly stops fio with it."""
@@ -249,12 +254,11 @@ class FioEngine:
 
 def _carried_out(process: FioProcess, step: Step, job: str) -> tuple[StepState, FioResult]:
     """Run the job and judge how it ended; a fio that fails without a result is a failed step too."""
-    assert step.stimulus is not None  # noqa: S101 a job has one
     try:
         output = process.run(job)
-        result = _NO_RESULT if output is None else parse_result(output.stdout, output.stderr, step.stimulus)
+        result = _no_result(step) if output is None else parse_result(output.stdout, output.stderr, step)
     except (OSError, NoResultError) as error:
-        output, result = None, replace(_NO_RESULT, failure=_job_failure(f"fio left no result: {error}"))
+        output, result = None, _no_result(step, failure=_job_failure(f"fio left no result: {error}"))
     if process.interrupted:
         # what it says about that, and what it leaves unsaid when it had not begun, is no failure
         return StepState.INTERRUPTED, replace(result, failure=None) if output is None else result
@@ -280,26 +284,50 @@ def _sample(  # noqa: PLR0917 the request, its result, and its surroundings
     return Sample(
         step=step,
         state=state,
-        ended_by=_ended_by(step.stop, result.elapsed_ns) if state is StepState.COMPLETE else None,
+        ended_by=_ended_by(step, result.streams) if state is StepState.COMPLETE else None,
         started_ns=started_ns,
         elapsed_ns=result.elapsed_ns,
         gap_ns=None,
-        read=result.operations.get("read", NOTHING),
-        write=result.operations.get("write", NOTHING),
-        trim=result.operations.get("trim", NOTHING),
-        flush=result.operations.get("flush", NOTHING),
-        fsync=result.operations.get("fsync", NOTHING),
         interval_ns=NS_PER_S,
         intervals=(),
         cpu=cpu,
         failure=result.failure,
         errors=result.errors,
         standstills=standstills,
+        streams=tuple(
+            _stream_sample(step, stream, of_stream, state, started_ns)
+            for stream, of_stream in zip(step.streams, result.streams, strict=True)
+        )
+        if len(result.streams) > 1
+        else (),
+        **_operations(result.operations),
     )
 
 
-def _ended_by(stop: StopRule, elapsed_ns: int) -> str:
-    """By the duration, if it has passed; fio does not say, and its run times are whole milliseconds."""
-    rules = stop.rules if isinstance(stop, FirstOf) else (stop,)
-    limits_ns = [rule.duration_ns for rule in rules if isinstance(rule, Duration)]
-    return "duration" if limits_ns and elapsed_ns > min(limits_ns) - NS_PER_MS else "amount"
+def _operations(found: dict[str, OperationSample]) -> dict[str, Any]:
+    return dict.fromkeys(("read", "write", "trim", "flush", "fsync"), NOTHING) | found
+
+
+def _stream_sample(
+    step: Step, stream: Stream, result: FioStream, state: StepState, started_ns: int
+) -> StreamSample:
+    return StreamSample(
+        ended_by=_stream_ended_by(step, stream, result) if state is StepState.COMPLETE else None,
+        started_ns=started_ns + result.after_ns,
+        elapsed_ns=result.elapsed_ns,
+        cpu=None,
+        errors=result.errors,
+        **_operations(result.operations),
+    )
+
+
+def _ended_by(step: Step, results: Sequence[FioStream]) -> str:
+    """By the duration if any stream was, as an idle gap is."""
+    ended = [_stream_ended_by(step, *one) for one in zip(step.streams, results, strict=True)]
+    return "duration" if step.is_idle or "duration" in ended else "amount"
+
+
+def _stream_ended_by(step: Step, stream: Stream, result: FioStream) -> str:
+    """By its time, if that has passed; fio does not say, and its run times are whole milliseconds."""
+    limit_ns = time_limit_ns(step, stream)
+    return "duration" if limit_ns is not None and result.elapsed_ns > limit_ns - NS_PER_MS else "amount"

@@ -1,19 +1,17 @@
-"""A step as the text of a fio job: one section for each thread, with its part and its seed.
-
-Fio knows no limit for all threads together: an amount is dealt out to the threads beforehand. A run time is
-written in microseconds: fio reads ``runtime=0.5`` as no limit, and with ``time_based`` it takes no notice of
-``number_ios``.
-"""
+"""A step as a fio job file: a section for each stream, or for each thread of one whose threads differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from hashlib import blake2b
-from itertools import pairwise
+from math import gcd, lcm
 from typing import Final
 
-from openpts.engine.fio.offsets import Part, left_out_bytes, parts, placement_options
+from openpts.engine.fio.endings import ending_options, microseconds
+from openpts.engine.fio.offsets import parts, placement_options
 from openpts.engine.fio.operations import FioOptions, block_size_options, operation_options, refusal
+from openpts.engine.program import IOPRIO_CLASSES
 from openpts.errors import UsageError
 from openpts.units import KIB, NS_PER_US
 from openpts.vocabulary.data import (
@@ -26,19 +24,19 @@ from openpts.vocabulary.data import (
 )
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
-    AccessPattern,
     Batches,
     Burst,
     Capped,
+    CapUnit,
     ClosedLoop,
     DutyCycle,
     FixedRate,
     Poisson,
     Step,
     Stimulus,
+    Stream,
     ThinkTime,
 )
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady
 
 _MOST_PATTERN_BYTES: Final = 512
 
@@ -92,10 +90,16 @@ def _duplicates(data: ReducibleData, stimulus: Stimulus) -> FioOptions:
 
 
 _NOT_OPEN: Final = "its latency counts from the submission, and not from the planned moment"
+_OTHER_PACING: Final = {
+    FixedRate: ("open loop at a fixed rate", _NOT_OPEN),
+    Poisson: ("open loop of Poisson arrivals", _NOT_OPEN),
+    Burst: ("bursts at fixed times", ""),
+    DutyCycle: ("duty cycle from the step's start on", "its pause begins when the queue is empty"),
+}
 
 
 def _pacing_options(stimulus: Stimulus) -> FioOptions:
-    """``thinktime`` where it means the same; nothing for the closed loop."""
+    """``thinktime`` and rates where they mean the same; nothing for the closed loop."""
     match stimulus.pacing:
         case ClosedLoop():
             return {}
@@ -104,108 +108,43 @@ def _pacing_options(stimulus: Stimulus) -> FioOptions:
                 raise refusal(
                     "think time at a queue depth above 1", "it waits for all that is outstanding first"
                 )
-            if think_ns % NS_PER_US:
-                raise refusal("think time of a fraction of a microsecond")
-            return {"thinktime": str(think_ns // NS_PER_US)}
-        case FixedRate():
-            raise refusal("open loop at a fixed rate", _NOT_OPEN)
-        case Poisson():
-            raise refusal("open loop of Poisson arrivals", _NOT_OPEN)
-        case Burst():
-            raise refusal("bursts at fixed times")
-        case Batches() | Capped():
-            raise refusal("batches and capped rates of one stream")
-        case DutyCycle():
-            raise refusal("duty cycle from the step's start on", "its pause begins when the queue is empty")
+            return _think_time(think_ns)
+        case Batches(ios, rest_ns):
+            if stimulus.operations.flush or stimulus.operations.fsync:
+                raise refusal("batches with flushes or fsyncs in them", "it counts only what moves data")
+            # or else it counts completions, and issues more in the meantime
+            counted = {"thinktime_blocks_type": "issue"} if stimulus.qd > 1 else {}
+            return _think_time(rest_ns) | {"thinktime_blocks": str(ios)} | counted
+        case Capped(per_s, unit):
+            return _rates(stimulus, per_s, unit)
+        case other:
+            raise refusal(*_OTHER_PACING[type(other)])
 
 
-def _ending_options(step: Step, parts: Sequence[Part], target: TargetFacts) -> tuple[FioOptions, ...]:
-    """The options for each thread. Raises UsageError on rules that fio has not."""
-    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
-    if isinstance(step.stop, FirstOf) and step.stop.at_least_ns:
-        raise refusal("least time before a stop rule applies")
-    if step.stimulus is None or not rules:
-        raise UsageError("nothing ends the step")
-    threads: list[FioOptions] = [{} for _ in parts]
-    for rule in rules:
-        match rule:
-            case Duration(duration_ns):
-                shares = [{"runtime": _microseconds(duration_ns)}] * len(parts)
-            case IoCount(ios):
-                shares = _counts(step.stimulus, ios, parts)
-            case ByteAmount(amount_bytes):
-                shares = _amounts(step.stimulus, amount_bytes, parts, target)
-            case DriveFills(fills):
-                amount_bytes = round(fills * target.user_capacity_bytes)
-                shares = _amounts(step.stimulus, amount_bytes, parts, target)
-            case Steady():
-                raise refusal("end at a steady state in the specification's sense")
-        threads = [_stricter(known, share) for known, share in zip(threads, shares, strict=True)]
-    return tuple(_finished(step, options) for options in threads)
+def _think_time(think_ns: int) -> FioOptions:
+    if think_ns % NS_PER_US:
+        raise refusal("think time of a fraction of a microsecond")
+    return {"thinktime": str(think_ns // NS_PER_US)}
 
 
-def _finished(step: Step, options: FioOptions) -> FioOptions:
-    limited = options.keys() & {"io_size", "number_ios"}
-    if step.ramp_ns and limited:
-        raise refusal("ramp-up before an amount or a number of I/Os", "it counts those of the ramp")
-    if "number_ios" in options and "io_size" not in options:
-        # fio ends after one pass over the part, unless a larger amount is asked for
-        largest = 0 if step.stimulus is None else step.stimulus.block_size_bytes
-        options["io_size"] = str(int(options["number_ios"]) * largest)
-    if not limited:
-        options["time_based"] = "1"
-    if step.ramp_ns:
-        options["ramp_time"] = _microseconds(step.ramp_ns)
-    return options
+def _rates(stimulus: Stimulus, per_s: float, unit: CapUnit) -> FioOptions:
+    """The part of the cap of each operation and thread: in I/Os where it is a whole number of them.
 
-
-def _counts(stimulus: Stimulus, ios: int, parts: Sequence[Part]) -> list[FioOptions]:
-    return [{"number_ios": str(share)} for share in _dealt(ios, stimulus, parts)]
-
-
-def _amounts(
-    stimulus: Stimulus, amount_bytes: int, parts: Sequence[Part], target: TargetFacts
-) -> list[FioOptions]:
-    """Whole blocks of one size; of several sizes, bytes, which the last I/O of a thread may exceed."""
-    if left_out_bytes(stimulus, target):
-        raise refusal(
-            "shorter last block of a sequence",
-            "the range is no multiple of the block, and an amount would not cover its end",
-        )
-    if len(stimulus.block_sizes) > 1:
-        return [{"io_size": str(share)} for share in _dealt(amount_bytes, stimulus, parts)]
-    block = stimulus.block_size_bytes
-    blocks = -(-amount_bytes // block)
-    return [{"io_size": str(share * block)} for share in _dealt(blocks, stimulus, parts)]
-
-
-def _dealt(total: int, stimulus: Stimulus, parts: Sequence[Part]) -> list[int]:
-    """Shares of the threads: equal at random, by the size of their parts in sequence."""
-    in_sequence = stimulus.access_pattern is AccessPattern.SEQUENTIAL
-    weights = [part.size_bytes if in_sequence else 1 for part in parts]
-    edges = [sum(weights[:thread]) * total // sum(weights) for thread in range(len(parts) + 1)]
-    shares = [after - before for before, after in pairwise(edges)]
-    if min(shares) == 0:
-        raise UsageError(f"an end after so little leaves nothing to do for some of TC {stimulus.tc} threads")
-    return shares
-
-
-def _stricter(known: FioOptions, new: FioOptions) -> FioOptions:
-    """Both rules: of two of one kind, the one that comes first."""
-    return known | {
-        name: value if name not in known else min(known[name], value, key=_leading_number)
-        for name, value in new.items()
-    }
-
-
-def _leading_number(value: str) -> int:
-    return int(value.removesuffix("us"))
-
-
-def _microseconds(duration_ns: int) -> str:
-    if duration_ns <= 0:
-        raise UsageError("a time of 0 does nothing")
-    return f"{-(-duration_ns // NS_PER_US)}us"
+    Else in whole bytes a second, rounded down. Of several sizes fio counts I/Os in units of the smallest.
+    """
+    weights = stimulus.operations
+    transfers = [weight for weight in (weights.read, weights.write, weights.trim) if weight]
+    syncs = weights.flush + weights.fsync if unit is CapUnit.IOS else 0
+    each = [Fraction(per_s) * weight / (sum(transfers) + syncs) / stimulus.tc for weight in transfers]
+    if unit is CapUnit.IOS and len(stimulus.block_sizes) == 1 and all(rate.denominator == 1 for rate in each):
+        return {"rate_iops": ",".join(str(rate) for rate in each)}
+    if unit is CapUnit.IOS:
+        sizes = sum(size.weight for size in stimulus.block_sizes)
+        total_bytes = sum(size.block_size_bytes * size.weight for size in stimulus.block_sizes)
+        each = [rate * total_bytes / sizes for rate in each]
+    if min(each) < 1:
+        raise refusal("rates below a byte a second for each operation and thread")
+    return {"rate": ",".join(str(int(rate)) for rate in each)}
 
 
 class FioPath(StrEnum):
@@ -218,7 +157,7 @@ class FioPath(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobSetting:
-    """What does not change from step to step. ``filename`` is the target as the fio process opens it.
+    """What does not change from step to step. ``filename`` is the target as fio opens it.
 
     ``cpu``: the processor that all threads are pinned to; None: wherever the scheduler puts them.
     """
@@ -230,33 +169,110 @@ class JobSetting:
     cpu: int | None = None
 
 
-def job_text(step: Step, number: int, setting: JobSetting, target: TargetFacts) -> str:
-    """The job file of the engine's step of that number. Raises UsageError on what fio cannot express."""
-    if len(step.streams) > 1:
-        raise refusal("several streams at once")
-    stimulus = step.stimulus
-    if stimulus is None:
+def job_file(step: Step, setting: JobSetting, target: TargetFacts, number: int = 0) -> str:
+    """The step as a job file, whose sections are named after its streams.
+
+    Steps of another ``number`` draw other offsets. Raises UsageError on what fio cannot express.
+    """
+    if step.is_idle:
         raise UsageError("an idle gap is no job")
+    jobs: list[tuple[str, FioOptions]] = []
+    for stream, name in zip(step.streams, _names(step), strict=True):
+        try:
+            jobs += _jobs(step, stream, name, setting, target)
+        except UsageError as error:
+            raise UsageError(f"stream {name}: {error}" if len(step.streams) > 1 else str(error)) from error
+    shared = set.intersection(*(set(options.items()) for _, options in jobs)) if len(jobs) > 1 else set()
+    common = dict(option for option in jobs[0][1].items() if option in shared)
+    text = _section("global", _common(setting, number) | common)
+    for name, options in jobs:
+        text += _section(name, dict(option for option in options.items() if option not in shared))
+    return text
+
+
+def _names(step: Step) -> list[str]:
+    """Those of the streams; one without a name is a job of its number."""
+    if len(step.streams) == 1:
+        return [step.streams[0].name or "job"]
+    return [stream.name or f"job{number}" for number, stream in enumerate(step.streams, start=1)]
+
+
+# as its parser reads the head of a section
+_MOST_NAME_BYTES: Final = 250
+
+
+def _jobs(
+    step: Step, stream: Stream, name: str, setting: JobSetting, target: TargetFacts
+) -> list[tuple[str, FioOptions]]:
+    """The sections of one stream."""
+    stimulus = stream.stimulus
     if setting.path is FioPath.PSYNC and stimulus.qd > 1:
         raise refusal("queue depth above 1 with synchronous calls", "ask for io_uring or libaio")
+    if name == "global" or set(name) & set("[]") or not name.isprintable():
+        raise refusal(f"job named {name!r}", "its sections have other names")
+    if len(name.encode()) > _MOST_NAME_BYTES:
+        raise refusal(f"job with a name of more than {_MOST_NAME_BYTES} bytes")
     places = parts(stimulus, target)
     common = (
-        _common(setting, stimulus)
-        | operation_options(stimulus, target)
+        operation_options(stimulus, target)
         | block_size_options(stimulus, target.sector_bytes)
+        | _queue_options(setting, stimulus)
         | placement_options(stimulus, target)
         | _pacing_options(stimulus)
         | _data_options(stimulus)
+        | _stream_options(stream)
     )
-    text = _section("global", common)
-    for thread, (part, ending) in enumerate(zip(places, _ending_options(step, places, target), strict=True)):
-        own = {
-            "offset": str(part.offset_bytes),
-            "size": str(part.size_bytes),
-            "randseed": str(_seed(setting.seed, number, thread)),
-        }
-        text += _section(f"thread{thread}", own | ending)
-    return text
+    if stream.share:
+        common["flow"] = str(_flow(step, stream))
+    endings = ending_options(step, stream, places, target)
+    threads = [
+        {"offset": str(part.offset_bytes), "size": str(part.size_bytes)} | ending
+        for part, ending in zip(places, endings, strict=True)
+    ]
+    together = _together(threads)
+    if together is not None:
+        return [(name, common | together)]
+    return [(f"{name}.{thread}", common | own) for thread, own in enumerate(threads, start=1)]
+
+
+def _together(threads: Sequence[FioOptions]) -> FioOptions | None:
+    """The options of all threads in one section; None unless they differ by equal steps of their offset."""
+    offsets = [int(options["offset"]) for options in threads]
+    distance = offsets[1] - offsets[0] if len(threads) > 1 else 0
+    together = threads[0]
+    for thread, options in enumerate(threads):
+        if options != together | {"offset": str(offsets[0] + thread * distance)}:
+            return None
+    if len(threads) > 1:
+        together = together | {"numjobs": str(len(threads))}
+    return together | ({"offset_increment": str(distance)} if distance else {})
+
+
+def _stream_options(stream: Stream) -> FioOptions:
+    """When it starts, and the priority of its I/Os."""
+    options = {}
+    if stream.delay_ns:
+        options["startdelay"] = microseconds(stream.delay_ns)
+    if stream.priority is not None:
+        options["prioclass"] = str(IOPRIO_CLASSES[stream.priority.priority_class])
+        options["prio"] = str(stream.priority.level)
+    return options
+
+
+_MOST_FLOW: Final = 1000
+
+
+def _flow(step: Step, stream: Stream) -> int:
+    """The part of each of its threads in the I/Os of all streams with shares, which fio counts by job."""
+    coupled = [other for other in step.streams if other.share]
+    if stream.delay_ns and len(coupled) > 1:
+        raise refusal("share of a stream with a start delay", "the others would wait for its start")
+    threads = lcm(*(other.stimulus.tc for other in coupled))
+    flows = [other.share * threads // other.stimulus.tc for other in coupled]
+    divisor = gcd(*flows)
+    if max(flows) // divisor > _MOST_FLOW:
+        raise refusal(f"shares of more than {_MOST_FLOW} for each thread", f"{max(flows) // divisor}")
+    return stream.share * threads // stream.stimulus.tc // divisor
 
 
 # The native engine's: so many I/Os, and so many bytes, are submitted at once.
@@ -264,13 +280,15 @@ _BATCH_IOS: Final = 8
 _BATCH_BYTES: Final = 128 * KIB
 
 
-def _common(setting: JobSetting, stimulus: Stimulus) -> FioOptions:
+def _common(setting: JobSetting, number: int) -> FioOptions:
     """Nothing around the I/O: no files made, no cache dropped, no random map; bins of total latencies.
 
     fio measures the parts of the latency, too: without them it does not time syncs.
     """
+    if not setting.filename.isprintable():
+        raise refusal("target whose name is not printable")
     options = {
-        "filename": setting.filename,
+        "filename": setting.filename.replace(":", r"\:"),
         "allow_file_create": "0",
         "invalidate": "0",
         "direct": str(int(setting.direct)),
@@ -279,6 +297,7 @@ def _common(setting: JobSetting, stimulus: Stimulus) -> FioOptions:
         "norandommap": "1",
         # or else it takes no notice of randseed
         "randrepeat": "0",
+        "randseed": str(_seed(setting.seed, number)),
         "random_generator": "tausworthe64",
         "scramble_buffers": "0",
         "lat_percentiles": "1",
@@ -286,24 +305,31 @@ def _common(setting: JobSetting, stimulus: Stimulus) -> FioOptions:
     }
     if setting.cpu is not None:
         options["cpus_allowed"] = str(setting.cpu)
+    if setting.path is FioPath.IO_URING:
+        options["registerfiles"] = "1"
+    return options
+
+
+def _queue_options(setting: JobSetting, stimulus: Stimulus) -> FioOptions:
+    """The queue depth, and the ring used as the native engine does."""
+    options: FioOptions = {}
     if setting.path is not FioPath.PSYNC:
         options["iodepth"] = str(stimulus.qd)
     if setting.path is FioPath.IO_URING:
-        # as the native engine uses the ring: what is submitted with one system call, and waited for
+        # what is submitted with one system call, and waited for
         batch_ios = max(1, min(_BATCH_IOS, stimulus.qd, _BATCH_BYTES // stimulus.block_size_bytes))
         options["iodepth_batch_submit"] = str(batch_ios)
         options["iodepth_batch_complete_min"] = "1"
         options["iodepth_batch_complete_max"] = str(stimulus.qd)
-        options["registerfiles"] = "1"
         # trims have no buffers, and fio fails to register none
         if not stimulus.operations.trim:
             options["fixedbufs"] = "1"
     return options
 
 
-def _seed(seed: int, number: int, thread: int) -> int:
-    """Another one for each step and thread: with the same seed fio draws the same offsets again."""
-    digest = blake2b(f"{seed}/{number}/{thread}".encode(), digest_size=8).digest()
+def _seed(seed: int, number: int) -> int:
+    """Another one for each step, or it would draw the same offsets; fio multiplies it for each thread."""
+    digest = blake2b(f"{seed}/{number}".encode(), digest_size=8).digest()
     # odd, because fio multiplies it: no factor of it may be lost; and below the sign bit
     return int.from_bytes(digest) >> 2 | 1
 

@@ -4,8 +4,9 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
@@ -16,7 +17,7 @@ from openpts.engine.fio.operations import sync_name
 from openpts.schema_words import in_words
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus
 
 _FAILED_IO: Final = re.compile(
     r"fio: io_u error on file .*: (?P<reason>[^:]+): (?P<operation>\w+) "
@@ -69,11 +70,25 @@ class NoResultError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FioResult:
-    """All jobs of one fio process together.
+class FioStream:
+    """The jobs of one stream.
 
-    ``elapsed_ns`` is the longest of the jobs' run times, which fio has in milliseconds.
-    ``process_ns`` is processor time of the jobs' threads, not that of fio's start and end.
+    ``after_ns`` is how long after the step's figures its own begin, ``elapsed_ns`` the longest of the jobs'
+    run times, which fio has in milliseconds. ``errors`` is the number of I/Os that failed.
+    """
+
+    operations: dict[str, OperationSample]
+    after_ns: int
+    elapsed_ns: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class FioResult:
+    """All jobs of one fio process together, and by stream.
+
+    ``elapsed_ns`` is from the first stream's start to the last one's end. ``process_ns`` is processor time of
+    the jobs' threads, not that of fio's start and end.
     """
 
     operations: dict[str, OperationSample]
@@ -81,15 +96,32 @@ class FioResult:
     process_ns: int
     failure: IoFailure | None
     errors: tuple[IoErrors, ...]
+    streams: tuple[FioStream, ...] = ()
 
 
-def parse_result(stdout: str, stderr: str, stimulus: Stimulus) -> FioResult:
-    """Read fio's output. Raises NoResultError where there is none."""
+def parse_result(stdout: str, stderr: str, step: Step) -> FioResult:
+    """Read fio's output about the jobs of a step. Raises NoResultError where there is none."""
     jobs = _jobs(stdout, stderr)
+    by_stream = _by_stream(jobs, step)
+    failed = _failed_by_stream(by_stream, stderr, step)
+    begins_ns = [max(step.ramp_ns, stream.delay_ns) for stream in step.streams]
     try:
-        operations = {name: _operation(of_jobs) for name, of_jobs in _by_operation(jobs, stimulus).items()}
-        runtimes_ms = [each.runtime for job in jobs for each in (job.read, job.write, job.trim)]
-        elapsed_ns = _storable(max(runtimes_ms) * NS_PER_MS)
+        streams = tuple(
+            FioStream(
+                _operations(_by_operation(of_stream, stimulus)), after_ns, _elapsed_ns(of_stream), errors
+            )
+            for of_stream, stimulus, after_ns, errors in zip(
+                by_stream, step.stimuli, (ns - min(begins_ns) for ns in begins_ns), failed, strict=True
+            )
+        )
+        together: dict[str, list[_Operation]] = {}
+        for of_stream, stimulus in zip(by_stream, step.stimuli, strict=True):
+            for name, of_jobs in _by_operation(of_stream, stimulus).items():
+                together.setdefault(name, []).extend(of_jobs)
+        operations = _operations(together)
+        elapsed_ns = _storable(
+            max((one.after_ns + one.elapsed_ns for one in streams if one.elapsed_ns), default=0)
+        )
         process_ns = _storable(sum(map(_processor_ns, jobs)))
     except (OverflowError, ValueError):
         raise NoResultError("a figure of its result is larger than any run can have") from None
@@ -97,8 +129,9 @@ def parse_result(stdout: str, stderr: str, stimulus: Stimulus) -> FioResult:
         operations=operations,
         elapsed_ns=elapsed_ns,
         process_ns=process_ns,
-        failure=_failure(jobs, stderr) or _short_transfer(operations, stimulus),
+        failure=_failure(jobs, stderr) or _short_transfer(streams, step.stimuli),
         errors=_errors(stderr),
+        streams=streams,
     )
 
 
@@ -117,6 +150,42 @@ def _jobs(stdout: str, stderr: str) -> list[_Job]:
             raise NoResultError("it printed no message") from None
         why = in_words(error) if isinstance(error, msgspec.MsgspecError) else str(error)
         raise NoResultError(f"its result can't be read: {why}") from None
+
+
+def _by_stream(jobs: Sequence[_Job], step: Step) -> list[list[_Job]]:
+    """fio lists jobs in the order in which the job file has them."""
+    if len(step.streams) == 1:
+        return [list(jobs)]
+    if len(jobs) != sum(stimulus.tc for stimulus in step.stimuli):
+        raise NoResultError(f"its result has {len(jobs)} jobs, which are not those that it was given")
+    rest = iter(jobs)
+    return [list(islice(rest, stimulus.tc)) for stimulus in step.stimuli]
+
+
+def _failed_by_stream(by_stream: Sequence[Sequence[_Job]], stderr: str, step: Step) -> list[int]:
+    """I/Os that failed. fio does not say which job's they are.
+
+    They go to the first stream that has a job with an error and such an operation, or else to the first.
+    """
+    failed = [0] * len(by_stream)
+    for found in _FAILED_IO.finditer(stderr):
+        likely = (
+            number
+            for number, (jobs, stimulus) in enumerate(zip(by_stream, step.stimuli, strict=True))
+            if any(job.error for job in jobs)
+            and msgspec.structs.asdict(stimulus.operations).get(found["operation"])
+        )
+        failed[next(likely, 0)] += 1
+    return failed
+
+
+def _elapsed_ns(jobs: Iterable[_Job]) -> int:
+    runtimes_ms = [each.runtime for job in jobs for each in (job.read, job.write, job.trim)]
+    return _storable(max(runtimes_ms) * NS_PER_MS)
+
+
+def _operations(by_operation: dict[str, list[_Operation]]) -> dict[str, OperationSample]:
+    return {name: _operation(of_jobs) for name, of_jobs in by_operation.items()}
 
 
 def _by_operation(jobs: Iterable[_Job], stimulus: Stimulus) -> dict[str, list[_Operation]]:
@@ -179,14 +248,15 @@ def _errors(stderr: str) -> tuple[IoErrors, ...]:
     )
 
 
-def _short_transfer(operations: dict[str, OperationSample], stimulus: Stimulus) -> IoFailure | None:
+def _short_transfer(streams: Iterable[FioStream], stimuli: Iterable[Stimulus]) -> IoFailure | None:
     """fio's asynchronous engines count a short transfer as a whole I/O without a word; the bytes tell."""
-    smallest = min(size.block_size_bytes for size in stimulus.block_sizes)
-    for name in ("read", "write", "trim"):
-        sample = operations.get(name, NOTHING)
-        missing_bytes = sample.ios * smallest - sample.bytes
-        if missing_bytes > 0:
-            return IoFailure(
-                name, 0, 0, f"short transfers: {missing_bytes} B are missing, fio does not say where"
-            )
+    for stream, stimulus in zip(streams, stimuli, strict=True):
+        smallest = min(size.block_size_bytes for size in stimulus.block_sizes)
+        for name in ("read", "write", "trim"):
+            sample = stream.operations.get(name, NOTHING)
+            missing_bytes = sample.ios * smallest - sample.bytes
+            if missing_bytes > 0:
+                return IoFailure(
+                    name, 0, 0, f"short transfers: {missing_bytes} B are missing, fio does not say where"
+                )
     return None

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::Clock;
-use crate::workload::Step;
+use crate::workload::{Coupling, Step};
 
 /// How long to spin for the other threads before falling asleep.
 const SPIN_NS: u64 = 100_000;
@@ -24,6 +24,8 @@ pub(super) struct ActiveStep {
     pub(super) index: u64,
     pub(super) step: Arc<Step>,
     pub(super) start_ns: u64,
+    /// That of streams with shares; none where there are none.
+    pub(super) coupling: Option<Coupling>,
 }
 
 /// Threads that have a part in a step, the first ones of all; somebody keeps the time of an idle gap.
@@ -138,9 +140,10 @@ impl Barrier {
         }
         if let Some(step) = state.waiting.pop_front() {
             let before = state.active.as_ref().map_or(0, |active| threads_of(&active.step));
+            let coupling = Coupling::of(&step);
             let start_ns = self.clock.now_ns();
             state.woken = threads_of(&step).max(before).min(threads);
-            state.active = Some(Arc::new(ActiveStep { index: state.begun, step, start_ns }));
+            state.active = Some(Arc::new(ActiveStep { index: state.begun, step, start_ns, coupling }));
             state.begun += 1;
             state.arrived = threads - state.woken;
             self.begun.store(state.begun, Ordering::Release);

@@ -1,10 +1,14 @@
 //! When a thread may issue its next I/O.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::workload::{Arrivals, CapUnit, DutyCycle, Io, Pacing, Stimulus, Uniform};
+use super::barrier::ActiveStep;
+use crate::workload::{Arrivals, CapUnit, Coupling, DutyCycle, Io, Pacing, Stimulus, Stream, Uniform};
 
 const NS_PER_S: f64 = 1e9;
+/// After this time a thread that is ahead of others looks again where they are.
+const LOOK_AGAIN_NS: u64 = 100_000;
 
 /// What a thread may do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +47,41 @@ pub(super) enum Pace {
         unit: CapUnit,
         issued: u64,
     },
+    Coupled(Box<Coupled>),
+}
+
+/// Of a stream with a share: a pacing of its own, held back while the stream is ahead of others.
+pub(super) struct Coupled {
+    own: Pace,
+    step: Arc<ActiveStep>,
+    stream: usize,
+    /// Whether the others wait for this thread.
+    takes_part: bool,
+}
+
+impl Coupled {
+    fn coupling(&self) -> &Coupling {
+        self.step.coupling.as_ref().expect("a step with shares has one")
+    }
+
+    fn may_issue(&self) -> bool {
+        self.coupling().may_issue(self.stream)
+    }
 }
 
 impl Pace {
-    pub(super) fn new(stimulus: &Stimulus, thread: u32, random: &mut Uniform) -> Self {
+    /// The pacing of a thread that has this number among those of its stream.
+    pub(super) fn of(step: &Arc<ActiveStep>, stream: usize, thread: u32, random: &mut Uniform) -> Self {
+        let Stream { stimulus, delay_ns, share, .. } = &step.step.streams[stream];
+        let own = Self::new(stimulus, thread, random);
+        if *share == 0 {
+            return own;
+        }
+        let step = Arc::clone(step);
+        Self::Coupled(Box::new(Coupled { own, step, stream, takes_part: *delay_ns == 0 }))
+    }
+
+    fn new(stimulus: &Stimulus, thread: u32, random: &mut Uniform) -> Self {
         if let Some(mut arrivals) = Arrivals::new(stimulus.pacing, stimulus.tc, thread) {
             let next_ns = arrivals.next_ns(random);
             return Self::Planned { arrivals, next_ns };
@@ -68,7 +103,11 @@ impl Pace {
 
     /// Whether moments since the step's start decide, rather than completions.
     pub(super) fn is_planned(&self) -> bool {
-        matches!(self, Self::Planned { .. } | Self::DutyCycle(_))
+        match self {
+            Self::Planned { .. } | Self::DutyCycle(_) => true,
+            Self::Coupled(coupled) => coupled.own.is_planned(),
+            _ => false,
+        }
     }
 
     #[inline]
@@ -90,6 +129,8 @@ impl Pace {
                 // From the sum, not from the moment before: nothing adds up over a long step.
                 Self::from((*issued as f64 * unit_ns) as u64, since_start_ns)
             }
+            Self::Coupled(coupled) if coupled.may_issue() => coupled.own.turn(since_start_ns),
+            Self::Coupled(_) => Turn::Wait(since_start_ns.saturating_add(LOOK_AGAIN_NS)),
         }
     }
 
@@ -106,6 +147,20 @@ impl Pace {
             Self::Batches { issued, in_flight, .. } => (*issued, *in_flight) = (*issued + 1, *in_flight + 1),
             Self::Capped { unit: CapUnit::Ios, issued, .. } => *issued += 1,
             Self::Capped { unit: CapUnit::Bytes, issued, .. } => *issued += u64::from(io.length_bytes),
+            Self::Coupled(coupled) => {
+                coupled.coupling().issued(coupled.stream);
+                coupled.own.advance(io, random);
+            }
+        }
+    }
+
+    /// It will issue nothing more.
+    pub(super) fn leave(&mut self) {
+        if let Self::Coupled(coupled) = self
+            && coupled.takes_part
+        {
+            coupled.coupling().leave(coupled.stream);
+            coupled.takes_part = false;
         }
     }
 
@@ -124,11 +179,12 @@ impl Pace {
                 }
                 true
             }
+            Self::Coupled(coupled) => coupled.own.rest(slot, since_start_ns),
             _ => true,
         }
     }
 
-    /// A slot that has rested long enough.
+    /// A slot that has rested long enough, of a stream that has begun.
     #[inline]
     pub(super) fn rested(&mut self, since_start_ns: u64) -> Option<usize> {
         match self {
@@ -136,13 +192,22 @@ impl Pace {
                 resting.front().filter(|(ready_ns, _)| *ready_ns <= since_start_ns)?;
                 resting.pop_front().map(|(_, slot)| slot)
             }
+            Self::Coupled(coupled) if !coupled.takes_part => {
+                coupled.coupling().join(coupled.stream);
+                coupled.takes_part = true;
+                None
+            }
             _ => None,
         }
     }
 
     /// Whether this thread will never issue anything: it has no share of the bursts.
     pub(super) fn is_never(&self) -> bool {
-        matches!(self, Self::Planned { next_ns: u64::MAX, .. })
+        match self {
+            Self::Planned { next_ns, .. } => *next_ns == u64::MAX,
+            Self::Coupled(coupled) => coupled.own.is_never(),
+            _ => false,
+        }
     }
 
     /// I/Os that were planned for a time before this one and not issued.
@@ -151,6 +216,7 @@ impl Pace {
             Self::Planned { arrivals, next_ns } if *next_ns < since_start_ns => {
                 arrivals.count_until(*next_ns, since_start_ns, random)
             }
+            Self::Coupled(coupled) => coupled.own.backlog(since_start_ns, random),
             _ => 0,
         }
     }

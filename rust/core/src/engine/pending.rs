@@ -188,6 +188,7 @@ mod tests {
             index: 0,
             step: Arc::new(endless(random_writes(4096, 0..1 << 20))),
             start_ns: 0,
+            coupling: None,
         });
         let part = |thread, interval, end| Part {
             step: Arc::clone(&step),

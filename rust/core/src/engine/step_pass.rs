@@ -71,16 +71,17 @@ pub(super) struct StepPass<'a, Q> {
 impl<'a, Q: Queue> StepPass<'a, Q> {
     pub(super) fn new(
         step: &'a Arc<ActiveStep>,
-        stream: &'a Stream,
+        number: usize,
         thread: u32,
         context: &'a mut Context<Q>,
         output: &'a mut Output,
         mut ios: IoStream<'a>,
     ) -> Self {
+        let stream = &step.step.streams[number];
         let stimulus = &stream.stimulus;
         context.slots.use_only(stimulus.qd as usize);
         context.data.begin(&stimulus.data, context.sector_bytes);
-        let pace = Pace::new(stimulus, thread, ios.random());
+        let pace = Pace::of(step, number, thread, ios.random());
         let ramp_ns = step.step.ramp_ns;
         output.begin(step.start_ns + ramp_ns);
         // What is planned is planned from the stream's start on, for all threads; a closed loop begins for
@@ -166,6 +167,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     /// Prepare what may be issued now; false when the step's stop rule has struck.
     fn goes_on(&mut self, stop: &Stop, now_ns: u64) -> bool {
         if self.pace.is_never() {
+            self.pace.leave();
             return false;
         }
         let elapsed_ns =
@@ -191,6 +193,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
             EndedBy::Amount
         };
+        self.pace.leave();
         self.answers.outcome.ended_by = Some(ended_by);
         self.stopped_ns = match ended_by {
             EndedBy::Amount => None,
@@ -219,7 +222,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         }
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         while let Some(slot) = self.pace.rested(since_start_ns) {
-            self.context.slots.release(slot);
+            self.context.slots.release(slot, now_ns);
         }
         let mut batch_bytes = 0;
         while batch_bytes < BATCH_BYTES && self.batched < self.batch_ios {
@@ -269,7 +272,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 tap.record(step, answer::captured(&answered, latency_ns, completion, failure.is_some()));
             }
             if pace.rest(completion.slot, since_start_ns) {
-                slots.release(completion.slot);
+                slots.release(completion.slot, now_ns);
             }
             answers.answered(now_ns, true);
             if let Some(reason) = failure {

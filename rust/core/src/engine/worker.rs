@@ -48,7 +48,7 @@ impl<Q: Queue> Worker<Q> {
             Some((number, thread)) => {
                 let stream = &step.step.streams[number];
                 let ios = IoStream::new(&step.step, stream, context.sector_bytes, thread, carried);
-                StepPass::new(step, stream, thread, context, output, ios).run()
+                StepPass::new(step, number, thread, context, output, ios).run()
             }
             None if step.step.is_idle() && context.thread == 0 => {
                 output.begin(step.start_ns);

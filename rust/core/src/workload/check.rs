@@ -12,7 +12,7 @@ pub use stop::MOST_WINDOWS;
 
 use serde::Deserialize;
 
-use super::stimulus::{Program, Step, Stimulus, Stream};
+use super::stimulus::{Pacing, Program, Step, Stimulus, Stream};
 
 /// Most streams of one step.
 pub const MOST_STREAMS: usize = 64;
@@ -133,6 +133,10 @@ impl Step {
 impl Stream {
     fn check(&self, limits: &Limits) -> Result<(), String> {
         self.bounds.check("bounds")?;
+        let is_cyclic = matches!(self.stimulus.pacing, Pacing::DutyCycle { .. } | Pacing::ThinkTime { .. });
+        if self.share > 0 && is_cyclic {
+            return Err("share goes with no duty cycle and no think time: use batches".into());
+        }
         self.stimulus.check(limits)
     }
 }

@@ -3,6 +3,7 @@
 mod arrivals;
 mod budget;
 mod check;
+mod coupling;
 mod deck;
 mod grid;
 mod hot_spot;
@@ -25,6 +26,7 @@ pub use check::{
     Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_STREAMS, MOST_WINDOWS, MOST_ZONES, StimulusError,
     check_program, parse_program,
 };
+pub use coupling::Coupling;
 pub use io_stream::{Carried, IoStream};
 pub use operation::{ByOperation, Choice, Io, Operation};
 pub use permutation::Permutation;

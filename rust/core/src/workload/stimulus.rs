@@ -80,13 +80,17 @@ pub struct Stream {
     /// I/O priority as `ioprio_set` has it: the class, shifted by 13, and the level. 0 for none.
     #[serde(default)]
     pub priority: u16,
+    /// Streams with shares keep their I/Os in that ratio while they run: one that is ahead waits. 0: it goes
+    /// its own way.
+    #[serde(default)]
+    pub share: u32,
 }
 
 impl Stream {
     /// From the step's start to its end.
     #[must_use]
     pub const fn new(stimulus: Stimulus) -> Self {
-        Self { stimulus, delay_ns: 0, bounds: Bounds::NONE, priority: 0 }
+        Self { stimulus, delay_ns: 0, bounds: Bounds::NONE, priority: 0, share: 0 }
     }
 }
 

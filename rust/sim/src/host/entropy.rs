@@ -7,7 +7,6 @@ const PAGE_BYTES: usize = 4096;
 
 /// That of several streams together: the drive is given one figure for a step, the mean over those that write, each
 /// with the weight of its outstanding writes.
-#[expect(clippy::cast_precision_loss, reason = "outstanding I/Os")]
 pub(super) fn entropy_of_streams(streams: &[Stream]) -> f64 {
     if let [only] = streams {
         return entropy_of(&only.stimulus.data);

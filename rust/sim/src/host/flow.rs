@@ -1,6 +1,8 @@
 //! What one of the workload's threads issues in a step, and when it may.
 
-use openpts_core::workload::{Arrivals, CapUnit, Carried, Io, IoStream, Operation, Pacing, Step, Stream};
+use openpts_core::workload::{
+    Arrivals, CapUnit, Carried, Coupling, Io, IoStream, Operation, Pacing, Step, Stream,
+};
 
 use super::pacing::SlotPacing;
 use super::scaled_program::{ScaledStep, StreamTimes};
@@ -21,6 +23,12 @@ pub(super) struct Flow<'a> {
     pub(super) stream: usize,
     pub(super) pacing: SlotPacing,
     times: StreamTimes,
+    /// Whether its stream has a share.
+    pub(super) is_coupled: bool,
+    /// Whether the others wait for it.
+    takes_part: bool,
+    /// It waits for others whose shares are not issued.
+    pub(super) is_held: bool,
     /// The stream's start.
     pub(super) origin_ps: Ps,
     /// Slots without an I/O, where the thread decides on the next one.
@@ -97,7 +105,10 @@ impl<'a> Flow<'a> {
             turns: Turns::new(stream, thread, &mut ios),
             ahead: Ahead::new(step, stream),
             stream: number,
-            pacing: SlotPacing::new(stream.stimulus.pacing),
+            pacing: SlotPacing::new(stream),
+            is_coupled: stream.share > 0,
+            takes_part: stream.share > 0 && stream.delay_ns == 0,
+            is_held: false,
             times,
             origin_ps: NEVER,
             free: Vec::with_capacity(stream.stimulus.qd as usize),
@@ -152,10 +163,29 @@ impl<'a> Flow<'a> {
         self.ios.count_from_here();
     }
 
+    /// Whether it may issue its next I/O: it takes part from now on, and is not ahead of the others.
+    pub(super) fn may_issue(&mut self, coupling: &Coupling) -> bool {
+        if !self.takes_part {
+            coupling.join(self.stream);
+            self.takes_part = true;
+        }
+        self.is_held = !coupling.may_issue(self.stream);
+        !self.is_held
+    }
+
+    /// It issues nothing more from this moment on: the others no longer wait for it.
+    pub(super) fn leave_at_end(&mut self, coupling: &Coupling, at_ps: Ps) {
+        if self.takes_part && (at_ps >= self.ends_ps || self.is_never()) {
+            coupling.leave(self.stream);
+            self.takes_part = false;
+        }
+    }
+
     /// When the thread's next I/O is due; [`NEVER`] if it never is, or not before others are answered.
     #[inline]
     pub(super) fn due_ps(&self) -> Ps {
         let since_start_ps = match &self.turns {
+            Turns::Free if self.is_coupled => 0,
             Turns::Free => NEVER,
             Turns::Planned { next_ns, .. } => next_ns.saturating_mul(PS_PER_NS),
             Turns::Batches { ios, issued, .. } if issued == ios => NEVER,

@@ -1,6 +1,6 @@
 //! When a slot may issue its next I/O.
 
-use openpts_core::workload::{DutyCycle, Pacing};
+use openpts_core::workload::{DutyCycle, Pacing, Stream};
 
 use crate::time::{PS_PER_NS, Ps};
 
@@ -18,7 +18,11 @@ pub(super) enum SlotPacing {
 }
 
 impl SlotPacing {
-    pub(super) fn new(pacing: Pacing) -> Self {
+    pub(super) fn new(stream: &Stream) -> Self {
+        if stream.share > 0 {
+            return Self::ByThread;
+        }
+        let pacing = stream.stimulus.pacing;
         if let Some(cycle) = DutyCycle::new(pacing) {
             return Self::DutyCycle(cycle);
         }

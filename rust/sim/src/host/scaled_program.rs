@@ -98,6 +98,7 @@ impl Down {
                 ios: ios.map(|ios| self.count(ios)),
             },
             priority: nominal.priority,
+            share: nominal.share,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use openpts_core::capture::{CapturedIo, Tap};
 use openpts_core::engine::{Answers, Outcome, Report, StepState, StreamResult, Tally};
-use openpts_core::workload::{Carried, Io, Pacing, Stream};
+use openpts_core::workload::{Carried, Coupling, Io, Pacing, Stream};
 
 use super::context::Context;
 use super::ending::Ending;
@@ -56,6 +56,8 @@ pub(super) struct StepRun<'a> {
     taps: &'a mut [Tap],
     drive: &'a mut dyn Drive,
     flows: Vec<Flow<'a>>,
+    /// Of streams with shares.
+    coupling: Option<Coupling>,
     slots: Vec<Slot>,
     /// When each slot's I/O is answered, or the slot woken; behind them, when each thread's next I/O is due.
     events: Events,
@@ -121,6 +123,7 @@ impl<'a> StepRun<'a> {
             until_look: LOOK_EVENTS,
             counts_drain: context.wishes.scale == Scale::ONE,
             now_ps: start_ps,
+            coupling: Coupling::of(&step.step),
             context,
             index,
             step,
@@ -393,10 +396,47 @@ impl<'a> StepRun<'a> {
             if due_ps > at_ps && !flow.free.is_empty() {
                 return self.set_arrival(thread, due_ps);
             }
+            let is_coupled = flow.is_coupled;
+            if is_coupled && at_ps < flow.ends_ps && !flow.free.is_empty() && self.is_held(thread, at_ps) {
+                return;
+            }
+            let flow = &mut self.flows[thread];
             let slot = if at_ps < flow.ends_ps.min(self.ending.end_ps()) { flow.free.pop() } else { None };
             let Some(place) = slot else { return self.set_arrival(thread, NEVER) };
             let begin_ps = flow.begin_ps(due_ps, at_ps);
             self.issue(place as usize, at_ps, begin_ps);
+            if is_coupled {
+                self.issued_of_share(thread, at_ps);
+            }
+        }
+    }
+
+    /// Whether a thread of a stream with a share has to wait for others. It is woken when one of them has
+    /// issued its share or is at its end.
+    fn is_held(&mut self, thread: usize, at_ps: Ps) -> bool {
+        let Some(coupling) = &self.coupling else { return false };
+        self.flows.iter_mut().for_each(|flow| flow.leave_at_end(coupling, at_ps));
+        if self.flows[thread].may_issue(coupling) {
+            return false;
+        }
+        let ends = self.flows.iter().filter(|flow| flow.is_coupled && flow.ends_ps > at_ps);
+        let next_end_ps = ends.map(|flow| flow.ends_ps).min().unwrap_or(NEVER);
+        self.set_arrival(thread, next_end_ps);
+        true
+    }
+
+    /// A thread of a stream with a share has issued an I/O: with a whole round, others may go on.
+    fn issued_of_share(&mut self, thread: usize, at_ps: Ps) {
+        let Some(coupling) = &self.coupling else { return };
+        let flow = &mut self.flows[thread];
+        let is_round = coupling.issued(flow.stream);
+        flow.leave_at_end(coupling, at_ps);
+        if is_round || at_ps >= flow.ends_ps {
+            for held in 0..self.flows.len() {
+                if std::mem::take(&mut self.flows[held].is_held) {
+                    self.set_arrival(held, at_ps);
+                }
+            }
         }
     }
 
@@ -526,7 +566,10 @@ fn lead_in_ios(scale: Scale, step: &ScaledStep) -> u64 {
     let (stop, streams) = (&step.step.stop, &step.step.streams);
     let is_counted = stop.amount_bytes.is_some() || stop.ios.is_some();
     let is_limited = |stream: &Stream| {
-        stream.delay_ns > 0 || stream.bounds.any() || stream.stimulus.pacing != Pacing::ClosedLoop
+        stream.delay_ns > 0
+            || stream.share > 0
+            || stream.bounds.any()
+            || stream.stimulus.pacing != Pacing::ClosedLoop
     };
     if scale == Scale::ONE || is_counted || streams.iter().any(is_limited) {
         return 0;

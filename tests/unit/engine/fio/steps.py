@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from openpts.engine.fio.job import FioPath, JobSetting, job_text
+from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
@@ -39,9 +39,15 @@ def job(
     path: FioPath = FioPath.IO_URING,
     number: int = 0,
 ) -> str:
-    """The job's text."""
-    setting = JobSetting("/proc/self/fd/7", direct=True, path=path, seed=1)
-    return job_text(Step.of(wanted, stop, ramp_ns), number, setting, target)
+    """The job of a single stream."""
+    return step_job(Step.of(wanted, stop, ramp_ns), target, path, number)
+
+
+def step_job(
+    step: Step, target: TargetFacts = DRIVE, path: FioPath = FioPath.IO_URING, number: int = 0
+) -> str:
+    """The job file of a step."""
+    return job_file(step, JobSetting("/proc/self/fd/7", direct=True, path=path, seed=1), target, number)
 
 
 def sections(text: str) -> dict[str, dict[str, str]]:
@@ -58,7 +64,20 @@ def sections(text: str) -> dict[str, dict[str, str]]:
 
 
 def options(text: str) -> dict[str, str]:
-    """All options of a job of one thread."""
+    """All options of a job of one section."""
     found = sections(text)
-    assert set(found) == {"global", "thread0"}
-    return found["global"] | found["thread0"]
+    assert set(found) == {"global", "job"}
+    return found["global"] | found["job"]
+
+
+def threads(text: str) -> list[dict[str, str]]:
+    """All options of each thread of a job, as fio starts them."""
+    found = sections(text)
+    shared = found.pop("global")
+    started = []
+    for section in found.values():
+        own = shared | section
+        for thread in range(int(own.pop("numjobs", "1"))):
+            offset = int(own["offset"]) + thread * int(own.get("offset_increment", "0"))
+            started.append(own | {"offset": str(offset)})
+    return started

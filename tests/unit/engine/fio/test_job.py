@@ -6,20 +6,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import ActiveRange, ThinkTime
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
-from tests.unit.engine.fio.steps import CAPACITY, DRIVE, FILE, job, options, sections, stimulus
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    Batches,
+    Capped,
+    CapUnit,
+    IoPriority,
+    PriorityClass,
+    Step,
+    Stream,
+    ThinkTime,
+)
+from openpts.vocabulary.stop import (
+    STREAMS_END,
+    ByteAmount,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    StopRule,
+)
+from tests.unit.engine.fio.steps import (
+    CAPACITY,
+    DRIVE,
+    FILE,
+    SECOND,
+    job,
+    options,
+    sections,
+    step_job,
+    stimulus,
+    threads,
+)
 
 
 def test_the_whole_text() -> None:
     text = job(stimulus(tc=2, qd=32, read=65, write=35), Duration(1_500_000_000))
-    seeds = [section["randseed"] for name, section in sections(text).items() if name != "global"]
     assert (
         text
         == f"""[global]
@@ -31,35 +59,29 @@ ioengine=io_uring
 thread=1
 norandommap=1
 randrepeat=0
+randseed={sections(text)["global"]["randseed"]}
 random_generator=tausworthe64
 scramble_buffers=0
 lat_percentiles=1
 clat_percentiles=0
+registerfiles=1
+
+[job]
+rw=randrw
+rwmixread=65
+bs=4096
 iodepth=32
 iodepth_batch_submit=8
 iodepth_batch_complete_min=1
 iodepth_batch_complete_max=32
-registerfiles=1
 fixedbufs=1
-rw=randrw
-rwmixread=65
-bs=4096
 blockalign=4096
 refill_buffers=1
-
-[thread0]
 offset=0
 size=67108864
-randseed={seeds[0]}
 runtime=1500000us
 time_based=1
-
-[thread1]
-offset=0
-size=67108864
-randseed={seeds[1]}
-runtime=1500000us
-time_based=1
+numjobs=2
 
 """
     )
@@ -91,6 +113,20 @@ time_based=1
         ({"placement": Zipf(1.2)}, {"random_distribution": "zipf:1.2"}),
         ({"placement": Pareto(0.25)}, {"random_distribution": "pareto:0.25"}),
         ({"pacing": ThinkTime(250_000)}, {"thinktime": "250"}),
+        ({"pacing": Batches(16, 2_000_000)}, {"thinktime": "2000", "thinktime_blocks": "16"}),
+        (
+            {"pacing": Batches(16, 2_000_000), "qd": 4},
+            {"thinktime": "2000", "thinktime_blocks": "16", "thinktime_blocks_type": "issue"},
+        ),
+        ({"pacing": Capped(500, CapUnit.IOS)}, {"rate_iops": "500"}),
+        ({"pacing": Capped(500, CapUnit.IOS), "tc": 4}, {"rate_iops": "125"}),
+        ({"pacing": Capped(500, CapUnit.IOS), "read": 13, "write": 7}, {"rate_iops": "325,175"}),
+        ({"pacing": Capped(500, CapUnit.IOS), "tc": 3}, {"rate": "682666"}),  # 500 x 4096 / 3
+        ({"pacing": Capped(0.5, CapUnit.IOS)}, {"rate": "2048"}),
+        ({"pacing": Capped(500, CapUnit.IOS), "write": 4, "fsync": 1}, {"rate_iops": "400"}),
+        ({"pacing": Capped(5e8, CapUnit.BYTES), "write": 4, "fsync": 1}, {"rate": "500000000"}),
+        ({"pacing": Capped(100, CapUnit.IOS), "sizes": {4096: 3, 8192: 1}}, {"rate": "512000"}),
+        ({"pacing": Capped(1e6, CapUnit.BYTES), "read": 1, "write": 3}, {"rate": "250000,750000"}),
         ({"write": 1, "data": ZeroData()}, {"zero_buffers": "1", "refill_buffers": "1"}),
         ({"write": 1, "data": RandomOnce()}, {"refill_buffers": "0"}),
         ({"write": 1, "data": PatternData(b"\x00\xff\x10")}, {"buffer_pattern": "0x00ff10"}),
@@ -132,6 +168,147 @@ def test_a_ramp_comes_before_the_duration() -> None:
     assert (found["ramp_time"], found["runtime"]) == ("250000us", "1000000us")
 
 
+READS, WRITES = stimulus(tc=2, qd=4), stimulus(sizes=65536, random_pct=0, write=1)
+
+
+def test_the_text_of_several_streams() -> None:
+    found = step_job(
+        Step(
+            (
+                Stream(READS, "reader"),
+                Stream(
+                    WRITES,
+                    "log writer",
+                    delay_ns=250_000_000,
+                    stop=IoCount(20),
+                    priority=IoPriority(PriorityClass.BEST_EFFORT, 3),
+                ),
+                Stream(stimulus(trim=1), stop=Duration.seconds(1)),
+            ),
+            Duration.seconds(2),
+        )
+    )
+    _, _, found = found.partition("clat_percentiles=0\n")
+    assert (
+        found
+        == """registerfiles=1
+iodepth_batch_complete_min=1
+offset=0
+size=67108864
+
+[reader]
+rw=randread
+bs=4096
+iodepth=4
+iodepth_batch_submit=4
+iodepth_batch_complete_max=4
+fixedbufs=1
+blockalign=4096
+runtime=2000000us
+time_based=1
+numjobs=2
+
+[log writer]
+rw=write
+bs=65536
+iodepth=1
+iodepth_batch_submit=1
+iodepth_batch_complete_max=1
+fixedbufs=1
+refill_buffers=1
+startdelay=250000us
+prioclass=2
+prio=3
+runtime=1750000us
+number_ios=20
+io_size=1310720
+
+[job3]
+rw=randtrim
+bs=4096
+iodepth=1
+iodepth_batch_submit=1
+iodepth_batch_complete_max=1
+blockalign=4096
+runtime=1000000us
+time_based=1
+
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("ramp_s", "delay_s", "own_s", "expected"),
+    [
+        (0, 0, None, {"runtime": "10000000us"}),
+        (0, 2, None, {"startdelay": "2000000us", "runtime": "8000000us"}),
+        (0, 2, 3, {"startdelay": "2000000us", "runtime": "3000000us"}),
+        (5, 2, None, {"startdelay": "2000000us", "ramp_time": "3000000us", "runtime": "10000000us"}),
+        (5, 2, 3, {"startdelay": "2000000us", "ramp_time": "3000000us", "runtime": "3000000us"}),
+        (5, 7, None, {"startdelay": "7000000us", "runtime": "8000000us"}),
+    ],
+)
+def test_times_are_counted_from_the_streams_own_start(
+    ramp_s: int, delay_s: int, own_s: int | None, expected: dict[str, str]
+) -> None:
+    stop = None if own_s is None else Duration.seconds(own_s)
+    stream = Stream(READS, delay_ns=delay_s * 10**9, stop=stop)
+    found = options(step_job(Step((stream,), Duration.seconds(10), ramp_s * 10**9)))
+    times = {"startdelay", "ramp_time", "runtime"}
+    assert {name: value for name, value in found.items() if name in times} == expected
+
+
+def test_streams_that_end_by_themselves() -> None:
+    streams = (Stream(READS, stop=Duration.seconds(3)), Stream(WRITES, stop=ByteAmount(MIB)))
+    one, other, last = threads(step_job(Step(streams, STREAMS_END)))
+    assert one["runtime"] == other["runtime"] == "3000000us"
+    assert last["io_size"] == str(MIB)
+    assert "runtime" not in last
+
+
+@pytest.mark.parametrize(
+    ("shares", "tcs", "flows"),
+    [
+        ((70, 30), (1, 1), ["7", "3"]),
+        ((3, 1), (2, 1), ["3", "3", "2"]),
+        ((1, 1, 0), (4, 1, 2), ["1"] * 4 + ["4"] + [None] * 2),
+        ((5, 0), (3, 1), ["1"] * 3 + [None]),
+    ],
+)
+def test_shares_are_dealt_to_threads(
+    shares: tuple[int, ...], tcs: tuple[int, ...], flows: list[str | None]
+) -> None:
+    streams = [Stream(stimulus(tc=tc), share=share) for share, tc in zip(shares, tcs, strict=True)]
+    started = threads(step_job(Step(tuple(streams), SECOND)))
+    assert [thread.get("flow") for thread in started] == flows
+
+
+@given(
+    per_s=st.floats(1000, 10**6), unit=st.sampled_from(CapUnit), tc=st.integers(1, 9),
+    reads=st.sampled_from([0, 25, 65, 100]), sizes=st.sampled_from([4096, {4096: 1, 65536: 3}]),
+)  # fmt: skip
+def test_the_rates_of_all_threads_and_operations_sum_to_the_cap(
+    per_s: float, unit: CapUnit, tc: int, reads: int, sizes: dict[int, int] | int
+) -> None:
+    wanted = stimulus(sizes=sizes, tc=tc, read=reads, write=100 - reads, pacing=Capped(per_s, unit))
+    started = threads(job(wanted))
+    directions = 1 if reads in {0, 100} else 2
+    total_bytes = 0
+    for thread in started:
+        rates = [int(rate) for rate in thread.get("rate_iops", thread.get("rate", "")).split(",")]
+        assert len(rates) == directions
+        total_bytes += sum(rates) * (4096 if "rate_iops" in thread else 1)
+    mean_bytes = {CapUnit.BYTES: 1, CapUnit.IOS: 4096 if sizes == 4096 else 50_176}[unit]
+    # rounded down to whole bytes a second
+    assert 0 <= per_s * mean_bytes - total_bytes < tc * directions
+
+
+def test_a_colon_in_the_targets_name_separates_no_files() -> None:
+    setting = JobSetting("/dev/disk/by-path/pci-0000:00:1f.2", direct=True, path=FioPath.LIBAIO, seed=1)
+    found = options(job_file(Step.of(READS, SECOND), setting, DRIVE))
+    assert found["filename"] == r"/dev/disk/by-path/pci-0000\:00\:1f.2"
+
+
 def test_flush_and_fsync_differ_on_a_file() -> None:
     assert options(job(stimulus(write=1, flush=1), target=FILE))["fdatasync"] == "1"
     assert options(job(stimulus(write=1, fsync=1), target=FILE))["fsync"] == "1"
@@ -155,17 +332,15 @@ def test_trims_register_no_buffers() -> None:
     assert "fixedbufs" not in found
 
 
-def test_random_threads_share_the_range_and_no_two_of_any_step_share_a_seed() -> None:
-    seeds = []
+def test_random_threads_share_the_range_and_no_two_steps_a_seed() -> None:
+    seeds = set()
     for number in range(3):
-        found = sections(job(stimulus(tc=4), number=number))
-        threads = [section for name, section in found.items() if name != "global"]
-        assert {(thread["offset"], thread["size"]) for thread in threads} == {("0", str(CAPACITY))}
-        seeds += [int(thread["randseed"]) for thread in threads]
-    assert len(set(seeds)) == 12
+        started = threads(job(stimulus(tc=4), number=number))
+        assert [(thread["offset"], thread["size"]) for thread in started] == [("0", str(CAPACITY))] * 4
+        seeds |= {int(thread["randseed"]) for thread in started}
+    assert len(seeds) == 3
     assert all(0 < seed < 2**63 and seed % 2 for seed in seeds)
-    again = sections(job(stimulus(tc=4), number=0))
-    assert [int(again[f"thread{thread}"]["randseed"]) for thread in range(4)] == seeds[:4]
+    assert job(stimulus(tc=4)) == job(stimulus(tc=4))
 
 
 def test_a_random_range_begins_at_the_first_aligned_place() -> None:
@@ -187,11 +362,11 @@ def test_sequential_parts_tile_the_range_but_for_less_than_a_block(
 ) -> None:
     target = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", sectors * 512, 512)
     active = ActiveRange(start, start + length)
-    found = sections(job(stimulus(sizes=size, random_pct=0, tc=tc, active_range=active), target=target))
-    threads = [found[f"thread{thread}"] for thread in range(tc)]
+    started = threads(job(stimulus(sizes=size, random_pct=0, tc=tc, active_range=active), target=target))
+    assert len(started) == tc
     first, end = active.bytes_of(target.user_capacity_bytes, 512)
     at = first
-    for thread in threads:
+    for thread in started:
         assert int(thread["offset"]) == at
         assert int(thread["size"]) % size == 0
         at += int(thread["size"])
@@ -212,13 +387,14 @@ def test_an_amount_is_dealt_out_in_whole_blocks(tc: int, blocks: int, size: int,
         (IoCount(blocks), "number_ios", 1),
     ):
         try:
-            found = sections(job(wanted, stop, target))
+            started = threads(job(wanted, stop, target))
         except UsageError as error:
             # parts of a sequence differ by a block, so that the smallest may get nothing of twice as many
             assert "leaves nothing to do" in str(error)  # noqa: PT017
             assert blocks < 2 * tc
             continue
-        shares = [int(found[f"thread{thread}"][name]) for thread in range(tc)]
+        shares = [int(thread[name]) for thread in started]
+        assert len(shares) == tc
         assert sum(shares) == blocks * unit
         assert all(share > 0 and share % unit == 0 for share in shares)
         if random_pct:
@@ -226,7 +402,6 @@ def test_an_amount_is_dealt_out_in_whole_blocks(tc: int, blocks: int, size: int,
 
 
 def test_one_pass_gives_each_thread_its_own_part() -> None:
-    found = sections(job(stimulus(sizes=MIB, random_pct=0, tc=3, write=1), DriveFills(1)))
-    threads = [found[f"thread{thread}"] for thread in range(3)]
-    assert [thread["io_size"] for thread in threads] == [thread["size"] for thread in threads]
-    assert DRIVE.user_capacity_bytes == sum(int(thread["size"]) for thread in threads)
+    started = threads(job(stimulus(sizes=MIB, random_pct=0, tc=3, write=1), DriveFills(1)))
+    assert [thread["io_size"] for thread in started] == [thread["size"] for thread in started]
+    assert DRIVE.user_capacity_bytes == sum(int(thread["size"]) for thread in started)

@@ -7,15 +7,27 @@ from typing import Any
 import pytest
 
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.engine.fio.process import FioProgram
 from openpts.errors import UsageError
 from openpts.units import MIB
 from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, VerifiedData
 from openpts.vocabulary.placement import Normal, Pareto, Segments, UniqueLbas, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import ActiveRange, Burst, DutyCycle, FixedRate, Poisson, Step, ThinkTime
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    Batches,
+    Burst,
+    Capped,
+    CapUnit,
+    DutyCycle,
+    FixedRate,
+    Poisson,
+    Step,
+    Stream,
+    ThinkTime,
+)
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure, StopRule
-from tests.unit.engine.fio.steps import FILE, SECOND, job, stimulus
+from tests.unit.engine.fio.steps import FILE, SECOND, job, step_job, stimulus
 
 HUNDRED_PLACES = ActiveRange(0, 0.61)
 
@@ -55,6 +67,9 @@ HUNDRED_PLACES = ActiveRange(0, 0.61)
         ({"pacing": DutyCycle(1000, 1000)}, "fio has no duty cycle"),
         ({"pacing": ThinkTime(1000), "qd": 2}, "fio has no think time at a queue depth above 1"),
         ({"pacing": ThinkTime(1500)}, "fio has no think time of a fraction of a microsecond"),
+        ({"pacing": Batches(8, 1500)}, "fio has no think time of a fraction of a microsecond"),
+        ({"pacing": Batches(8, 1000), "write": 1, "flush": 1}, "fio has no batches with flushes or fsyncs"),
+        ({"pacing": Capped(1, CapUnit.BYTES), "tc": 2}, "fio has no rates below a byte a second"),
         ({"write": 1, "data": VerifiedData(1)}, "fio has no LBA, generation and checksum"),
         ({"write": 1, "read": 1, "data": RandomOnce()}, "fio has no data made once beside reads"),
         ({"write": 1, "data": PatternData(bytes(513))}, "fio has no pattern of 513 bytes"),
@@ -86,6 +101,33 @@ def test_a_stimulus_that_fio_has_not(wanted: dict[str, Any], reason: str) -> Non
 def test_a_stop_rule_that_fio_has_not(stop: StopRule, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         job(stimulus(tc=2), stop)
+
+
+@pytest.mark.parametrize(
+    ("stream", "reason"),
+    [
+        (Stream(stimulus(random_pct=50), "b"), "^stream b: fio has no mix of random and sequential"),
+        (Stream(stimulus(random_pct=50)), "^stream job2: fio has no mix of random and sequential"),
+        (Stream(stimulus(), "global"), "fio has no job named 'global'"),
+        (Stream(stimulus(), "a]b"), "fio has no job named 'a]b'"),
+        (Stream(stimulus(), "a\nrw=write"), "fio has no job named"),
+        (Stream(stimulus(), "ä" * 126), "fio has no job with a name of more than 250 bytes"),
+        (Stream(stimulus(), "b", delay_ns=10**9), "stream b: the stream starts when the step is over"),
+        (Stream(stimulus(), "b", stop=Duration(0)), "does nothing"),
+        (Stream(stimulus(), "b", delay_ns=1000, share=1), "fio has no share of a stream with a start delay"),
+        (Stream(stimulus(), "b", share=1001), "fio has no shares of more than 1000 for each thread: 1001"),
+        (Stream(stimulus(), "b", stop=Steady(SteadyFigure.IOPS, 10**9)), "fio has no end at a steady state"),
+    ],
+)
+def test_a_stream_that_fio_has_not(stream: Stream, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        step_job(Step((Stream(stimulus(), "a", share=stream.share and 1), stream), SECOND))
+
+
+def test_a_target_whose_name_would_add_options() -> None:
+    setting = JobSetting("/tmp/a\nrw=write", direct=True, path=FioPath.IO_URING, seed=1)
+    with pytest.raises(UsageError, match="fio has no target whose name is not printable"):
+        job_file(Step.of(stimulus(), SECOND), setting, FILE)
 
 
 def test_a_ramp_before_an_amount() -> None:

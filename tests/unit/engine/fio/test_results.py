@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.fio.results import FioResult, NoResultError, parse_result
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure
-from openpts.vocabulary.stimulus import Stimulus
-from tests.unit.engine.fio.steps import stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
+from tests.unit.engine.fio.steps import SECOND, stimulus
 
 RECORDINGS = Path(__file__).parents[3] / "data/fio"
 
@@ -21,8 +21,12 @@ def recorded(name: str) -> tuple[str, str]:
     return (RECORDINGS / f"{name}.stdout").read_text(), (RECORDINGS / f"{name}.stderr").read_text()
 
 
+def step(*wanted: Stimulus | None) -> Step:
+    return Step(tuple(Stream(one or stimulus()) for one in wanted or [None]), SECOND)
+
+
 def parsed(name: str, wanted: Stimulus | None = None) -> FioResult:
-    return parse_result(*recorded(name), wanted or stimulus())
+    return parse_result(*recorded(name), step(wanted))
 
 
 def jobs(name: str) -> list[dict[str, Any]]:
@@ -124,7 +128,7 @@ def test_without_a_result_the_first_line_says_why() -> None:
 def test_a_result_that_is_cut_off_is_none(length: int) -> None:
     stdout, stderr = recorded("mixed-two-threads")
     with pytest.raises(NoResultError):
-        parse_result(stdout[: min(length, len(stdout.rstrip()) - 1)], stderr, stimulus())
+        parse_result(stdout[: min(length, len(stdout.rstrip()) - 1)], stderr, step())
 
 
 @pytest.mark.parametrize(
@@ -151,13 +155,13 @@ def test_figures_that_no_run_has_are_no_result(place: str, value: object) -> Non
         section = section[name]
     section[last] = value
     with pytest.raises(NoResultError, match="its result"):
-        parse_result(json.dumps({"jobs": found}), "", stimulus())
+        parse_result(json.dumps({"jobs": found}), "", step())
 
 
 @given(st.text())
 def test_any_other_text_is_none(text: str) -> None:
     with pytest.raises(NoResultError):
-        parse_result(text, text, stimulus())
+        parse_result(text, text, step())
 
 
 @given(
@@ -168,7 +172,7 @@ def test_any_other_text_is_none(text: str) -> None:
     )
 )
 def test_threads_merge_as_if_all_ios_had_been_one_threads(threads: list[dict[int, int]]) -> None:
-    result = parse_result(json.dumps({"jobs": [_job(bins) for bins in threads]}), "", stimulus(512))
+    result = parse_result(json.dumps({"jobs": [_job(bins) for bins in threads]}), "", step(stimulus(512)))
     read = result.operations["read"]
     values = [value for bins in threads for value, count in bins.items() for _ in range(count)]
     assert (read.ios, read.latency_min_ns, read.latency_max_ns) == (len(values), min(values), max(values))
@@ -176,6 +180,55 @@ def test_threads_merge_as_if_all_ios_had_been_one_threads(threads: list[dict[int
     buckets = LatencyDistribution.merged([read.histogram]).buckets()
     assert sum(count for _, _, count in buckets) == len(values)
     assert all(any(low <= value <= high for low, high, _ in buckets) for value in values)
+
+
+BINS = st.dictionaries(st.integers(1, 10**9), st.integers(1, 1000), min_size=1, max_size=20)
+
+
+@given(st.lists(BINS, min_size=3, max_size=3))
+def test_streams_have_the_jobs_in_their_order_and_sum_to_the_whole(threads: list[dict[int, int]]) -> None:
+    wanted = step(stimulus(512, tc=2), stimulus(512))
+    result = parse_result(json.dumps({"jobs": [_job(bins) for bins in threads]}), "", wanted)
+    one, other = (stream.operations["read"] for stream in result.streams)
+    assert (one.ios, other.ios) == (
+        sum(map(sum, (t.values() for t in threads[:2]))),
+        sum(threads[2].values()),
+    )
+    whole = result.operations["read"]
+    assert (whole.ios, whole.bytes, whole.latency_sum_ns) == (
+        one.ios + other.ios,
+        one.bytes + other.bytes,
+        one.latency_sum_ns + other.latency_sum_ns,
+    )
+    merged = LatencyDistribution.merged([one.histogram, other.histogram])
+    assert LatencyDistribution.merged([whole.histogram]).buckets() == merged.buckets()
+
+
+def test_a_delayed_stream_ends_later() -> None:
+    late = Step((Stream(stimulus(512)), Stream(stimulus(512), delay_ns=4 * 10**9)), SECOND, ramp_ns=10**9)
+    result = parse_result(json.dumps({"jobs": [_job({5: 1}), _job({5: 1})]}), "", late)
+    assert [stream.after_ns for stream in result.streams] == [0, 3 * 10**9]
+    assert result.elapsed_ns == 3 * 10**9 + 10_000_000
+
+
+def test_jobs_of_other_streams_are_no_result() -> None:
+    with pytest.raises(NoResultError, match="its result has 2 jobs"):
+        parse_result(json.dumps({"jobs": [_job({5: 1})] * 2}), "", step(stimulus(512, tc=2), stimulus(512)))
+
+
+def test_failed_ios_are_those_of_the_stream_with_an_error() -> None:
+    _, stderr = recorded("read-errors")
+    text = json.dumps({"jobs": [_job({5: 8}), *jobs("read-errors")]})
+    result = parse_result(text, stderr, step(stimulus(512), stimulus(tc=len(jobs("read-errors")))))
+    assert [stream.errors for stream in result.streams] == [0, 2]
+    assert sum(errors.count for errors in result.errors) == 2
+
+
+def test_a_short_transfer_is_found_in_the_stream_that_has_it() -> None:
+    (short,) = jobs("short-reads")
+    text = json.dumps({"jobs": [_job({5: 8}), short]})
+    assert parse_result(text, "", step(stimulus(512), stimulus())).failure is not None
+    assert parse_result(text, "", step(stimulus(512), stimulus(512))).failure is None
 
 
 def _job(bins: dict[int, int]) -> dict[str, Any]:

@@ -101,6 +101,19 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
     }
 }
 
+/// They move no data.
+#[test]
+fn trims_may_be_larger_than_the_buffers() {
+    let larger = |operations: Value| {
+        let mut step = step();
+        step["streams"][0]["stimulus"]["block_sizes"] = json!([{"bytes": 64 << 20, "weight": 1}]);
+        step["streams"][0]["stimulus"]["operations"] = operations;
+        parse_program(&json!([step]).to_string(), &LIMITS).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(larger(json!({"trim": 1})), Ok(()));
+    assert!(larger(json!({"trim": 1, "read": 1})).unwrap_err().contains("exceeds the buffers"));
+}
+
 #[test]
 fn ranges_without_a_place_are_refused() {
     let refusal = |fields: &[(&str, Value)]| {
@@ -258,6 +271,9 @@ fn a_step_without_a_stimulus_needs_a_duration() {
 
 #[test]
 fn streams_share_the_threads_and_end_each_for_itself() {
+    let mut thinking = stream(1);
+    thinking["share"] = json!(1);
+    thinking["stimulus"]["pacing"] = json!({"think_time": {"think_ns": 1}});
     let refusal = |streams: Value, stop: Value| {
         let program = json!([{"streams": streams, "stop": stop}]).to_string();
         parse_program(&program, &LIMITS).err().map(|error| error.to_string())
@@ -279,6 +295,7 @@ fn streams_share_the_threads_and_end_each_for_itself() {
         (json!([bounded(ios.clone()), stream(2)]), json!({}), "stop: nothing ends the step"),
         (json!([bounded(json!({"ios": 0}))]), ns.clone(), "bounds.ios 0 does nothing"),
         (json!([bounded(ios)]), json!({"duration_ns": 5, "at_least_ns": 5}), "stop.at_least_ns goes with no"),
+        (json!([thinking]), ns.clone(), "share goes with no duty cycle and no think time"),
         (json!(vec![stream(1); 65]), ns, "65 streams are more than 64"),
     ] {
         let error = refusal(streams, stop).expect(reason);

@@ -29,7 +29,8 @@ fn each_stream_has_its_own_pacing_and_its_own_counts() {
     assert_eq!(cell.streams[1].operations.of(Operation::Write).ios, 500);
     assert!(cell.streams.iter().all(|stream| stream.elapsed_ns == 50 * MS));
     for number in 0..3 {
-        let parts = intervals.iter().flat_map(|interval| interval.streams[number].iter().map(|(_, of)| of.ios));
+        let parts =
+            intervals.iter().flat_map(|interval| interval.streams[number].iter().map(|(_, of)| of.ios));
         assert_eq!(parts.sum::<u64>(), ios(&cell.streams[number]));
     }
 }
@@ -92,4 +93,67 @@ fn a_batch_is_answered_before_the_rest_begins() {
     assert_eq!(total(&cell).ios, 50);
     let submitted = setup.submissions_ns();
     assert_eq!(submitted[..6], [0, 0, 100_000, 100_000, 200_000, 1_000_000]);
+}
+
+#[test]
+fn shares_hold_a_fast_stream_back() {
+    // Alone each would have as many as it has slots: 2:8, and as late as the writes.
+    let setup = open(Servers::new(64));
+    let share = |share, stimulus| Stream { share, ..Stream::new(stimulus) };
+    for shares in [[1, 1], [30, 10], [7, 3], [1, 50]] {
+        let streams = vec![share(shares[0], reads(1, 2)), share(shares[1], random(2, 4, Operation::Write))];
+        let cell = setup.run_one(together(streams, lasting(400 * MS)));
+        let [left, right] = [ios(&cell.streams[0]), ios(&cell.streams[1])];
+        let wanted = f64::from(shares[0]) / f64::from(shares[1]);
+        let ratio = left as f64 / right as f64;
+        assert!((ratio / wanted - 1.0).abs() < 0.01, "{left} to {right}, not {shares:?}");
+        let alone = [2.0, 8.0].map(|slots| slots * 4_000.0);
+        let most = (alone[0] / f64::from(shares[0])).min(alone[1] / f64::from(shares[1]));
+        let done = left as f64 / f64::from(shares[0]);
+        assert!((done / most - 1.0).abs() < 0.01, "{done} of {most} rounds: one of them is not held back");
+    }
+}
+
+#[test]
+fn a_stream_without_a_share_goes_its_own_way() {
+    let setup = open(Servers::new(64));
+    let share = |share, stimulus| Stream { share, ..Stream::new(stimulus) };
+    let streams =
+        vec![share(1, reads(1, 1)), share(4, reads(1, 2)), share(0, reads(1, 3)), share(0, reads(2, 1))];
+    let cell = setup.run_one(together(streams, lasting(100 * MS)));
+    let done: Vec<_> = cell.streams.iter().map(ios).collect();
+    assert_eq!((done[2], done[3]), (3_000, 2_000));
+    assert!(done[1].abs_diff(2_000) <= 2 && done[0].abs_diff(500) <= 5, "{done:?}");
+}
+
+#[test]
+fn a_stream_with_a_share_waits_for_those_that_run() {
+    let setup = open(Servers::new(64));
+    let share = |share, stimulus| Stream { share, ..Stream::new(stimulus) };
+    let bounded = |bounds| Stream { bounds, ..share(1, reads(1, 1)) };
+    let whole = || share(4, reads(1, 16));
+    // 20 ms at a quarter of the other's I/Os, 30 ms on its own: 16 in 100 us.
+    let counted = bounded(Bounds { ios: Some(200), ..Bounds::NONE });
+    let timed = bounded(Bounds { duration_ns: Some(20 * MS), ..Bounds::NONE });
+    let late = Stream { delay_ns: 30 * MS, ..share(1, reads(1, 1)) };
+    for (stream, expected) in [(counted, 200), (timed, 200), (late, 200)] {
+        let cell = setup.run_one(together(vec![stream, whole()], lasting(50 * MS)));
+        let [part, whole] = [ios(&cell.streams[0]), ios(&cell.streams[1])];
+        assert_eq!(part, expected);
+        assert!(whole.abs_diff(4 * 200 + 16 * 300) < 60, "{whole}");
+    }
+}
+
+#[test]
+fn shares_and_rates_hold_together() {
+    let setup = open(Servers::new(64));
+    let capped = paced(2, 4, Pacing::Capped { per_s: 10_000.0, unit: CapUnit::Ios });
+    let streams = vec![
+        Stream { share: 1, ..Stream::new(capped) },
+        Stream { share: 2, ..Stream::new(random(1, 8, Operation::Write)) },
+    ];
+    let cell = setup.run_one(together(streams, lasting(100 * MS)));
+    let done: Vec<_> = cell.streams.iter().map(ios).collect();
+    assert_eq!(done[0], 1_000);
+    assert!(done[1].abs_diff(2_000) <= 20, "{done:?}");
 }

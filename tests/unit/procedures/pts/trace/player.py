@@ -7,8 +7,6 @@ from fractions import Fraction
 from functools import cache
 from typing import Final
 
-from msgspec.structs import replace
-
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.data import RandomData
@@ -28,7 +26,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import ClosedLoop, Step, Stimulus
+from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
@@ -114,6 +112,8 @@ class Drive:
 
     def sample(self, phase: Phase, number: int, step: Step) -> Sample:
         """What a step gives, on the spot."""
+        if len(step.streams) > 1:
+            return self._of_streams(phase, number, step)
         if step.stimulus is None:
             assert isinstance(step.stop, Duration), f"idle until {step.stop}"
             return _made(step, step.stop.duration_ns, "duration", NOTHING, NOTHING)
@@ -127,11 +127,9 @@ class Drive:
         ios = math.ceil(iops * elapsed_s) if ended_by == "amount" else round(iops * elapsed_s)
         shares = stimulus.operations
         latency_ns = stimulus.toio * NS_PER_S / iops
-        if shares.trim:
-            assert not shares.read + shares.write, "no script mixes trims with others"
+        if not shares.read + shares.write:
             trims = _operation(ios, mean_block_bytes(stimulus), latency_ns)
-            made = _made(step, round(elapsed_s * NS_PER_S), ended_by, NOTHING, NOTHING)
-            return replace(made, trim=trims)
+            return _made(step, round(elapsed_s * NS_PER_S), ended_by, NOTHING, NOTHING, trims)
         reads = round(Fraction(ios * shares.read, shares.read + shares.write))
         return _made(
             step,
@@ -139,6 +137,23 @@ class Drive:
             ended_by,
             _operation(reads, mean_block_bytes(stimulus), latency_ns),
             _operation(ios - reads, mean_block_bytes(stimulus), latency_ns),
+        )
+
+    def _of_streams(self, phase: Phase, number: int, step: Step) -> Sample:
+        """Streams of one operation each, at the rates at which they are planned."""
+        assert isinstance(step.stop, Duration)
+        found = {}
+        for stimulus in step.stimuli:
+            assert isinstance(stimulus.pacing, FixedRate)
+            planned = round(stimulus.pacing.ios_per_s * step.stop.duration_ns / NS_PER_S)
+            latency_ns = stimulus.toio * NS_PER_S / Fraction(self.iops(stimulus, phase, number))
+            (name,) = (name for name in ("read", "write", "trim") if getattr(stimulus.operations, name))
+            found[name] = _operation(planned, mean_block_bytes(stimulus), latency_ns)
+        return _made(
+            step,
+            step.stop.duration_ns,
+            "duration",
+            *(found.get(name, NOTHING) for name in ("read", "write", "trim")),
         )
 
     def _end(self, stop: StopRule, iops: Fraction, block_bytes: Fraction) -> tuple[Fraction, str]:
@@ -184,7 +199,12 @@ def _encoded(latency_ns: int, ios: int) -> bytes:
 
 
 def _made(
-    step: Step, elapsed_ns: int, ended_by: str, read: OperationSample, write: OperationSample
+    step: Step,
+    elapsed_ns: int,
+    ended_by: str,
+    read: OperationSample,
+    write: OperationSample,
+    trim: OperationSample = NOTHING,
 ) -> Sample:
     return Sample(
         step=step,
@@ -198,6 +218,7 @@ def _made(
         failure=None,
         read=read,
         write=write,
+        trim=trim,
         cpu=None,
     )
 

@@ -1,0 +1,56 @@
+"""The table of fio's options against fio itself, and against the page that shows it."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from openpts.fio_jobs.options import BY_WORD, OPTIONS, Treatment
+from tests.support.fio_options_page import options_tables
+
+PAGE = Path(__file__).parents[3] / "docs" / "fio-jobs.md"
+_ENGINES = ("libaio", "io_uring", "io_uring_cmd")
+
+
+@pytest.fixture(scope="module")
+def fio() -> str:
+    found = shutil.which("fio")
+    if found is None:
+        pytest.skip("fio is not installed")
+    return found
+
+
+def _listed(*words: str) -> list[str]:
+    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    return re.findall(r"^\s*([\w-]+)\s+:", said, re.MULTILINE)
+
+
+def test_each_option_that_fio_lists_is_in_the_table(fio: str) -> None:
+    listed = set(_listed(fio, "--cmdhelp=all"))
+    for engine in _ENGINES:
+        listed |= set(_listed(fio, f"--enghelp={engine}"))
+    assert len(listed) > 200
+    assert listed - set(BY_WORD) == set()
+
+
+def test_an_alias_stands_for_the_option_that_fio_has_it_for(fio: str) -> None:
+    said = subprocess.run([fio, "--cmdhelp=all"], capture_output=True, text=True, check=False).stdout
+    for name in re.findall(r"^\s*([\w-]+)\s+:", said, re.MULTILINE):
+        about = subprocess.run([fio, f"--cmdhelp={name}"], capture_output=True, text=True, check=False).stdout
+        for alias in re.findall(r"alias: (\S+)", about):
+            assert BY_WORD[alias].name == BY_WORD[name].name, alias
+
+
+def test_each_word_is_of_one_option_and_each_option_says_what_becomes_of_it() -> None:
+    words = [word for option in OPTIONS.values() for word in (option.name, *option.aliases)]
+    assert len(words) == len(set(words))
+    assert all(option.says for option in OPTIONS.values())
+    assert {option.treatment for option in OPTIONS.values()} == set(Treatment)
+
+
+def test_the_page_shows_the_table() -> None:
+    page = PAGE.read_text()
+    for table in options_tables():
+        assert table in page, f"{PAGE} lacks:\n{table}"

@@ -56,6 +56,11 @@ class MeasuredWorkload:
     limits: tuple[LimitVerdict, ...]
     of_cycles: tuple[tuple[LimitVerdict, ...], ...]
 
+    @property
+    def all_samples(self) -> list[Sample]:
+        """The steps of all cycles."""
+        return [sample for samples in self.samples for sample in samples]
+
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
@@ -164,7 +169,7 @@ def _pages(run: Run, conditions: FiosynthConditions, found: Sequence[MeasuredWor
     for number, one in enumerate(found, start=1):
         name = PlotName(f"fiosynth-{number}", f"Plot X-FIOSYNTH-{number}", one.workload.alias)
         unmeasured = None if one.streams else Verdict(f"{one.workload.alias}: n/a (not measured).", "fail")
-        pages.append(page(name, unmeasured, *stream_blocks(name, one.streams)))
+        pages.append(page(name, unmeasured, *stream_blocks(name, one.all_samples, one.streams)))
     firsts = {
         one.template: one for one in reversed((*conditions.suite.preparation, *conditions.suite.workloads))
     }

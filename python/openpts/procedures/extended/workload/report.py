@@ -28,6 +28,7 @@ from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import SteadyFigure
 
 _TITLE: Final = "Workload of a Job File"
@@ -76,7 +77,11 @@ def results_of(run: Run) -> WorkloadResults:
 
 
 def _times(results: WorkloadResults) -> tuple[StreamTimes, ...]:
-    return stream_times([sample for samples in results.of_window for sample in samples])
+    return stream_times(_of_window(results))
+
+
+def _of_window(results: WorkloadResults) -> list[Sample]:
+    return [sample for samples in results.of_window for sample in samples]
 
 
 def _sentence(results: WorkloadResults) -> Verdict:
@@ -144,7 +149,7 @@ def _pages(run: Run, results: WorkloadResults) -> tuple[Page, ...]:
         prepared,
         _rounds_page(results, rounds),
         window_page(_window(results), window),
-        page(streams, *stream_blocks(streams, _times(results))),
+        page(streams, *stream_blocks(streams, _of_window(results), _times(results))),
         job_page("workload-job", "Job File", results.conditions, job, capacity),
     )
 

@@ -14,20 +14,29 @@ from openpts.procedures.shared.confidence_page import percentile_cell
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
 from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.times import StreamTimes
+from openpts.procedures.shared.stream_pages import host_verdicts, stream_course
 from openpts.units import NS_PER_S
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
 
 _LOW_PERCENTILES: Final = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0)
 _FEWEST_NINES: Final = 3
 
 
-def stream_blocks(name: PlotName, found: Sequence[StreamTimes]) -> tuple[Block, ...]:
-    """Rates and response times of each stream, and its percentiles as a curve."""
+def stream_blocks(
+    name: PlotName, samples: Sequence[Sample], found: Sequence[StreamTimes]
+) -> tuple[Block, ...]:
+    """Rates, response times and percentiles of each stream in all steps, and the course of the last one.
+
+    Above them is what the host, and not the drive, had to do with it.
+    """
     if not found:
         return ()
+    host = dict.fromkeys(verdict for sample in samples for verdict in host_verdicts(sample))
     curves = _percentiles_table(f"{name.id}-percentiles", found)
     plotted = (_percentiles_plot(curves, found).over(name, curves),) if values_of(curves) else ()
-    return (_streams_table(f"{name.id}-streams", found), *plotted, curves)
+    shown = _streams_table(f"{name.id}-streams", found)
+    return (*host, shown, *plotted, curves, *stream_course(name, samples[-1]))
 
 
 def _streams_table(table_id: str, found: Sequence[StreamTimes]) -> Table:

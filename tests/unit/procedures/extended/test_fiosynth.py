@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.extended.fiosynth.conditions import Suite
@@ -77,6 +76,7 @@ def test_a_target_that_is_not_known_is_kept_by_name(tmp_path: Path) -> None:
     [
         ("N", 7680 * GB, {"RRATE": "1000", "DEPTH": "8", "W1THINK": "20000", "OFFSET2": "77"}),
         ("Y", 7680 * GB, {"RRATE": "7700", "DEPTH": "61", "W1THINK": "2597", "OFFSET2": "77"}),
+        ("Y", 3 * TB, {"RRATE": "3000", "W1THINK": "6666"}),
         ("Y", 60 * GB, {"RRATE": "100", "DEPTH": "1", "W1THINK": "200000", "OFFSET2": "1"}),
         ("Y", TB, {"INCREMENT": "29802", "IOENGINE": "io_uring", "JOBS": "1", "RAMPTIME": "2"}),
     ],
@@ -197,18 +197,7 @@ def test_a_suite_without_all_its_templates_names_those_that_are_missing(name: st
     assert all(template in str(refused.value) for template in lacking(name))
 
 
-# reads and writes of unlike sizes in one queue; more than 64 streams
-REFUSED = {"Twshared_Boot", "WSCACHE_1H25"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(raises=WrittenFileError)] if name in REFUSED else [])
-        for name in SUITES
-        if not lacking(name)
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in SUITES if not lacking(name)])
 def test_a_whole_suite_is_planned(name: str) -> None:
     suite = read_suite(PEERS, name)
     assert [one.unread for one in suite.workloads if one.unread] == []

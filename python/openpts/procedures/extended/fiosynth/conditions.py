@@ -91,13 +91,12 @@ class Suite(Struct, frozen=True, omit_defaults=True):
         factor = self.factor(user_capacity_bytes)
         given = by_name(workload.values)
         found = {name: value for name, value in given.items() if name != "JOBS"}
-        for name, value in found.items():
-            if name in _MULTIPLIED:
-                found[name] = _at_least_one(int(value) * factor)
-            elif name in _DIVIDED:
-                found[name] = _at_least_one(int(value) / factor)
-            elif name == _OFFSET:
-                found[name] = _at_least_one(int(value) * capacity_tb(user_capacity_bytes))
+        ratios = {
+            **dict.fromkeys(_MULTIPLIED, (factor, 1)),
+            **dict.fromkeys(_DIVIDED, (1, factor)),
+            _OFFSET: (capacity_tb(user_capacity_bytes), 1),
+        }
+        found |= {name: _scaled(found[name], *ratios[name]) for name in ratios if name in found}
         increment = user_capacity_bytes // MIB // _REGIONS
         return {
             "IOENGINE": "io_uring",
@@ -113,8 +112,12 @@ def capacity_tb(user_capacity_bytes: int) -> float:
     return max(round(user_capacity_bytes / TB, 1), 0.1)
 
 
-def _at_least_one(value: float) -> str:
-    return str(max(1, int(value)))
+def _scaled(value: str, multiplier: float, divisor: float) -> str:
+    """A whole number, 1 at least; what is no number stays, for the reader of the job to refuse."""
+    try:
+        return str(max(1, int(float(value) * multiplier / divisor)))
+    except (ValueError, OverflowError):
+        return value
 
 
 def _with_name(_name: str, suite: str, conditions: Any) -> Any:

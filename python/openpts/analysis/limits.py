@@ -19,10 +19,7 @@ def judge_limit(limit: Limit, samples: Sequence[Sample]) -> LimitVerdict:
         return LimitVerdict(limit, value, Judgement.PASS if value >= limit.value else Judgement.FAIL)
     distribution = LatencyDistribution.merged(one.histogram for one in done if one.histogram)
     if limit.figure is LimitedFigure.PERCENTILE and not distribution.supports(limit.percentile):
-        reason = (
-            f"{distribution.count:,} I/Os do not suffice for this percentile, "
-            f"{ios_needed(limit.percentile):,} do"
-        )
+        reason = f"{distribution.count:,} I/Os, the percentile needs {ios_needed(limit.percentile):,}"
         return LimitVerdict(limit, None, Judgement.NO_VERDICT, reason)
     value = _latency_ns(limit, done, distribution)
     if value > limit.value:

@@ -11,7 +11,8 @@ refusal from a broken drive without reading the text::
     |-- PurgeError               6   the purge failed or could not be proven
     |   `-- PurgeImpossibleError     the drive has no such purge, or one that erases nothing
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
-    |   `-- DataLossError            data that had to survive a power cut did not; the run is complete
+    |   |-- DataLossError            data that had to survive a power cut did not; the run is complete
+    |   `-- LimitError          10   the drive failed a limit that was set for it; the run is complete
     |-- RecordError              8   a run folder can't be written or read
     |   |-- LostRecordError          its files were deleted, moved or replaced during the run
     |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
@@ -75,6 +76,12 @@ class RunFailedError(OpenptsError):
 
 class DataLossError(RunFailedError):
     """A drive lost data that had to survive a power cut; the run and its report are complete."""
+
+
+class LimitError(RunFailedError):
+    """A drive failed a limit that was set for it; the run and its report are complete."""
+
+    exit_code = 10
 
 
 class RecordError(OpenptsError):

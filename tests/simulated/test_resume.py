@@ -50,19 +50,20 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
+from tests.support.job_subjects import with_subject
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts
 from tests.support.shortened_runs import SMALL
 
 SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "hdd": 0.01, "thermal": 0.02}
-SAMPLED = {"iops", "tp", "thermal"}  # rounds; several cycles; readings of the log between steps
+SAMPLED = {"iops", "tp", "thermal", "fiosynth"}  # rounds; several cycles; readings of the log between steps
 
 
 def ordered(test: str, folder: Path, target: str = SMALL) -> Order:
     return Order(
         target=target,
         drive_class=DriveClass.ENTERPRISE,
-        adjust=lambda conditions: at_time_scale(conditions, SCALES.get(test, 0.004)),
+        adjust=lambda conditions: at_time_scale(with_subject(conditions), SCALES.get(test, 0.004)),
         consent=Consent(),
         purge_choice=PurgeChoice.AUTO,
         people=People(),

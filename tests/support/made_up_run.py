@@ -48,6 +48,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
+from tests.support.job_subjects import with_subject
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
@@ -94,7 +95,7 @@ def made_up_run(
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
     test = PROCEDURES[name]
-    conditions = adjust(test.standard_conditions(drive_class, 1))
+    conditions = adjust(with_subject(test.standard_conditions(drive_class, 1)))
     drive = drive or Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)

@@ -62,8 +62,8 @@ BESIDE = Step(
 )
 ENDING = Step(
     (
-        Stream(READER, "reader", stop=IoCount(500)),
-        Stream(WRITER, "writer", delay_ns=50 * NS_PER_MS, stop=Duration(100 * NS_PER_MS)),
+        Stream(READER, "reader", stop=IoCount(500), share=3),
+        Stream(WRITER, "writer", delay_ns=50 * NS_PER_MS, stop=Duration(100 * NS_PER_MS), share=2),
     ),
     STREAMS_END,
 )

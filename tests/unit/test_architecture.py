@@ -25,6 +25,7 @@ OTHER_WORDS: Final = {
     "thermal": "facts of the host, and parameters of a simulated drive",
     "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
+    "workload": "a field of conditions",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
 

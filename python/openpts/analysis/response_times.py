@@ -13,7 +13,7 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Measured, Sample
 
 BINS_PER_DECADE: Final = 20
 
@@ -92,7 +92,7 @@ def recorded_ios(sample: Sample) -> int:
     return LatencyDistribution.merged(encoded).count if encoded else sample.ios
 
 
-def response_times(samples: Sequence[Sample]) -> ResponseTimes:
+def response_times(samples: Sequence[Measured]) -> ResponseTimes:
     """All steps of a stimulus together, their histograms merged."""
     ios = sum(sample.ios for sample in samples)
     maxima = [sample.max_latency_ns for sample in samples if sample.max_latency_ns is not None]

@@ -124,6 +124,9 @@ _ARGUMENTS: Final = {
     # tests that need more of a drive than the common example has
     "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',
     "openpts run benchmarks": '"sim:client-qlc?capacity=256GB"',
+    # and those that are about a file
+    **{f"openpts {verb} workload": "mine.fio sim:enterprise-tlc" for verb in ("plan", "run")},
+    **{f"openpts {verb} fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc" for verb in ("plan", "run")},
 }
 _TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}
 _TESTS["openpts rehearse"] = "--like /dev/nvme0n1"
@@ -155,6 +158,7 @@ _EXIT_CODES = [
     ("7", "an I/O failed during the run; what was measured is kept"),
     ("8", "a run folder can't be written or read"),
     ("9", "idle-flush: the drive did not come to rest in time"),
+    ("10", "the drive failed a limit; the run and its report are complete"),
     ("130", "stopped by the operator; what was measured is kept"),
 ]
 

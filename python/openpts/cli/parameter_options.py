@@ -22,11 +22,20 @@ _PREFIX: Final = "parameter_"
 def parameter_options(
     test: Procedure, conditions: type[Conditions] | None = None
 ) -> list[Callable[[Any], Any]]:
-    """An option for each parameter, with the specification's value at the end of its help.
+    """An option for each parameter, or an argument, with the specification's value at the end of its help.
 
     ``conditions`` have some of the test's parameters instead of all.
     """
     return [_option(test, parameter) for parameter in parameters_of(conditions or test.conditions).values()]
+
+
+def target_of(test: Procedure, options: dict[str, Any]) -> str | None:
+    """Take TARGET out of a command's options. A word alone is TARGET: a plan has the parameter before it."""
+    target: str | None = options.pop("target")
+    for name, parameter in parameters_of(test.conditions).items():
+        if target is None and parameter.argument:
+            target, options[f"{_PREFIX}{name}"] = options[f"{_PREFIX}{name}"], None
+    return target
 
 
 def given_as_options(conditions: type[Conditions], options: dict[str, Any]) -> Given:
@@ -66,6 +75,8 @@ class Values(click.ParamType[Any]):
 def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
     kind = _kind(parameter)
     declarations = [_option_name(parameter), f"{_PREFIX}{parameter.name}"]
+    if parameter.argument:
+        return click.argument(declarations[1], metavar=parameter.argument, required=False)
     help_text = _help(test, parameter)
     match kind:
         case inspect.StructType():

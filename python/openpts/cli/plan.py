@@ -11,6 +11,7 @@ import click
 from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
+from openpts.cli.parameter_options import target_of
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices, choices_of, options_of
@@ -69,11 +70,12 @@ def _command(test: Procedure) -> click.Command:
         "TARGET and options are those of a run; --capacity can replace TARGET.",
         short_help=f"Plan the {test.title} test ({test.source}).",
     )
-    @click.argument("target", required=False)
     @together(*options_of(test))
+    @click.argument("target", required=False)
     @together(*([_PURGE_OPTION] if test.purges else []))
     @_PLAN_OPTIONS
-    def command(target: str | None, as_json: bool, **options: Any) -> None:
+    def command(as_json: bool, **options: Any) -> None:
+        target = options.pop("target") if options["capacity"] else target_of(test, options)
         _print_plan(target, choices_of(test, options), as_json=as_json, **options)
 
     return command

@@ -9,6 +9,7 @@ import click
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.device.purge.choose import purge_choice
+from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.parameters.contradictions import doubts, refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
@@ -86,7 +87,9 @@ class Choices:
         return conditions
 
     def admit(self, conditions: Conditions, target: TargetFacts) -> None:
-        """Raises UsageError where the operator asked for what the target can't do."""
+        """Raises UsageError where the operator asked for what the target can't do, or left something out."""
+        if conditions.lacking:
+            raise UsageError(f"cannot run {self.test.name}: {conditions.lacking}")
         refuse_impossible_sizes(self.given, conditions, target)
 
     @property

@@ -9,7 +9,7 @@ import click
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
 from openpts.cli.help_order import together
 from openpts.cli.report import print_result, reports_on
-from openpts.cli.run import run_and_log
+from openpts.cli.run import end_judged, run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import stored_run
@@ -78,5 +78,7 @@ def resume(
         return
     run = stored_run(folder)
     order = Order.to_resume(Resumption(run, **accepted), agreed, target)
-    run_and_log(procedure_of(run.manifest.conditions.test), order, stream)
+    test = procedure_of(run.manifest.conditions.test)
+    run_and_log(test, order, stream)
     print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
+    end_judged(test, folder, stream)

@@ -14,7 +14,9 @@ from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSE
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
+from openpts.cli.limit_lines import limit_lines
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.parameter_options import target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, reports_on
@@ -35,6 +37,7 @@ from openpts.record.manifest import People
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.limits_kept import end_with_failures, limits_of
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.power_cut import end_with_losses
@@ -170,23 +173,27 @@ def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
     @click.command(test.name, help=help_of(test), short_help=f"{test.title} test ({test.source}).")
-    @click.argument("target")
     @together(*options_of(test))
+    @click.argument("target", metavar="TARGET", required=False)
     @together(*([PURGE_OPTION] if test.purges else []))
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @RUN_OPTIONS
     def command(
-        target: str,
         as_json: bool,
         no_report: bool,
         continued: Path | None = None,
         rest_days: float | None = None,
         **options: Any,
     ) -> None:
+        target = target_of(test, options)
+        if target is None:
+            raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         order = order_of(target, choices_of(test, options), **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
+        stream = sys.stderr if as_json else sys.stdout
+        folder = run_and_log(test, order, stream)
         print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
+        end_judged(test, folder, stream)
         if test.cuts_power:
             end_with_losses(folder)
 
@@ -263,6 +270,14 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
         if folders:
             raise type(error)(f"{error}; what was recorded is in {folders[0]}") from error
         raise
+
+
+def end_judged(test: Procedure, folder: Path, stream: IO[str]) -> None:
+    """Say what became of the limits of a finished run. Raises LimitError if one was not kept."""
+    limits = limits_of(test, folder)
+    for line in limit_lines(limits):
+        click.echo(line, file=stream)
+    end_with_failures(limits, folder)
 
 
 @contextmanager

@@ -226,6 +226,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         return self.earlier_run is not None
 
     @property
+    def lacking(self) -> str:
+        """What the test can't be run without and does not have: what to do, in words; empty if nothing."""
+        return ""
+
+    @property
     def chosen_workloads(self) -> tuple[Workload, ...]:
         """Workloads that the target and LBA segments have to suit."""
         return ()

@@ -59,7 +59,8 @@ class Parameter:
 
     ``change`` and ``show`` are given where the value is not simply that of ``field``; ``show`` is the value
     of conditions as on the command line, empty where there is none. ``rare``: it is for plan files; the
-    command line takes it as well, but its help does not list it.
+    command line takes it as well, but its help does not list it. ``argument``: the command line takes it as
+    its first argument, under that name in the help, and not as an option.
     """
 
     name: str
@@ -70,11 +71,12 @@ class Parameter:
     change: Change | None = None
     show: Callable[[Any], str] | None = None
     rare: bool = False
+    argument: str = ""
 
     @property
     def option(self) -> str:
         """Its name on the command line."""
-        return f"--{self.name.replace('_', '-')}"
+        return self.argument or f"--{self.name.replace('_', '-')}"
 
     @property
     def type(self) -> Any:
@@ -104,9 +106,9 @@ class Field:
 
     ``label`` is its name on the set-up page; empty where that page shows it elsewhere. ``help`` and ``kind``
     make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change``,
-    ``show`` and ``rare`` are those of the parameter. ``text`` words its value for the ledger, with the value
-    in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation, where no
-    rule of the test has it.
+    ``show``, ``rare`` and ``argument`` are those of the parameter. ``text`` words its value for the ledger,
+    with the value in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no
+    deviation, where no rule of the test has it.
     """
 
     label: str
@@ -121,6 +123,7 @@ class Field:
     amount: bool = False
     free: str = ""
     rare: bool = False
+    argument: str = ""
 
     def but(self, **changes: Any) -> Self:
         """The same condition as another test has it."""
@@ -170,4 +173,5 @@ def _of_field(name: str, field: Field) -> Parameter:
         field.change,
         field.show,
         field.rare,
+        field.argument,
     )

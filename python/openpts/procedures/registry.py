@@ -8,6 +8,7 @@ from openpts.procedures.extended import (
     benchmarks,
     entropy,
     fill,
+    fiosynth,
     hdd,
     lifetime,
     powercut,
@@ -16,6 +17,7 @@ from openpts.procedures.extended import (
     sustained,
     thermal,
     trim,
+    workload,
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
@@ -28,7 +30,21 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, trim, qos)
+    for folder in (
+        fill,
+        sustained,
+        entropy,
+        benchmarks,
+        precon,
+        thermal,
+        lifetime,
+        hdd,
+        powercut,
+        trim,
+        qos,
+        workload,
+        fiosynth,
+    )
 }
 """The tests of the practice beyond the specification."""
 

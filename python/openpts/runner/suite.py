@@ -13,6 +13,7 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
+from openpts.runner.limits_kept import end_with_failures, limits_of
 from openpts.runner.order import Order
 from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
@@ -79,6 +80,7 @@ class SuiteRunner:
                 run_test(part.test, replace(part.order, folder=folder), [hear])
             if part.test.cuts_power:
                 end_with_losses(folder)
+            end_with_failures(limits_of(part.test, folder), folder)
             self._change(index, state=SuiteState.COMPLETE)
         except (OpenptsError, KeyboardInterrupt) as error:
             self._change(index, state=_state(error, folder), reason=str(error) or "stopped by the operator")

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
 from openpts.procedures.extended.sustained.conditions import ClaimsTable
+from tests.support.job_subjects import CLONE
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
@@ -115,6 +116,13 @@ CHANGED: Final[Mapping[str, Any]] = {
     "write_limit": "10GiB",
     "wear_limit_pct": 90.0,
     "verify": False,
+    "job": str(CLONE / "jobfiles" / "alone.fio"),
+    "figure": "p99-latency",
+    "stream": "reader",
+    "longest_step_seconds": 4,
+    "suite": "One",
+    "from": str(CLONE),
+    "precondition_cycles": 3,
 }
 
 

@@ -9,6 +9,7 @@ from openpts.pages.model import Section, Verdict
 from openpts.procedures.kit.curve import Curve
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
+from openpts.vocabulary.limit import LimitVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class ReportContent:
     Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
     what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
     under names with units: it takes no page to make it. ``measures`` are the figures that are compared,
-    ``curves`` those that a comparison draws over those of other runs.
+    ``curves`` those that a comparison draws over those of other runs. ``limits`` are verdicts on limits, each
+    with the name of what it was measured in.
     """
 
     __test__ = False  # the name is the field's, not pytest's
@@ -29,6 +31,7 @@ class ReportContent:
     figures: dict[str, Any]
     conditions: tuple[Verdict, ...] = ()
     curves: Callable[[], tuple[Curve, ...]] = tuple
+    limits: tuple[tuple[str, LimitVerdict], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import EXTENDED
 from openpts.vocabulary.drive_class import DriveClass
+from tests.support.job_subjects import with_subject
 from tests.unit.parameters.changed_values import changed_value
 
 TESTS = list(EXTENDED.values())
@@ -24,13 +25,23 @@ EACH = [
     for parameter in parameters_of(test.conditions).values()
 ]
 # what figures are compared with, what the operator has seen, and what leaves no measurement out
-TOLD_ELSEWHERE = {"cut_command", "claims", "ambient_c", "airflow", "secondary_metrics", "battery_wh"}
+TOLD_ELSEWHERE = {
+    "cut_command",
+    "claims",
+    "ambient_c",
+    "airflow",
+    "secondary_metrics",
+    "battery_wh",
+    "job",
+    "suite",
+    "folder",
+}
 SCRATCH_BYTES = 256 * 1024**2
 
 
 def quick(test: Procedure) -> Any:
     choices = chosen(test, None, Given(), drive_class=None, is_quick=True, seed=1)
-    return choices.adjust(test.standard_conditions(DriveClass.ENTERPRISE, 1))
+    return choices.adjust(with_subject(test.standard_conditions(DriveClass.ENTERPRISE, 1)))
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)

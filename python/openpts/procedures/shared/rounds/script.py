@@ -1,7 +1,8 @@
 """What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4)."""
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -54,22 +55,31 @@ def until_steady(
 
     Returns the outcome and the samples of the window's rounds.
     """
+    names = tuple(str(variable) for variable in tracking)
+    return (yield from rounds_until_steady(conditions.max_rounds, steps, names, partial(_tracked, tracking)))
+
+
+def rounds_until_steady(
+    max_rounds: int,
+    steps: tuple[Step, ...],
+    names: tuple[str, ...],
+    figures: Callable[[tuple[Sample, ...]], tuple[float, ...]],
+) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
+    """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs."""
     history: list[tuple[float, ...]] = []
     disturbed: set[int] = set()
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
     steady_round: int | None = None
-    for number in range(1, conditions.max_rounds + 1):
-        samples = samples_in(
-            (yield Apply(Phase.ROUND, number, steps, conditions.max_rounds, repeatable=True))
-        )
-        history.append(_tracked(tracking, samples))
+    for number in range(1, max_rounds + 1):
+        samples = samples_in((yield Apply(Phase.ROUND, number, steps, max_rounds, repeatable=True)))
+        history.append(figures(samples))
         window.append(samples)
         if any(sample.standstills for sample in samples):
             disturbed.add(number)
-        if number < WINDOW_ROUNDS or not tracking:  # what isn't tracked is never found steady
+        if number < WINDOW_ROUNDS or not names:  # what isn't tracked is never found steady
             continue
         reports = tuple(window_ending_at(series, number, disturbed) for series in zip(*history, strict=True))
-        yield SteadyStateChecked(Phase.ROUND, number, tuple(str(variable) for variable in tracking), reports)
+        yield SteadyStateChecked(Phase.ROUND, number, names, reports)
         if all(report.steady for report in reports):
             steady_round = number
             break

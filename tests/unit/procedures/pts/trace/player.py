@@ -27,7 +27,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Poisson, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
+from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
 Rate = Callable[[Stimulus, Phase, int], float | Fraction]
@@ -120,7 +120,9 @@ class Drive:
         stimulus = step.stimulus
         iops = Fraction(self.iops(stimulus, phase, number))
         assert iops > 0
-        elapsed_s, ended_by = self._end(step.stop, iops, mean_block_bytes(stimulus))
+        stop = step.streams[0].stop if step.stop == STREAMS_END else step.stop
+        assert stop is not None
+        elapsed_s, ended_by = self._end(stop, iops, mean_block_bytes(stimulus))
         # an amount is reached or exceeded by less than an I/O, as with the engines
         ios = math.ceil(iops * elapsed_s) if ended_by == "amount" else round(iops * elapsed_s)
         shares = stimulus.operations

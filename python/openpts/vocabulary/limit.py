@@ -1,0 +1,91 @@
+"""Limits that an operator sets for what is measured, and what became of each."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.units import MB, NS_PER_MS
+
+
+class LimitedFigure(StrEnum):
+    """What a limit is for: rates have to reach it, response times must not exceed it."""
+
+    IOPS = "iops"
+    THROUGHPUT = "throughput"
+    MEAN_LATENCY = "mean_latency"
+    PERCENTILE = "percentile"
+    MAX_LATENCY = "max_latency"
+
+
+class LimitedOperation(StrEnum):
+    """The I/Os that a limit is for."""
+
+    READ = "read"
+    WRITE = "write"
+    TRIM = "trim"
+
+
+_UNITS: Final = {LimitedFigure.IOPS: ("IOPS", 1), LimitedFigure.THROUGHPUT: ("MB/s", MB)}
+_WORDS: Final = {
+    LimitedFigure.IOPS: "IOPS",
+    LimitedFigure.THROUGHPUT: "throughput",
+    LimitedFigure.MEAN_LATENCY: "mean response time",
+    LimitedFigure.MAX_LATENCY: "maximum response time",
+}
+
+
+class Limit(Struct, frozen=True, omit_defaults=True):
+    """A value for all reads, or all writes or trims: IOPS, bytes/s, or ns.
+
+    ``percentile`` is that of a ``PERCENTILE``.
+    """
+
+    operation: LimitedOperation
+    figure: LimitedFigure
+    value: float
+    percentile: float = 0.0
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether at least the value is asked for; at most, otherwise."""
+        return self.figure in _UNITS
+
+    @property
+    def unit(self) -> str:
+        """In what the figure is shown: IOPS, MB/s or ms."""
+        return _UNITS[self.figure][0] if self.is_rate else "ms"
+
+    def in_unit(self, value: float) -> float:
+        """A value of the figure, in ``unit``."""
+        return value / (_UNITS[self.figure][1] if self.is_rate else NS_PER_MS)
+
+    @property
+    def name(self) -> str:
+        """What is limited: ``read P99.99 response time``."""
+        if self.figure is LimitedFigure.PERCENTILE:
+            return f"{self.operation} P{self.percentile:.10g} response time"
+        return f"{self.operation} {_WORDS[self.figure]}"
+
+    def __str__(self) -> str:
+        bound = "at least" if self.is_rate else "at most"
+        return f"{self.name} {bound} {self.in_unit(self.value):,.6g} {self.unit}"
+
+
+class Judgement(StrEnum):
+    """What became of a limit."""
+
+    PASS = "pass"  # noqa: S105 no secret
+    FAIL = "fail"
+    NO_VERDICT = "no verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitVerdict:
+    """A limit and what was measured, in the limit's own unit; ``reason`` says why there is no verdict."""
+
+    limit: Limit
+    value: float | None
+    judgement: Judgement
+    reason: str = ""

@@ -1,0 +1,39 @@
+"""What tests of job files are about where all tests are tested: a job of one stream, a small suite."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
+from openpts.procedures.extended.fiosynth.suite_file import read_suite
+from openpts.procedures.extended.workload.conditions import WorkloadConditions
+from openpts.procedures.shared.fio_job.conditions import FioJob
+
+CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"
+JOB: Final = FioJob(
+    "mix.fio",
+    (
+        "[mix]",
+        "ioengine=libaio",
+        "time_based",
+        "runtime=60",
+        "# as a database",
+        "rw=randrw",
+        "rwmixread=70",
+        "bs=${BS}",
+        "iodepth=4",
+    ),
+    ("BS=8k",),
+)
+
+
+def with_subject(conditions: Any) -> Any:
+    """The conditions with a job or a suite, where the test needs one."""
+    match conditions:
+        case WorkloadConditions():
+            return replace(conditions, job=JOB)
+        case FiosynthConditions():
+            return replace(conditions, suite=read_suite(CLONE, "One"))
+        case _:
+            return conditions

@@ -191,7 +191,7 @@ def normal_stimulus(stimulus: Stimulus) -> Stimulus:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(steps())
 def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step: Step) -> None:
     try:
@@ -204,7 +204,7 @@ def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step
     assert normal(read) == normal(step)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(steps(), min_size=1, max_size=3))
 def test_jobs_read_written_and_read_again_are_the_same_steps(made: list[Step]) -> None:
     try:

@@ -178,7 +178,8 @@ class IntervalResult:
 class StreamResult:
     """The part of one of several streams in a step.
 
-    ``slips`` is how long after their planned moments I/Os were submitted, encoded as latencies are.
+    ``slips`` is how long after their planned moments, or after they had room, I/Os were submitted, encoded as
+    latencies are.
     """
 
     ended_by: str | None

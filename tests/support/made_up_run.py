@@ -32,6 +32,7 @@ from openpts.vocabulary.requests import (
     CycleFinished,
     Purge,
     ReadHealth,
+    ReadTrimmed,
     Request,
     Script,
     SetWriteCache,
@@ -46,6 +47,7 @@ from openpts.vocabulary.sample import (
     StepState,
 )
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
 from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
@@ -86,13 +88,14 @@ def made_up_run(
     drive_class: DriveClass = DriveClass.ENTERPRISE,
     *,
     rate: Rate | None = None,
+    drive: Drive | None = None,
     health: Health | None = None,
     adjust: Adjust = lambda conditions: conditions,
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
     test = PROCEDURES[name]
     conditions = adjust(test.standard_conditions(drive_class, 1))
-    drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
+    drive = drive or Drive(CAPACITY_BYTES, rate or (demand_rate if name in _BY_DEMAND else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)
     return Run(
@@ -107,6 +110,7 @@ def made_up_run(
             ),
             capture=CaptureReport("capture", files=3, ios=10**6) if name in _BY_DEMAND else None,
             cycles=tuple(request for request in requests if isinstance(request, CycleFinished)),
+            trimmed=_TRIMMED if any(isinstance(request, ReadTrimmed) for request in requests) else None,
             cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
         ),
         steps=tuple(steps),
@@ -194,6 +198,14 @@ def _between(of: OperationSample, elapsed_ns: int, begin_ns: int, end_ns: int) -
 
 
 _READ_AT = "2026-01-01T00:00:00.000+00:00"
+_TRIMMED = TrimmedReads(
+    Promise.ZEROS,
+    "NVMe DLFEAT 0x9",
+    TrimLimits(256 * 2**20, 2**31, 64 * 2**10, "/sys/block/nvme9n1/queue/discard_*"),
+    advisory=True,
+    sectors=32_768,
+    zeros=32_768,
+)
 _PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
 
 

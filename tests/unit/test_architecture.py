@@ -23,6 +23,7 @@ OTHER_WORDS: Final = {
     "fill": "the inside of a mark; a part of a test",
     "iops": "a unit, and the key of a figure",
     "thermal": "facts of the host, and parameters of a simulated drive",
+    "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""

@@ -48,6 +48,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/purge/proof.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
     "device/listing/discovery.py": "a pipe",
+    "device/trimmed_reads.py": "marks on a target, within the range of its test",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "ownership.py": "files with an owner",

@@ -10,8 +10,10 @@ import msgspec
 from rich.live import Live
 from rich.text import Text
 
+from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole
-from openpts.cli.io_result import Figures, counted, latency_text
+from openpts.cli.io_result import latency_text
+from openpts.cli.io_streams import stream_names
 from openpts.cli.log_lines import hang_text
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.terminal import can_be_drawn_over
@@ -27,7 +29,7 @@ from openpts.runner.measure import (
 )
 from openpts.runner.step_faults import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.sample import Interval, Sample
+from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import Step, Stream
 
 _WIDTHS: Final = {
@@ -74,13 +76,18 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
 
 @dataclass(slots=True)
 class IntervalLines:
-    """Turns events into lines; ``several`` targets have their names before them."""
+    """Turns events into lines; ``several`` targets have their names before them, and so have streams.
+
+    Each of several streams has a line of its own for an interval, and all of them together have the last.
+    """
 
     interval_ns: int
     several: bool
     _names: dict[int, str] = field(default_factory=dict)
     _headed: bool = False
     _simulated_from_s: dict[int, float] = field(default_factory=dict)
+    # of each target the step that runs, and those that follow it
+    _steps: dict[int, tuple[Step, ...]] = field(default_factory=dict)
     _following: dict[int, list[str]] = field(default_factory=dict)
 
     def of(self, event: MeasurementEvent) -> list[str]:
@@ -91,13 +98,13 @@ class IntervalLines:
                 self._names[number] = target.path if taken else target.name
                 if target.simulation is not None:
                     self._simulated_from_s[number] = time.monotonic()
+                self._steps[number] = event.steps
                 self._following[number] = _step_texts(event.steps)[1:]
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]
-                return (
-                    [*self._heading(), *(self._row(number, interval) for interval in shown)] if shown else []
-                )
+                rows = [row for interval in shown for row in self._rows(number, interval)]
+                return [*self._heading(), *rows] if rows else []
             case OutstandingIoHangs(number, io):
                 return [f"{self._names[number]}: {hang_text(io)}"]
             case MeasurementEnded(number, sample):
@@ -111,6 +118,7 @@ class IntervalLines:
             yield simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)
 
     def _next_step(self, number: int) -> Iterator[str]:
+        self._steps[number] = self._steps.get(number, ())[1:]
         if self._following.get(number):
             name = f"{self._names[number]}: " if self.several else ""
             yield name + self._following[number].pop(0)
@@ -126,26 +134,40 @@ class IntervalLines:
         """The moment in which the last I/Os of a step come in; its rates say nothing, the result has it."""
         return interval.elapsed_ns * 100 < self.interval_ns and not interval.errors
 
-    def _row(self, number: int, interval: Interval) -> str:
-        figures = Figures.of(counted(interval), interval.elapsed_ns)
+    def _rows(self, number: int, interval: Interval) -> Iterator[str]:
         ended_s = (interval.index * self.interval_ns + interval.elapsed_ns) / NS_PER_S
-        texts = (
-            f"{ended_s:,.{2 if self.interval_ns < NS_PER_S // 10 else 1}f}",
-            f"{figures.iops:,.0f}",
-            f"{figures.bytes_per_s / MB:,.1f}",
-            latency_text(figures.mean_latency_ns),
-            latency_text(figures.percentile_ns(99)),
-            latency_text(figures.max_latency_ns),
-            f"{interval.in_flight:,}",
-            f"{interval.errors:,}",
-        )
-        cells = (f"{text:>{width}}" for text, width in zip(texts, _WIDTHS.values(), strict=True))
-        return self._name_column(self._names[number]) + "".join(cells)
+        whole = (f"{interval.in_flight:,}", f"{interval.errors:,}")
+        parts = zip(self._streams_of(number), interval.streams, strict=False)
+        named: list[tuple[str, Measured, tuple[str, str]]] = [(name, part, ("", "")) for name, part in parts]
+        named.append(("all" if named else "", interval, whole))
+        for name, part, last in named:
+            figures = Figures.of(counted(part), interval.elapsed_ns)
+            texts = (
+                f"{ended_s:,.{2 if self.interval_ns < NS_PER_S // 10 else 1}f}",
+                f"{figures.iops:,.0f}",
+                f"{figures.bytes_per_s / MB:,.1f}",
+                latency_text(figures.mean_latency_ns),
+                latency_text(figures.percentile_ns(99)),
+                latency_text(figures.max_latency_ns),
+                *last,
+            )
+            cells = (f"{text:>{width}}" for text, width in zip(texts, _WIDTHS.values(), strict=True))
+            yield (self._name_column(self._names[number], name) + "".join(cells)).rstrip()
 
-    def _name_column(self, name: str) -> str:
-        if not self.several:
-            return ""
-        return f"{name:<{max(map(len, self._names.values()), default=0)}}"
+    def _streams_of(self, number: int) -> tuple[str, ...]:
+        """Names of the streams of the step that runs, where it has several."""
+        steps = self._steps.get(number)
+        return stream_names(steps[0]) if steps else ()
+
+    def _name_column(self, target: str, stream: str = "") -> str:
+        several = [names for number in self._steps if (names := self._streams_of(number))]
+        streams = [name for names in several for name in (*names, "all")]
+        text = ""
+        if self.several:
+            text = f"{target:<{max(map(len, self._names.values()), default=0)}}"
+        if streams:
+            text += f"{' ' if text else ''}{stream:<{max(map(len, streams))}}"
+        return text
 
 
 @dataclass(slots=True)

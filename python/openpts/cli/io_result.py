@@ -1,17 +1,18 @@
 """What `openpts io` has measured, and its two ways out: a JSON object, or tables."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole
+from openpts.cli.io_streams import late_json, late_lines, streams_json, streams_table
 from openpts.cli.terminal import wrapped
 from openpts.report.simulated_drive import simulation_mark
 from openpts.runner.measure import (
@@ -24,73 +25,12 @@ from openpts.runner.measure import (
 from openpts.runner.step_faults import errors_text, failure_text, standstill_text
 from openpts.units import MB, NS_PER_S, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.sample import CpuShares, Interval, Measured, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import CpuShares, Interval, Sample, StepState
 
 _PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 """Always named in JSON, None where there are too few I/Os; the further nines only where there are enough."""
 
 _FURTHER_PERCENTILES: Final = (99.9999, 99.99999, 99.999999, 99.9999999)
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Counts, rates and response times of a step or an interval."""
-
-    ios: int
-    bytes: int
-    elapsed_ns: int
-    latency_sum_ns: int
-    min_latency_ns: int | None
-    max_latency_ns: int | None
-    distribution: LatencyDistribution
-
-    @classmethod
-    def of(cls, operations: Iterable[OperationSample], elapsed_ns: int) -> Self:
-        """All these operations as one."""
-        some = [operation for operation in operations if operation.ios]
-        least = [o.latency_min_ns for o in some if o.latency_min_ns is not None]
-        most = [o.latency_max_ns for o in some if o.latency_max_ns is not None]
-        return cls(
-            ios=sum(operation.ios for operation in some),
-            bytes=sum(operation.bytes for operation in some),
-            elapsed_ns=elapsed_ns,
-            latency_sum_ns=sum(operation.latency_sum_ns for operation in some),
-            min_latency_ns=min(least, default=None),
-            max_latency_ns=max(most, default=None),
-            distribution=LatencyDistribution.merged(o.histogram for o in some if o.histogram),
-        )
-
-    @property
-    def iops(self) -> float:
-        """I/Os per second."""
-        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
-
-    @property
-    def bytes_per_s(self) -> float:
-        """Throughput."""
-        return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
-
-    @property
-    def mean_latency_ns(self) -> float | None:
-        """Average response time; None without an I/O."""
-        return self.latency_sum_ns / self.ios if self.ios else None
-
-    def percentile_ns(self, percentile: float) -> int | None:
-        """A percentile of the response time; None where there are too few I/Os to state it.
-
-        The distribution knows the upper end of a bucket, which may lie above the exact maximum.
-        """
-        if not self.distribution.supports(percentile):
-            return None
-        bucket_end_ns = self.distribution.percentile_ns(percentile)
-        observed = (value for value in (bucket_end_ns, self.max_latency_ns) if value is not None)
-        return min(observed, default=None)
-
-
-def counted(measured: Measured) -> tuple[OperationSample, ...]:
-    """The operations that make up a total: transfers, or flushes and fsyncs where there is nothing else."""
-    some = any(operation.ios for operation in measured.transfers)
-    return measured.transfers if some else tuple(measured.operations.values())
 
 
 _ALWAYS: Final = ("read", "write")
@@ -118,6 +58,8 @@ def _measurement_json(
         "total": _figures(Figures.of(counted(sample), sample.elapsed_ns)),
         **operations,
         "unissued": sample.unissued,
+        **late_json(sample),
+        **streams_json(sample, _figures),
         "standstill_seconds": sample.standstill_ns / NS_PER_S,
         "errors": msgspec.to_builtins(sample.errors),
         "failure": msgspec.to_builtins(sample.failure),
@@ -192,6 +134,9 @@ def print_summary(
 ) -> None:
     """Print the table and the lines below it; ``alone``: it was the only target of its time."""
     console.print()
+    if sample.streams:
+        console.print(streams_table(sample, latency_text))
+        console.print()
     console.print(_table(started, sample))
     console.print()
     for name, text in _lines(started, sample, alone):
@@ -242,6 +187,7 @@ def _lines(started: MeasurementStarted, sample: Sample, alone: bool) -> Iterator
         yield "disturbed", f"{standstill_text(sample)}: measure again for figures of the target alone"
     if sample.unissued:
         yield "not issued", f"{sample.unissued:,} of the planned I/Os, which found no room until the end"
+    yield from late_lines(sample)
     for errors in sample.errors:
         yield "errors", errors_text(errors)
     for note in started.notes:

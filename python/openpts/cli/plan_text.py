@@ -11,7 +11,7 @@ from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collap
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase, phase_text
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import Step, Stream
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
 
@@ -131,7 +131,14 @@ def step_text(step: Step) -> str:
 
 
 def _streams_text(step: Step) -> str:
-    return "; ".join(f"{one}, TC {one.stimulus.tc} QD {one.stimulus.qd}" for one in step.streams) or str(step)
+    return "; ".join(_stream_text(stream) for stream in step.streams) or str(step)
+
+
+def _stream_text(stream: Stream) -> str:
+    """Its stimulus, its demand, and how often I/Os are planned."""
+    planned = stream.stimulus.planned_ios_per_s
+    rate = "" if planned is None else f", {planned:,.0f} arrivals/s"
+    return f"{stream}, TC {stream.stimulus.tc} QD {stream.stimulus.qd}{rate}"
 
 
 def _what_counts(step: Step) -> str:

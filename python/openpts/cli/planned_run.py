@@ -19,7 +19,7 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive)
     standard = choices.test.standard_conditions(choices.drive_class, choices.seed or 0)
     wanted = adjust(standard)
     choices.admit(wanted, facts)
-    conditions = choices.test.possible_on(wanted, facts.sector_bytes)
+    conditions = choices.test.possible_on(wanted, facts.sector_bytes, facts.scale)
     plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drive)
     check_plan(plan.longest, facts)
     return plan

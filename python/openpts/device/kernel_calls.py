@@ -76,13 +76,13 @@ def allocate(fd: int, length_bytes: int) -> None:
     _fallocate(fd, 0, length_bytes)
 
 
-def deallocate(fd: int, length_bytes: int) -> None:
+def deallocate(fd: int, length_bytes: int, offset_bytes: int = 0) -> None:
     """Take a file's blocks away and leave its size as it is. Raises OSError."""
-    _fallocate(fd, _FALLOC_FL_PUNCH_HOLE | _FALLOC_FL_KEEP_SIZE, length_bytes)
+    _fallocate(fd, _FALLOC_FL_PUNCH_HOLE | _FALLOC_FL_KEEP_SIZE, length_bytes, offset_bytes)
 
 
-def _fallocate(fd: int, mode: int, length_bytes: int) -> None:
-    while _LIBC.fallocate(fd, mode, ctypes.c_int64(0), ctypes.c_int64(length_bytes)) != 0:
+def _fallocate(fd: int, mode: int, length_bytes: int, offset_bytes: int = 0) -> None:
+    while _LIBC.fallocate(fd, mode, ctypes.c_int64(offset_bytes), ctypes.c_int64(length_bytes)) != 0:
         code = ctypes.get_errno()
         if code != errno.EINTR:
             raise OSError(code, os.strerror(code))

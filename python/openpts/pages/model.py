@@ -157,10 +157,13 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
 
     ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
-    below that of ``table_id``. Neighbors that together are no wider than a page (``width_px`` 240: three)
-    stand side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
-    ``sides_px`` is the least room left and right of the plot, so that panels lie above each other.
-    ``transfer_bytes`` is the size of all its I/Os, 0 where they differ: one size lets IOPS be read as MB/s.
+    below that of ``table_id``; where its rows and columns have values, it has the lines of
+    ``contour_table_id`` over the cells: rows of one head and first cell are a line, whose points are the next
+    two cells, among the values of the columns and of the rows. Neighbors that together are no wider than a
+    page (``width_px`` 240: three) stand side by side. Figures of the same ``zoom_group`` have the same x and
+    are zoomed together. ``sides_px`` is the least room left and right of the plot, so that panels lie above
+    each other. ``transfer_bytes`` is the size of all its I/Os, 0 where they differ: one size lets IOPS be
+    read as MB/s.
     """
 
     id: str
@@ -172,6 +175,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     y: Axis
     alt: str
     detail_table_id: str = ""
+    contour_table_id: str = ""
     series: tuple[Series, ...] = ()
     rules: tuple[Rule, ...] = ()
     bands: tuple[Band, ...] = ()

@@ -30,11 +30,14 @@ class AssumedDrive:
 
     def ios_per_s(self, stimulus: Stimulus) -> float:
         """I/Os per second of a stimulus: what size, operation or demand allows, whichever is less."""
+        answered_per_s = stimulus.toio * NS_PER_S / self.latency_ns
+        if not (stimulus.operations.read or stimulus.operations.write):
+            return answered_per_s
         size_bytes = mean_block_bytes(stimulus)
         reads = stimulus.read_pct / 100
         device_s = reads * max(1 / self.read_iops, size_bytes / self.read_bytes_per_s)
         device_s += (1 - reads) * max(1 / self.write_iops, size_bytes / self.write_bytes_per_s)
-        return min(1 / device_s, stimulus.toio * NS_PER_S / self.latency_ns)
+        return min(1 / device_s, answered_per_s)
 
 
 def mean_block_bytes(stimulus: Stimulus) -> float:

@@ -112,8 +112,10 @@ def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:
 
 
 def _rates(step: Step, drive: AssumedDrive) -> list[float]:
-    """I/Os per second of each stream: of several, none has the drive for itself."""
-    return [drive.ios_per_s(stimulus) / len(step.streams) for stimulus in step.stimuli]
+    """I/Os per second of each stream: of several, none has the drive alone; no more come than are planned."""
+    rates = [drive.ios_per_s(stimulus) / len(step.streams) for stimulus in step.stimuli]
+    planned = [stimulus.planned_ios_per_s for stimulus in step.stimuli]
+    return [rate if limit is None else min(rate, limit) for rate, limit in zip(rates, planned, strict=True)]
 
 
 def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive) -> Sample:

@@ -1,6 +1,5 @@
-"""Plots on category axes as layers of Vega-Lite: strips of points, bars side by side, heat maps."""
+"""Plots on category axes as layers of Vega-Lite: strips of points, bars side by side."""
 
-import math
 from typing import Any, Final
 
 from openpts.pages.model import Cell, Figure, Series, Table
@@ -234,40 +233,3 @@ def _beside_bars(number: int, series: Series, figure: Figure, table: Table) -> S
         "mark": {"type": "point", "size": 26, "clip": True},
         "encoding": {**x, "y": field("y", figure.y), **marker(figure)},
     }
-
-
-def heat_layers(figure: Figure, table: Table, details: Table, interactive: bool) -> list[Spec]:
-    """A cell per value: shade, the value, and a second value below it."""
-    rows = [
-        {
-            "x": column,
-            "y": row.head.text,
-            "shade": math.log10(cell.value) if cell.value and cell.value > 0 else None,
-            "text": cell.text,
-            "detail": f"{detail.text} %" if detail.value is not None else "",
-        }
-        for row, detail_row in zip(table.rows, details.rows, strict=True)
-        for column, cell, detail in zip(figure.x.labels, row.cells, detail_row.cells, strict=True)
-    ]
-    rect: Spec = {
-        "mark": {"type": "rect", "style": "heat-cell"},
-        "encoding": {
-            "color": {"field": "shade", "type": "quantitative", "legend": None, "scale": {"range": "heatmap"}}
-        },
-    }
-    if interactive:
-        rect["encoding"]["tooltip"] = [
-            {"field": "y", "type": "nominal", "title": figure.y.title},
-            {"field": "x", "type": "nominal", "title": figure.x.title},
-            {"field": "text", "type": "nominal", "title": table.title},
-            {"field": "detail", "type": "nominal", "title": details.title},
-        ]
-    layers: list[Spec] = [
-        rect,
-        {"mark": {"type": "text", "dy": -6, "fontWeight": "bold"}, "encoding": {"text": {"field": "text"}}},
-        {"mark": {"type": "text", "dy": 9}, "encoding": {"text": {"field": "detail"}}},
-    ]
-    for layer in layers:
-        layer["data"] = {"values": rows}
-        layer["encoding"] |= {"x": field("x", figure.x), "y": field("y", figure.y)}
-    return layers

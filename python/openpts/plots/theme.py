@@ -188,5 +188,7 @@ def vega_config(scheme: Scheme) -> dict[str, Any]:
             "annotation": {"color": scheme.muted},
             "cursor": {"color": scheme.muted, "strokeWidth": 1},
             "heat-cell": {"stroke": scheme.surface, "strokeWidth": 2},
+            "contour": {"color": scheme.limit, "strokeWidth": 2.4},
+            "contour-label": {"color": scheme.limit, "fontWeight": "bold"},
         },
     }

@@ -19,7 +19,8 @@ from openpts.plots.annotations import (
     rules_and_labels_above,
 )
 from openpts.plots.axes import LINE_PX, PADDING, Spec, inner_size_px, left_px
-from openpts.plots.category_plots import bar_layers, heat_layers, strip_layers
+from openpts.plots.category_plots import bar_layers, strip_layers
+from openpts.plots.heat_map import heat_map
 from openpts.plots.labels_above import row_count
 from openpts.plots.line_labels import end_labels, longest_label_px
 from openpts.plots.series import series_layers
@@ -37,7 +38,8 @@ def vega_lite_spec(figure: Figure, tables: Mapping[str, Table], *, interactive: 
             drawn = _lines(figure, table, interactive)
         case "heat":
             details = tables[figure.detail_table_id]
-            drawn = {"layer": heat_layers(figure, table, details, interactive)}
+            lines = tables.get(figure.contour_table_id)
+            drawn = heat_map(figure, table, details, lines, interactive=interactive)
         case kind:
             draw = {"strip": strip_layers, "bars": bar_layers}[kind]
             drawn = _on_categories(figure, table, draw(figure, table, interactive))

@@ -12,8 +12,10 @@ from openpts.procedures.extended import (
     lifetime,
     powercut,
     precon,
+    qos,
     sustained,
     thermal,
+    trim,
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
@@ -26,7 +28,7 @@ PTS: Final[Mapping[str, Procedure]] = {
 
 EXTENDED: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE
-    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut)
+    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd, powercut, trim, qos)
 }
 """The tests of the practice beyond the specification."""
 

@@ -9,6 +9,7 @@ from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFa
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
@@ -91,6 +92,7 @@ class Manifest:
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
+    ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
     """
 
@@ -122,4 +124,5 @@ class Manifest:
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    trimmed: TrimmedReads | None = None
     purpose: Purpose = field(default_factory=Purpose)

@@ -78,7 +78,7 @@ def rehearse(
     check_preset(preset)
     scale = plan.scale or default_scale(preset, subject.capacity_bytes)
     conditions = plan.test.possible_on(
-        plan.adjust(plan.test.standard_conditions(plan.drive_class, plan.seed)), preset.sector_bytes
+        plan.adjust(plan.test.standard_conditions(plan.drive_class, plan.seed)), preset.sector_bytes, scale
     )
     script = plan.test.script(conditions, subject.capacity_bytes)
     planned = dry_run(script, subject.capacity_bytes, AssumedDrive(), Ending.LONGEST)

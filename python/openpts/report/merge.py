@@ -49,6 +49,7 @@ def _with_prefix(block: Block, prefix: str) -> Block:
                 id=f"{prefix}{block.id}",
                 table_id=f"{prefix}{block.table_id}",
                 detail_table_id=f"{prefix}{block.detail_table_id}" if block.detail_table_id else "",
+                contour_table_id=f"{prefix}{block.contour_table_id}" if block.contour_table_id else "",
                 zoom_group=f"{prefix}{block.zoom_group}" if block.zoom_group else "",
             )
         case Repeat(table_id):

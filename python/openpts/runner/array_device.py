@@ -35,7 +35,8 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
@@ -214,6 +215,9 @@ class ArrayDevice:
     def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
         """See the protocol."""
         return self._device.power_cutter(load, command)
+
+    def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:
+        return self._device.trimmed_reads(active_range, seed)
 
     def check_purge(self, choice: PurgeChoice) -> None:
         self.purging.check(choice)

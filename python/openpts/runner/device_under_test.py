@@ -29,7 +29,8 @@ from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCache
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
@@ -58,7 +59,7 @@ class DeviceUnderTest(Protocol):
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """What it is not: entries of the ledger of a run of these steps on it.
 
-        Raises UsageError where the figures would say nothing at all.
+        Raises UsageError where the figures would say nothing at all, TargetError where it can't take a step.
         """
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
@@ -81,6 +82,12 @@ class DeviceUnderTest(Protocol):
 
     def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
         """What cuts its power, by the operator's command where it exists. Raises UsageError."""
+
+    def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:
+        """What LBAs of that range read as when they were written and trimmed. Raises RunFailedError.
+
+        What cannot be known is in the answer, with the reason.
+        """
 
     def check_purge(self, choice: PurgeChoice) -> None:
         """Raise OpenptsError if the device has no such purge, or it would erase what is not confirmed."""

@@ -24,6 +24,7 @@ from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
+from openpts.device.trimmed_reads import refuse_without_trim, trimmed_reads
 from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
@@ -46,7 +47,8 @@ from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
@@ -133,8 +135,10 @@ class PhysicalDevice:
         """Raises TargetError if the drive has gone."""
         return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
 
-    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:  # noqa: ARG002 whatever they are
+    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """A file, or the kernel's own device, stands between the stimulus and the drive."""
+        if any(stimulus.operations.trim for step in steps for stimulus in step.stimuli):
+            refuse_without_trim(self.target.device)
         if self._is_file:
             return (NOT_THE_DEVICE,)
         return kernel_made(self.target.device) if self.target.device else ()
@@ -170,6 +174,12 @@ class PhysicalDevice:
             raise UsageError(f"{self.facts.path}: the power of this target can't be cut: name a single drive")
         writers = StampedWriters(load, self.facts.sector_bytes)
         return DriveCutter(self.door, self.target, writers, cut_command(command), self._opened_again)
+
+    def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:
+        """See the protocol: through the descriptor that the guard has opened."""
+        facts = self.facts
+        start_bytes, end_bytes = active_range.bytes_of(facts.user_capacity_bytes, facts.sector_bytes)
+        return trimmed_reads(self.target, start_bytes, end_bytes, seed)
 
     def _opened_again(self, target: OpenTarget) -> None:
         self.target = self.cache.target = target

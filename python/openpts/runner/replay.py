@@ -15,10 +15,10 @@ from openpts.vocabulary.requests import (
     CycleFinished,
     Purge,
     ReadHealth,
+    ReadTrimmed,
     Request,
     Script,
     SetWriteCache,
-    SteadyStateChecked,
 )
 from openpts.vocabulary.sample import Sample, StepState
 
@@ -75,6 +75,8 @@ class CutOff:
                 return f"{phase_text(phase, number)} of cycle {cycle}"
             case SetWriteCache():
                 return f"the setting of the write cache in cycle {cycle}"
+            case ReadTrimmed():
+                return f"the reads of trimmed LBAs of cycle {cycle}"
             case ReadHealth(phase, number):
                 return f"a reading of the drive's log in {phase_text(phase, number)} of cycle {cycle}"
             case _:
@@ -178,6 +180,7 @@ class _Record:
         self._purges = len(manifest.purges)
         self._write_caches = len(manifest.write_caches)
         self._cycles = list(manifest.cycles)
+        self._is_trimmed = manifest.trimmed is not None
         self._steps = {step.place: step.sample for step in run.steps}
         self._health = {
             place: record for place, record in enumerate(run.health) if record.occasion is Occasion.DURING
@@ -201,10 +204,10 @@ class _Record:
                     return None
             case ReadHealth(phase, number):
                 return self._reading(request, (cycle, phase, number))
+            case ReadTrimmed() if not self._is_trimmed:
+                return None
             case Apply():
                 return self._applied(request)
-            case SteadyStateChecked():
-                pass
         return Answered(request, None, cycle)
 
     def _reading(self, request: Request, key: tuple[int, Phase, int]) -> Answered | None:

@@ -135,12 +135,16 @@ def stimuli_of(steps: Sequence[Step]) -> list[Stimulus]:
 
 
 def demand_of(steps: Sequence[Step]) -> Demand:
-    """The largest thread count, that of all streams together, queue depth and transfer of all steps."""
+    """The largest thread count, that of all streams together, queue depth and transfer of all steps.
+
+    What is only trimmed takes no buffer.
+    """
     stimuli = stimuli_of(steps)
+    transfers = [stimulus for stimulus in stimuli if stimulus.operations.read or stimulus.operations.write]
     return Demand(
         tc=max(sum(stimulus.tc for stimulus in step.stimuli) for step in steps),
         qd=max(stimulus.qd for stimulus in stimuli),
-        block_size_bytes=max(stimulus.block_size_bytes for stimulus in stimuli),
+        block_size_bytes=max(stimulus.block_size_bytes for stimulus in transfers or stimuli),
     )
 
 

@@ -119,7 +119,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     continues = order.continues
     wanted = order.adjust(standard if continues is None else continues.conditions(test, seed))
     order.admit(wanted, device.facts)
-    conditions = test.possible_on(wanted, device.facts.sector_bytes)
+    conditions = test.possible_on(wanted, device.facts.sector_bytes, device.facts.scale)
     if device.facts.simulation is not None:
         conditions = test.without_data(conditions)
     capacity_bytes = device.facts.user_capacity_bytes

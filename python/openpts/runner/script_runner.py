@@ -49,6 +49,7 @@ from openpts.vocabulary.requests import (
     CycleFinished,
     Purge,
     ReadHealth,
+    ReadTrimmed,
     Request,
     Script,
     SetWriteCache,
@@ -137,19 +138,7 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
-                self._write_down()  # it may take hours, in which what was measured could be lost
-                self.pause.until_written()
-                if self._purges:
-                    self._health_between_steps()
-                # a drive that is erasing may refuse a command, and then count that as an error
-                self.sampler.leave_drive_alone = True
-                self.emit(PurgeStarted())
-                purge_report, deviations = self.preparation.purge(self._purge_progressed)
-                self._purges.append(purge_report)
-                self._health_between_steps()
-                self.add_deviations(deviations)
-                self.writer.update_manifest(purges=self._purges)
-                self.emit(PurgeFinished(purge_report))
+                self._purge()
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
                 self._write_caches.append(cache_report)
@@ -159,6 +148,10 @@ class LiveDriver:
                 return tuple(self._run(request))
             case CutPower():
                 return self._cut(request)
+            case ReadTrimmed(active_range, seed):
+                self._write_down()
+                trimmed = self.preparation.device.trimmed_reads(active_range, seed)
+                self.writer.update_manifest(trimmed=trimmed)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
@@ -172,6 +165,22 @@ class LiveDriver:
                 self.writer.update_manifest(cycles=self._cycles)
                 self.pause.tell(CycleEnded(len(self._purges), request))
         return None
+
+    def _purge(self) -> None:
+        """Purge, with the drive's log around it."""
+        self._write_down()  # it may take hours, in which what was measured could be lost
+        self.pause.until_written()
+        if self._purges:
+            self._health_between_steps()
+        # a drive that is erasing may refuse a command, and then count that as an error
+        self.sampler.leave_drive_alone = True
+        self.emit(PurgeStarted())
+        purge_report, deviations = self.preparation.purge(self._purge_progressed)
+        self._purges.append(purge_report)
+        self._health_between_steps()
+        self.add_deviations(deviations)
+        self.writer.update_manifest(purges=self._purges)
+        self.emit(PurgeFinished(purge_report))
 
     def _cut(self, order: CutPower) -> Cut:
         """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""

@@ -31,7 +31,8 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 DEFAULT_SEED: Final = 1
@@ -136,6 +137,11 @@ class SimulatedDevice:
         """See the protocol: the simulation cuts its power."""
         simulated = (_ATOMIC_BYTES, self.power_faults, self.drive.simulation.seed)
         return SimulatedCutter(StampedWriters(load, self.facts.sector_bytes, simulated), _ATOMIC_BYTES)
+
+    def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:  # noqa: ARG002 it has none
+        """See the protocol."""
+        reason = "a simulated drive keeps no data"
+        return TrimmedReads(Promise.UNKNOWN, reason, reason=reason)
 
     def check_purge(self, choice: PurgeChoice) -> None:
         """It has a purge of its own, without a name."""

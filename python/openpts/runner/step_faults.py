@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.analysis.host_limits import (
+    Lateness,
+    busy_pct,
+    late_streams,
+    processors_full,
+    threads_busy_pct,
+)
 from openpts.engine.contract import OutstandingIo
-from openpts.units import NS_PER_S, format_duration
+from openpts.units import NS_PER_S, NS_PER_US, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
@@ -79,6 +86,29 @@ def standstill_text(sample: Sample) -> str:
     return f"openpts itself did not run for {format_duration(sample.standstill_ns)}"
 
 
+def host_texts(sample: Sample) -> tuple[str, ...]:
+    """How the host limited a step: a text for each stream that was late, and one for full processors."""
+    several = len(sample.step.streams) > 1
+    late = []
+    for number, found in late_streams(sample):
+        name = sample.step.streams[number].name or f"stream {number + 1}"
+        late.append(f"{name}: {late_text(found)}" if several else late_text(found))
+    if not processors_full(sample):
+        return tuple(late)
+    shares = ((busy_pct(sample), "the host's processors"), (threads_busy_pct(sample), "the step's threads"))
+    busy = ", ".join(f"{whose} {share:.1f} % busy" for share, whose in shares if share is not None)
+    return (*late, f"no processor time was left: {busy}")
+
+
+def late_text(late: Lateness) -> str:
+    """The share of late I/Os, by which bound, and how late."""
+    p99_ns = late.slips.percentile_ns(99) or 0
+    return (
+        f"{100 * late.late_share:.3g} % of the planned I/Os submitted more than "
+        f"{late.bound_ns / NS_PER_US:,.0f} us late, 1 % by {p99_ns / NS_PER_US:,.0f} us or more"
+    )
+
+
 def what_to_do(*, repeated: bool) -> str:
     """What becomes of a step that was disturbed, or what is to be done about it."""
     if repeated:
@@ -94,6 +124,9 @@ def disturbance_deviations(place: StepPlace, sample: Sample, *, repeated: bool) 
     if sample.standstills:
         effect = "the device was idle meanwhile" if repeated else "the time is in its figures"
         return (_entry(place, sample, standstill_text(sample), f"{effect}; {what_to_do(repeated=repeated)}"),)
+    if late_streams(sample):
+        effect = "what the host was late by is in the latencies: they are not the drive's alone"
+        return (_entry(place, sample, "; ".join(host_texts(sample)), effect),)
     planned_ns = planned_length_ns(sample.step.stop)
     if sample.state is not StepState.COMPLETE or sample.step.is_idle or planned_ns is None:
         return ()

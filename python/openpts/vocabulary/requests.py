@@ -7,6 +7,7 @@ A script is a generator: it yields one of these and receives, where the table sa
     Apply                    a tuple of Samples, one per step, in the same order
     ReadHealth               a HealthReading
     CutPower                 a Cut
+    ReadTrimmed              nothing (the record keeps what was read)
     SteadyStateChecked       nothing (the script tells; listeners show it)
     CycleFinished            nothing (the script tells; the record keeps it)
 
@@ -20,7 +21,7 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut, CutLoad
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.verdict import SteadyStateReport
 
 
@@ -85,6 +86,14 @@ class CutPower:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadTrimmed:
+    """Write marks within a part of the drive, trim them, and read what is there then."""
+
+    active_range: ActiveRange
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateChecked:
     """The script has judged the window that ends at this round of the phase; one report per ``names``."""
 
@@ -116,7 +125,9 @@ class CycleFinished:
     title: str = ""
 
 
-Request = Purge | SetWriteCache | Apply | ReadHealth | CutPower | SteadyStateChecked | CycleFinished
+Request = (
+    Purge | SetWriteCache | Apply | ReadHealth | CutPower | ReadTrimmed | SteadyStateChecked | CycleFinished
+)
 Answer = None | tuple[Sample, ...] | HealthReading | Cut
 Script = Generator[Request, Answer, None]
 

@@ -192,8 +192,9 @@ class StreamSample(Measured, frozen=True, kw_only=True):
 
     ``ended_by`` names the rule that ended it, None where the step's did not let it come to its end.
     ``started_ns`` is its first submission, or the moment from which its I/Os were planned. ``slips`` is the
-    distribution of how long after their planned moments I/Os were submitted, encoded as latencies are; empty
-    where nothing was planned. ``errors`` is the number of I/Os that failed.
+    distribution of how long after their planned moments, or after there was room among the outstanding ones,
+    I/Os were submitted, encoded as latencies are: that is the host's time. It is empty where nothing was
+    planned. ``errors`` is the number of I/Os that failed.
     """
 
     ended_by: str | None

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.units import format_block_size
+from openpts.units import NS_PER_S, format_block_size
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.stop import StopRule
@@ -214,6 +214,17 @@ class Stimulus(Struct, frozen=True):
     def toio(self) -> int:
         """Total outstanding I/O: thread count times queue depth (PTS 2.1.29)."""
         return self.tc * self.qd
+
+    @property
+    def planned_ios_per_s(self) -> float | None:
+        """The mean rate of arrivals in an open loop; None where nothing is planned."""
+        match self.pacing:
+            case FixedRate(ios_per_s) | Poisson(ios_per_s):
+                return ios_per_s
+            case Burst(ios, period_ns):
+                return ios * NS_PER_S / period_ns
+            case _:
+                return None
 
     @property
     def rw_mix(self) -> str:

@@ -68,21 +68,18 @@ def test_the_histograms_of_streams_are_together_that_of_the_step(samples: list[S
     for sample in samples[:2]:
         for name, operation in sample.operations.items():
             parts = [part.operations[name].histogram for part in sample.streams]
-            merged = _counts([histogram for histogram in parts if histogram])
-            assert merged == _counts([operation.histogram] if operation.histogram else [])
+            merged = counts_of([histogram for histogram in parts if histogram])
+            assert merged == counts_of([operation.histogram] if operation.histogram else [])
             assert sum(merged.values()) == operation.ios
 
 
-def _counts(encoded: list[bytes]) -> dict[int, int]:
-    found: dict[int, int] = {}
+def counts_of(encoded: list[bytes]) -> dict[int, int]:
+    """I/Os by response time."""
+    histogram = HdrHistogram(1, 2**33, 3)
     for one in encoded:
-        histogram = HdrHistogram(1, 2**62, 3)
         histogram.decode_and_add(b64encode(one))
-        for item in histogram.get_recorded_iterator():
-            found[item.value_iterated_to] = (
-                found.get(item.value_iterated_to, 0) + item.count_at_value_iterated_to
-            )
-    return found
+    items = histogram.get_recorded_iterator()
+    return {item.value_iterated_to: item.count_at_value_iterated_to for item in items}
 
 
 def test_what_was_planned_and_late_is_read_back(tmp_path: Path, samples: list[Sample]) -> None:

@@ -152,6 +152,16 @@ class AtaIdentity:
         )
 
     @property
+    def deterministic_after_trim(self) -> bool:
+        """DRAT, word 69, bit 14: trimmed sectors read the same each time."""
+        return bool(self._word(69) & 1 << 14)
+
+    @property
+    def zeros_after_trim(self) -> bool:
+        """RZAT, word 69, bit 5: they read as zeros, where they read the same each time."""
+        return bool(self._word(69) & 1 << 5)
+
+    @property
     def features(self) -> tuple[str, ...]:
         """Optional commands and abilities, in the standard's words."""
         named = (
@@ -161,7 +171,7 @@ class AtaIdentity:
             (self._word(59) & 1 << 15, "Sanitize: block erase"),
             (self._word(59) & 1 << 14, "Sanitize: overwrite"),
             (self._word(169) & 1, "TRIM"),
-            (self._word(69) & 1 << 14 and self._word(69) & 1 << 5, "zeros after TRIM"),
+            (self.deterministic_after_trim and self.zeros_after_trim, "zeros after TRIM"),
             (self.has_volatile_write_cache, "volatile write cache"),
         )
         return tuple(name for bit, name in named if bit)

@@ -46,25 +46,25 @@ def methodology_section(
 
 
 def _setup_rows(run: Run) -> Rows:
-    written = [*run.phase(Phase.CONDITIONING), None, None][:2]
+    written = [*((step,) for step in run.phase(Phase.CONDITIONING)), run.phase(Phase.WDPC), ()][:2]
     return setup_rows(
         run,
         *(
             row
-            for number, step in enumerate(written, start=1)
-            for row in _conditioning_rows(run, number, step)
+            for number, steps in enumerate(written, start=1)
+            for row in _conditioning_rows(run, number, steps)
         ),
     )
 
 
-def _conditioning_rows(run: Run, number: int, step: StepRecord | None) -> Rows:
-    stimulus = None if step is None else step.sample.step.stimulus
-    if step is None or stimulus is None:
+def _conditioning_rows(run: Run, number: int, steps: Sequence[StepRecord]) -> Rows:
+    stimulus = steps[0].sample.step.stimulus if steps else None
+    if stimulus is None:
         return ((f"Pre Condition {number}", "None"), ("TOIO - TC/QD", "N/A"), ("Duration", "N/A"))
     return (
         (f"Pre Condition {number}", str(stimulus)),
         ("TOIO - TC/QD", demand_text(stimulus.tc, stimulus.qd)),
-        ("Duration", fills_text(run, step.sample.write.bytes)),
+        ("Duration", fills_text(run, sum(step.sample.write.bytes for step in steps))),
     )
 
 

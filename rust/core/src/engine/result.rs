@@ -70,7 +70,8 @@ pub struct StreamResult {
     pub choices: ChoiceCounts,
     /// I/Os whose planned moment passed and that found no room until the end.
     pub unissued: u64,
-    /// How long after their planned moments I/Os were submitted, as histograms of latencies are encoded.
+    /// How long after their planned moments, or after they had room, I/Os were submitted: as histograms of
+    /// latencies are encoded.
     pub slips: Vec<u8>,
     /// I/Os that failed.
     pub errors: u64,
@@ -177,7 +178,7 @@ pub struct StepResult {
     pub cpu: Option<CpuShares>,
     /// I/Os whose planned moment passed and that found no room until the end.
     pub unissued: u64,
-    /// How long after their planned moments I/Os were submitted, as histograms of latencies are encoded; empty
+    /// How long after their planned moments, or after they had room, I/Os were submitted, encoded likewise; empty
     /// where none is planned, and in virtual time, where none is late for the host's sake.
     pub slips: Vec<u8>,
     /// The first I/O that failed.

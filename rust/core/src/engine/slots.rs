@@ -86,13 +86,20 @@ pub(super) struct Slots {
     flights: Arc<Flights>,
     free: Vec<usize>,
     prepared: Vec<usize>,
+    /// When a slot became free while none was: what was planned for an earlier moment had no room until then.
+    room_since_ns: u64,
 }
 
 impl Slots {
     /// All slots of the thread; `use_only` decides how many of them a step may use.
     pub(super) fn new(flights: Arc<Flights>) -> Self {
         let count = flights.0.len();
-        Self { flights, free: (0..count).rev().collect(), prepared: Vec::with_capacity(count) }
+        Self {
+            flights,
+            free: (0..count).rev().collect(),
+            prepared: Vec::with_capacity(count),
+            room_since_ns: 0,
+        }
     }
 
     /// Begin a step that may use `count` slots; nothing may be in flight.
@@ -123,8 +130,8 @@ impl Slots {
         self.prepared.push(slot);
     }
 
-    /// What was taken is submitted now. How long after its planned moment, where it has one, is given to
-    /// `slipped`.
+    /// What was taken is submitted now. How long after its planned moment, where it has one, or after it had
+    /// room, is given to `slipped`: the time of the thread, and not that of the drive.
     #[inline]
     pub(super) fn submitted(&mut self, now_ns: u64, mut slipped: impl FnMut(u64)) {
         for slot in self.prepared.drain(..) {
@@ -132,7 +139,7 @@ impl Slots {
             flight.issued_ns.store(now_ns, Ordering::Relaxed);
             let planned_ns = flight.planned_ns.load(Ordering::Relaxed);
             if planned_ns > 0 {
-                slipped(now_ns.saturating_sub(planned_ns));
+                slipped(now_ns.saturating_sub(planned_ns.max(self.room_since_ns)));
             }
         }
     }
@@ -154,7 +161,10 @@ impl Slots {
 
     /// The slot may be used again.
     #[inline]
-    pub(super) fn release(&mut self, slot: usize) {
+    pub(super) fn release(&mut self, slot: usize, now_ns: u64) {
+        if self.free.is_empty() {
+            self.room_since_ns = now_ns;
+        }
         self.free.push(slot);
     }
 }
@@ -180,7 +190,7 @@ mod tests {
         assert!(!slots.has_free());
         assert_eq!(flights.oldest(), Some(Outstanding { submitted_ns: 50, io: read_at(8192) }));
         let answered = slots.answered(0);
-        slots.release(0);
+        slots.release(0, 90);
         assert_eq!(answered, Outstanding { submitted_ns: 50, io: read_at(8192) });
         assert_eq!(flights.oldest().unwrap().io, read_at(4096));
         assert_eq!(slots.next_free(), Some(0));
@@ -197,5 +207,23 @@ mod tests {
         let seen = slots.outstanding().next().unwrap();
         assert_eq!(seen.submitted_ns, 5_000, "the device has it only since then");
         assert_eq!(slots.answered(0).submitted_ns, 1_000);
+    }
+
+    #[test]
+    fn a_planned_io_that_waits_for_room_is_not_late_until_there_is_some() {
+        let mut slots = Slots::new(Arc::new(Flights::new(2)));
+        let mut slips = Vec::new();
+        let mut submit = |slots: &mut Slots, planned_ns, now_ns| {
+            slots.take(&read_at(0), Some(planned_ns));
+            slots.submitted(now_ns, |slip_ns| slips.push(slip_ns));
+        };
+        submit(&mut slots, 1_000, 1_010);
+        submit(&mut slots, 2_000, 2_020);
+        slots.release(0, 7_000);
+        submit(&mut slots, 3_000, 7_030);
+        slots.release(1, 8_000);
+        slots.release(0, 9_000);
+        submit(&mut slots, 8_500, 9_040);
+        assert_eq!(slips, [10, 20, 30, 540]);
     }
 }

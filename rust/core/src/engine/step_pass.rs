@@ -222,7 +222,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         }
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         while let Some(slot) = self.pace.rested(since_start_ns) {
-            self.context.slots.release(slot);
+            self.context.slots.release(slot, now_ns);
         }
         let mut batch_bytes = 0;
         while batch_bytes < BATCH_BYTES && self.batched < self.batch_ios {
@@ -272,7 +272,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 tap.record(step, answer::captured(&answered, latency_ns, completion, failure.is_some()));
             }
             if pace.rest(completion.slot, since_start_ns) {
-                slots.release(completion.slot);
+                slots.release(completion.slot, now_ns);
             }
             answers.answered(now_ns, true);
             if let Some(reason) = failure {

@@ -5,7 +5,8 @@
 //! is exactly that of the script as soon as one I/O waits, at any demand. With a latency law, an I/O is
 //! answered exactly that long after its service began; the rate is then a cap that an I/O may have to wait
 //! for, and with a rate of infinity latencies are those of the law at any demand, and the rate follows.
-//! Trims and flushes take no time of their own, but wait for what was served before.
+//! Trims and flushes take no time of their own, but wait for what was served before; trims may be given
+//! times, and then wait for each other, and for reads and writes only if these wait for them.
 
 mod failures;
 mod idle;
@@ -15,6 +16,7 @@ mod pace;
 mod rate;
 mod recovery;
 mod stalls;
+mod trims;
 
 use openpts_core::workload::{Io, Operation};
 
@@ -26,6 +28,7 @@ use pace::Bandwidth;
 use rate::RateScript;
 use recovery::RecoveryScript;
 use stalls::Stalls;
+use trims::TrimTimes;
 
 use super::drive::{Answer, Completion, Drive, PAGE_BYTES, Refusal};
 use super::host_counters::HostCounters;
@@ -49,6 +52,7 @@ pub struct OracleDrive {
     outliers: Outliers,
     recovery: Option<RecoveryScript>,
     stalls: Stalls,
+    trims: Option<TrimTimes>,
     idle: IdleScript,
     failures: Failures,
     host: HostCounters,
@@ -94,6 +98,7 @@ impl OracleDrive {
             outliers: Outliers::new(&oracle.outliers, scale),
             recovery: oracle.recovery.as_ref().map(|recovery| RecoveryScript::new(recovery, scale)),
             stalls: Stalls::new(&oracle.stalls, scale),
+            trims: oracle.trims.as_ref().map(TrimTimes::new),
             idle: IdleScript::new(&oracle.idle, scale),
             failures: Failures::new(&oracle.errors, preset.sector_bytes, scale),
             host: HostCounters::default(),
@@ -116,6 +121,9 @@ impl OracleDrive {
         self.outliers.begin();
         self.idle.begin();
         self.free_ps = at_ps;
+        if let Some(trims) = &mut self.trims {
+            trims.free_ps = at_ps;
+        }
         self.idle_from_ps = NEVER;
         (self.written_bytes, self.steps, self.is_new_step) = (0, 0, false);
     }
@@ -146,6 +154,20 @@ impl OracleDrive {
             return bandwidth.next_ps(io.length_bytes);
         }
         pace.next_ps()
+    }
+
+    /// When all that was served before is done.
+    fn wait(&mut self, now_ps: Ps) -> Ps {
+        self.stalls.end_of_work(self.free_ps.max(now_ps), 0)
+    }
+
+    /// When a trim is done.
+    fn trim(&mut self, io: &Io, now_ps: Ps) -> Ps {
+        let Some(trims) = &mut self.trims else { return self.wait(now_ps) };
+        let service_ps = trims.service_ps(io.length_bytes);
+        let free_ps = if trims.blocks { &mut self.free_ps } else { &mut trims.free_ps };
+        *free_ps = self.stalls.interrupted((*free_ps).max(now_ps), service_ps);
+        *free_ps
     }
 
     #[inline]
@@ -191,10 +213,8 @@ impl Drive for OracleDrive {
     fn submit(&mut self, io: &Io, _tag: u32, now_ps: Ps) -> Answer {
         let completion = match io.operation {
             Operation::Read | Operation::Write => self.serve(io, now_ps),
-            Operation::Trim | Operation::Flush | Operation::Fsync => {
-                let at_ps = self.stalls.end_of_work(self.free_ps.max(now_ps), 0);
-                Completion { at_ps, error: None }
-            }
+            Operation::Trim => Completion { at_ps: self.trim(io, now_ps), error: None },
+            Operation::Flush | Operation::Fsync => Completion { at_ps: self.wait(now_ps), error: None },
         };
         self.host.occupy(now_ps, completion.at_ps);
         self.idle_from_ps = self.host.busy_until_ps();

@@ -44,7 +44,8 @@ impl Stalls {
         self.interrupted(start_ps, work_ps)
     }
 
-    fn interrupted(&self, start_ps: Ps, work_ps: Ps) -> Ps {
+    /// The same for starts in any order.
+    pub(super) fn interrupted(&self, start_ps: Ps, work_ps: Ps) -> Ps {
         let (mut at_ps, mut left_ps) = (start_ps, work_ps);
         loop {
             let Interval { from_ps, to_ps } = self.first_ending_behind(at_ps);

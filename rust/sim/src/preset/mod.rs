@@ -8,6 +8,7 @@ mod page_mapped;
 pub use log_block::LogBlock;
 pub use oracle::{
     Decay, Errors, IdleStair, Latency, LatencyClass, Oracle, Outlier, Ramp, Rate, RateBy, Recovery, Stall,
+    Trims,
 };
 pub use page_mapped::{
     CellTimes, Collection, Controller, Frontiers, Geometry, Housekeeping, IdleWork, Link, Mapping,

@@ -23,6 +23,8 @@ pub struct Oracle {
     /// What idle time gives back, from the shortest idle time on.
     #[serde(default)]
     pub idle: Vec<IdleStair>,
+    /// What trims take; without, no time of their own.
+    pub trims: Option<Trims>,
     /// What fails.
     #[serde(default)]
     pub errors: Errors,
@@ -161,6 +163,24 @@ pub struct Stall {
     pub to_ms: f64,
     /// Whether it happens again each `every_ms` after that.
     pub every_ms: Option<f64>,
+}
+
+/// One trim is carried out after the other: each takes a time for the command and one for its length.
+///
+/// A drive that has to find and unmap every page of a range works so; whether it can read and write
+/// meanwhile is what its firmware makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trims {
+    /// Each command, in microseconds.
+    pub command_us: f64,
+    /// Each MiB of its range besides, in microseconds.
+    #[serde(default)]
+    pub mib_us: f64,
+    /// Whether the server of reads and writes carries them out as well, in its turn, so that these wait;
+    /// else they have a server of their own.
+    #[serde(default)]
+    pub blocks: bool,
 }
 
 /// After an idle time of at least `idle_ms`, and less than that of the next stair, so many reads and writes

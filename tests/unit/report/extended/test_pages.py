@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import PreconConditions
+from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
@@ -24,8 +25,10 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
-from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
+from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
+from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
+from tests.support.queueing_drive import QueueingDrive
 from tests.unit.procedures.pts.trace.player import Rate
 from tests.unit.report.extended.known_drives import (
     ByState,
@@ -190,6 +193,19 @@ def by_popular_benchmarks(conditions: Conditions) -> Conditions:
     return with_changes(conditions, benchmarks=wanted, drive_fills=None, longest_ns=3600 * 10**9)
 
 
+def qos(*limits: Limit) -> Run:
+    """A drive that does 100,000 reads or 25,000 writes a second, or a bit of both, one after the other."""
+
+    def adjust(of: Conditions) -> Conditions:
+        assert isinstance(of, QosConditions)
+        return with_changes(of, limits=limits) if limits else of
+
+    def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
+        return 1e5 / (4 - 3 * stimulus.read_pct / 100)
+
+    return made_up_run("qos", drive=QueueingDrive(CAPACITY_BYTES, rate), adjust=adjust)
+
+
 def before(run: Run, phase: Phase) -> Run:
     return cut(run, next(n for n, step in enumerate(run.steps) if step.place.phase is phase))
 
@@ -198,6 +214,36 @@ def interrupted_lifetime() -> Run:
     worn = wearing_run(None)
     manifest = replace(worn.manifest, cycles=(), state=RunState.INTERRUPTED, state_reason="Ctrl-C")
     return replace(worn, steps=worn.steps[:9], manifest=manifest)
+
+
+def stalling(stimulus: Stimulus, phase: Phase, number: int) -> float:
+    """Trims of n KiB take 100 + n/16 us; beside them reads take 100 times as long, writes as ever."""
+    if stimulus.operations.trim:
+        return stimulus.toio * 1e6 / (100 + stimulus.block_size_bytes / 1024 / 16)
+    slow = phase is Phase.LOAD and number == 2 and stimulus.operations.read
+    return 100_000 / (100 if slow else 1)
+
+
+def unkept() -> Run:
+    """Half of what was trimmed is read as it was written, and a sector is never the same."""
+    run = made_up_run("trim", rate=flat_rate)
+    found = TrimmedReads(
+        Promise.ZEROS, "IDENTIFY DEVICE word 69: DRAT 1, RZAT 1", sectors=8, zeros=3, old=4, unstable=1
+    )
+    return replace(run, manifest=replace(run.manifest, trimmed=found))
+
+
+def small_trims() -> Run:
+    """A simulated drive, whose data are nowhere, and no room for trims of more than 1 MiB."""
+    run = made_up_run("trim", adjust=lambda conditions: with_changes(conditions, range_bytes=2**20))
+    reason = "a simulated drive keeps no data"
+    found = TrimmedReads(Promise.UNKNOWN, reason, reason=reason)
+    return replace(run, manifest=replace(run.manifest, trimmed=found))
+
+
+def nothing_trimmed() -> Run:
+    run = made_up_run("trim")
+    return cut(replace(run, manifest=replace(run.manifest, trimmed=None)), 1)
 
 
 CASES: dict[str, Callable[[], Run]] = {
@@ -240,6 +286,12 @@ CASES: dict[str, Callable[[], Run]] = {
     "profiles, one column": lonely_rows,
     "profiles, discarded": spread_rows,
     "profiles, a row not measured": unmeasured_row,
+    "qos": qos,
+    "qos, limits that are not reached": lambda: qos(
+        Limit(Operation.READ, 99, 10_000), Limit(Operation.WRITE, 50, 3600 * 10**9)
+    ),
+    "qos, ended in the map": lambda: cut(qos(), lambda step: step.place.phase is not Phase.LOAD),
+    "qos, nothing": lambda: cut(qos(), 0),
     "sustained": sustained,
     "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),
     "sustained, rated": lambda: sustained(random_write_iops="70000"),
@@ -251,6 +303,11 @@ CASES: dict[str, Callable[[], Run]] = {
         lambda step: step.place.number <= (5 if step.place.phase is Phase.PROFILE else 1),
     ),
     "sustained, by a benchmark": lambda: made_up_run("sustained", adjust=by_popular_benchmarks),
+    "trim": lambda: made_up_run("trim", rate=stalling),
+    "trim, promise not kept": unkept,
+    "trim, simulated": small_trims,
+    "trim, ended in the sweep": lambda: cut(made_up_run("trim", rate=stalling), 4),
+    "trim, nothing": nothing_trimmed,
     "thermal": lambda: thermal_run(counting),
     "thermal, before the load": lambda: before(thermal_run(counting), Phase.LOAD),
     "thermal, before the rest": lambda: before(thermal_run(counting), Phase.REST),

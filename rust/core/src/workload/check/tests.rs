@@ -101,6 +101,19 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
     }
 }
 
+/// They move no data.
+#[test]
+fn trims_may_be_larger_than_the_buffers() {
+    let larger = |operations: Value| {
+        let mut step = step();
+        step["streams"][0]["stimulus"]["block_sizes"] = json!([{"bytes": 64 << 20, "weight": 1}]);
+        step["streams"][0]["stimulus"]["operations"] = operations;
+        parse_program(&json!([step]).to_string(), &LIMITS).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(larger(json!({"trim": 1})), Ok(()));
+    assert!(larger(json!({"trim": 1, "read": 1})).unwrap_err().contains("exceeds the buffers"));
+}
+
 #[test]
 fn ranges_without_a_place_are_refused() {
     let refusal = |fields: &[(&str, Value)]| {

@@ -91,6 +91,35 @@ fn trims_and_flushes_wait_and_take_no_time() {
     assert_eq!(answered(&mut drive, &write(4096), 0), 2 * MS);
 }
 
+/// A command takes 100 us and each MiB 50 us: 2 GiB take 0.1 + 2048 * 0.05 ms, one after the other.
+#[test]
+fn trims_take_the_time_of_command_and_length() {
+    let trim = |length_bytes| Io { operation: Operation::Trim, ..write(length_bytes) };
+    for blocks in [true, false] {
+        let times = format!("[oracle.trims]\ncommand_us = 100.0\nmib_us = 50.0\nblocks = {blocks}\n");
+        let mut drive = drive(&format!("{}{times}", rate("steps", 1, "iops = [1000.0]")));
+        assert_eq!(answered(&mut drive, &trim(4096), 0), MS / 10 + 50 * MS / 1000 / 256);
+        assert_eq!(answered(&mut drive, &trim(2 << 30), MS), MS + MS / 10 + 2048 * MS / 20);
+        // The read waits for the trim that began before it where they have one server.
+        let read_at_ps = answered(&mut drive, &read(4096), MS);
+        assert_eq!(read_at_ps, if blocks { MS + MS / 10 + 2048 * MS / 20 + MS } else { 2 * MS });
+        // In turn the trim waits for the read, or for the trim before it.
+        let next_at_ps = answered(&mut drive, &trim(1 << 20), MS);
+        let before_ps = if blocks { read_at_ps } else { MS + MS / 10 + 2048 * MS / 20 };
+        assert_eq!(next_at_ps, before_ps + 150 * MS / 1000);
+    }
+}
+
+#[test]
+fn no_trim_is_carried_out_in_a_stall() {
+    let script = "[oracle.trims]\ncommand_us = 2000.0\n[[oracle.stalls]]\nfrom_ms = 1.0\nto_ms = 11.0\n";
+    let mut drive = drive(&format!("{}{script}", rate("steps", 1, "iops = [1000.0]")));
+    let trim = Io { operation: Operation::Trim, ..write(4096) };
+    assert_eq!(answered(&mut drive, &trim, 0), 12 * MS);
+    assert_eq!(answered(&mut drive, &read(4096), 0), MS);
+    assert_eq!(answered(&mut drive, &read(4096), 0), 12 * MS);
+}
+
 #[test]
 fn what_ships_can_be_made() {
     let text = include_str!("../../../../../python/openpts/simulation/presets/oracle.toml");

@@ -1,7 +1,7 @@
 //! Bounds of a scripted drive.
 
 use super::bounds::within;
-use crate::preset::{IdleStair, Latency, Oracle, PresetError, Rate, Recovery, Stall};
+use crate::preset::{IdleStair, Latency, Oracle, PresetError, Rate, Recovery, Stall, Trims};
 
 /// Rates are kept in millionths and divide a second.
 const LEAST_IOPS: f64 = 0.001;
@@ -14,6 +14,8 @@ const LONGEST_MS: f64 = 2.7e9;
 /// Stalls come one after the other as work goes on: not too many for an I/O, and never all of the time.
 const LEAST_EVERY_MS: f64 = 1.0;
 const MOST_STALLED: f64 = 0.9;
+/// A minute, and 4 GiB at that take three days.
+const MOST_TRIM_US: f64 = 6e7;
 const LONGEST_NS: u64 = 2_700_000_000_000_000;
 const MOST_PLACES: u64 = 1 << 62;
 
@@ -36,6 +38,10 @@ pub(super) fn check(oracle: &Oracle) -> Result<(), PresetError> {
         return refused("oracle.stalls that come again must leave a tenth of the time to the drive");
     }
     idle(&oracle.idle)?;
+    if let Some(Trims { command_us, mib_us, .. }) = oracle.trims {
+        within("oracle.trims.command_us", command_us, 0.0, MOST_TRIM_US)?;
+        within("oracle.trims.mib_us", mib_us, 0.0, MOST_TRIM_US)?;
+    }
     within("oracle.purge_s", oracle.purge_s, 0.0, LONGEST_MS / 1e3)?;
     if oracle.host_write_bytes_wrap == Some(0) {
         return refused("oracle.host_write_bytes_wrap must be at least 1");
@@ -203,6 +209,8 @@ mod tests {
             ("[[oracle.idle]]\nidle_ms = 1.0\niops = 1.0\nios = 0", "ios"),
             ("[oracle]\nhost_write_bytes_wrap = 0", "wrap"),
             ("[oracle]\npurge_s = -1.0", "purge_s"),
+            ("[oracle.trims]\ncommand_us = -1.0", "oracle.trims.command_us"),
+            ("[oracle.trims]\ncommand_us = 1.0\nmib_us = nan", "oracle.trims.mib_us"),
         ] {
             let text = if script.starts_with("[oracle]") {
                 format!("{script}\n{RATE}iops = [1.0]")

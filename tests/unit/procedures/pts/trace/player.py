@@ -26,7 +26,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import ClosedLoop, Step, Stimulus
+from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
@@ -112,6 +112,8 @@ class Drive:
 
     def sample(self, phase: Phase, number: int, step: Step) -> Sample:
         """What a step gives, on the spot."""
+        if len(step.streams) > 1:
+            return self._of_streams(phase, number, step)
         if step.stimulus is None:
             assert isinstance(step.stop, Duration), f"idle until {step.stop}"
             return _made(step, step.stop.duration_ns, "duration", NOTHING, NOTHING)
@@ -122,14 +124,34 @@ class Drive:
         # an amount is reached or exceeded by less than an I/O, as with the engines
         ios = math.ceil(iops * elapsed_s) if ended_by == "amount" else round(iops * elapsed_s)
         shares = stimulus.operations
-        reads = round(Fraction(ios * shares.read, shares.read + shares.write))
         latency_ns = stimulus.toio * NS_PER_S / iops
+        if not shares.read + shares.write:
+            trims = _operation(ios, mean_block_bytes(stimulus), latency_ns)
+            return _made(step, round(elapsed_s * NS_PER_S), ended_by, NOTHING, NOTHING, trims)
+        reads = round(Fraction(ios * shares.read, shares.read + shares.write))
         return _made(
             step,
             round(elapsed_s * NS_PER_S),
             ended_by,
             _operation(reads, mean_block_bytes(stimulus), latency_ns),
             _operation(ios - reads, mean_block_bytes(stimulus), latency_ns),
+        )
+
+    def _of_streams(self, phase: Phase, number: int, step: Step) -> Sample:
+        """Streams of one operation each, at the rates at which they are planned."""
+        assert isinstance(step.stop, Duration)
+        found = {}
+        for stimulus in step.stimuli:
+            assert isinstance(stimulus.pacing, FixedRate)
+            planned = round(stimulus.pacing.ios_per_s * step.stop.duration_ns / NS_PER_S)
+            latency_ns = stimulus.toio * NS_PER_S / Fraction(self.iops(stimulus, phase, number))
+            (name,) = (name for name in ("read", "write", "trim") if getattr(stimulus.operations, name))
+            found[name] = _operation(planned, mean_block_bytes(stimulus), latency_ns)
+        return _made(
+            step,
+            step.stop.duration_ns,
+            "duration",
+            *(found.get(name, NOTHING) for name in ("read", "write", "trim")),
         )
 
     def _end(self, stop: StopRule, iops: Fraction, block_bytes: Fraction) -> tuple[Fraction, str]:
@@ -175,7 +197,12 @@ def _encoded(latency_ns: int, ios: int) -> bytes:
 
 
 def _made(
-    step: Step, elapsed_ns: int, ended_by: str, read: OperationSample, write: OperationSample
+    step: Step,
+    elapsed_ns: int,
+    ended_by: str,
+    read: OperationSample,
+    write: OperationSample,
+    trim: OperationSample = NOTHING,
 ) -> Sample:
     return Sample(
         step=step,
@@ -189,6 +216,7 @@ def _made(
         failure=None,
         read=read,
         write=write,
+        trim=trim,
         cpu=None,
     )
 

@@ -1,0 +1,120 @@
+"""What `openpts io` shows of several streams, and of how late planned I/Os were."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+from rich.table import Table
+
+from openpts.analysis.figures import Figures, counted
+from openpts.analysis.host_limits import Lateness, lateness, processors_full
+from openpts.runner.step_faults import host_texts
+from openpts.units import MB, NS_PER_S, NS_PER_US
+from openpts.vocabulary.sample import Sample, StreamSample
+from openpts.vocabulary.stimulus import Step
+
+_PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
+_LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)
+
+
+def stream_names(step: Step) -> tuple[str, ...]:
+    """Of several streams: their names, or their numbers from 1; none for a single one."""
+    if len(step.streams) < 2:
+        return ()
+    return tuple(stream.name or f"stream {number}" for number, stream in enumerate(step.streams, start=1))
+
+
+def streams_table(sample: Sample, latency: Callable[[float | None], str]) -> Table:
+    """A row for each stream, and one for all of them together."""
+    parts: list[tuple[str, Sample | StreamSample]] = [
+        *zip(stream_names(sample.step), sample.streams, strict=True),
+        ("all", sample),
+    ]
+    late = any(part.slips for _, part in parts)
+    unissued = any(part.unissued for _, part in parts)
+    heads = ["I/Os", "IOPS", "MB/s", "mean us", *(f"{p:g} %" for p in _PERCENTILES), "max us"]
+    heads += ["late %", "99 % late us"] if late else []
+    heads += ["not issued"] if unissued else []
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
+    table.add_column("stream", no_wrap=True)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, part in parts:
+        figures = Figures.of(counted(part), part.elapsed_ns)
+        texts = [
+            f"{figures.ios:,}",
+            f"{figures.iops:,.0f}",
+            f"{figures.bytes_per_s / MB:,.1f}",
+            latency(figures.mean_latency_ns),
+            *(latency(figures.percentile_ns(percentile)) for percentile in _PERCENTILES),
+            latency(figures.max_latency_ns),
+        ]
+        found = lateness(part)
+        if late:
+            texts += ["-", "-"] if found is None else [f"{100 * found.late_share:.2f}", _late_us(found, 99)]
+        table.add_row(name, *texts, *([f"{part.unissued:,}"] if unissued else []))
+    return table
+
+
+def late_lines(sample: Sample) -> Iterator[tuple[str, str]]:
+    """How late the planned I/Os of a single stream were; and how the host limited the step, if it did."""
+    if not sample.streams and (found := lateness(sample)) is not None:
+        shares = ", ".join(f"{p:g} % by {_late_us(found, p)} us" for p in _LATE_PERCENTILES[:-1])
+        yield (
+            "late",
+            f"{100 * found.late_share:.2f} % of the planned I/Os by more than "
+            f"{found.bound_ns / NS_PER_US:,.0f} us; {shares}, at most {_late_us(found, 100)} us",
+        )
+    for text in host_texts(sample):
+        yield "host", f"{text}: the figures are not the target's alone"
+
+
+def _late_us(late: Lateness, percentile: float) -> str:
+    return f"{(late.slips.percentile_ns(percentile) or 0) / NS_PER_US:,.1f}"
+
+
+def late_json(part: Sample | StreamSample) -> dict[str, Any]:
+    """How late planned I/Os were, and whether that limits the figures; nothing where none was planned."""
+    found = lateness(part)
+    if found is None:
+        return {}
+    return {
+        "late": {
+            "planned_ios": found.ios,
+            "late_ios": found.late,
+            "late_share": found.late_share,
+            "bound_ns": found.bound_ns,
+            "percentiles_ns": {f"{p:g}": found.slips.percentile_ns(p) for p in _LATE_PERCENTILES},
+            "limits_figures": found.limits,
+        }
+    }
+
+
+def streams_json(sample: Sample, figures_json: Callable[[Figures], dict[str, Any]]) -> dict[str, Any]:
+    """All of several streams; nothing for a single one."""
+    if not sample.streams:
+        return {}
+    return {
+        "processors_full": processors_full(sample),
+        "streams": [
+            {
+                "name": name,
+                "stream": msgspec.to_builtins(stream),
+                "ended_by": part.ended_by,
+                "elapsed_seconds": part.elapsed_ns / NS_PER_S,
+                **figures_json(Figures.of(counted(part), part.elapsed_ns)),
+                **{
+                    operation: figures_json(Figures.of([of], part.elapsed_ns))
+                    for operation, of in part.operations.items()
+                    if of.ios
+                },
+                "errors": part.errors,
+                "unissued": part.unissued,
+                **late_json(part),
+                "interval_iops": [interval.streams[number].iops for interval in sample.intervals],
+            }
+            for number, (name, stream, part) in enumerate(
+                zip(stream_names(sample.step), sample.step.streams, sample.streams, strict=True)
+            )
+        ],
+    }

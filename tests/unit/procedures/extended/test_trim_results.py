@@ -1,0 +1,79 @@
+"""What the test of trims says of loads without trims and beside them, by its rule."""
+
+import pytest
+
+from openpts.analysis.latency import encode_counts
+from openpts.procedures.extended.trim.results import Beside, Effect, Times, size_name
+from openpts.units import GIB, KIB, MIB, NS_PER_S
+from openpts.vocabulary.sample import NOTHING, OperationSample
+
+US = 1_000
+MS = 1_000_000
+
+
+def times(*counts: tuple[int, int]) -> Times:
+    """So many I/Os of each response time, in a second."""
+    if not counts:
+        return Times.of(NOTHING, NS_PER_S)
+    ios = sum(count for _, count in counts)
+    latencies = [latency_ns for latency_ns, _ in counts]
+    total_ns = sum(latency_ns * count for latency_ns, count in counts)
+    sample = OperationSample(ios, ios * 4096, total_ns, min(latencies), max(latencies), encode_counts(counts))
+    return Times.of(sample, NS_PER_S)
+
+
+QUICK = times((100 * US, 10_000))
+
+
+@pytest.mark.parametrize(
+    ("beside", "reasons"),
+    [
+        (QUICK, ()),
+        # eleven of 10,000 are above the 99.9th percentile
+        (times((100 * US, 9_989), (300 * US, 11)), ("percentile",)),
+        (times((100 * US, 9_991), (300 * US, 9)), ()),
+        (times((100 * US, 9_999), (11 * MS, 1)), ("longest",)),
+        (times((100 * US, 9_999), (10 * MS, 1)), ()),
+        (times((100 * US, 9_400)), ("rate",)),
+        (times((200 * US, 9_000), (50 * MS, 400)), ("percentile", "longest", "rate")),
+    ],
+)
+def test_the_rule(beside: Times, reasons: tuple[str, ...]) -> None:
+    judged = Beside(QUICK, beside, QUICK)
+    assert judged.reasons == reasons
+    assert judged.effect is (Effect.STALLED if reasons else Effect.CLEAN)
+
+
+def test_the_slower_load_without_trims_counts() -> None:
+    slower = times((160 * US, 10_000))
+    beside = times((250 * US, 10_000))
+    assert Beside(QUICK, beside, QUICK).effect is Effect.STALLED
+    judged = Beside(QUICK, beside, slower)
+    assert judged.effect is Effect.CLEAN
+    assert judged.factor(99.9) == pytest.approx(250 / 160, rel=0.002)
+
+
+def test_loads_without_trims_that_differ_decide_nothing() -> None:
+    slow = times((300 * US, 10_000))
+    assert Beside(QUICK, QUICK, slow).effect is Effect.UNDECIDED
+    # what is worse than both is seen all the same
+    assert Beside(QUICK, times((900 * US, 10_000)), slow).effect is Effect.STALLED
+
+
+def test_the_percentile_judged_is_one_that_all_loads_have_ios_for() -> None:
+    assert Beside(QUICK, QUICK, QUICK).judged_pct == 99.9
+    assert Beside(QUICK, times((100 * US, 999)), QUICK).judged_pct == 99
+    few = times((100 * US, 9))
+    assert Beside(few, few, few).judged_pct is None
+    assert Beside(few, few, few).effect is Effect.UNDECIDED
+    assert Beside(times(), times(), times()).effect is Effect.UNDECIDED
+
+
+def test_sizes_by_name() -> None:
+    assert [size_name(size) for size in (512, 4 * KIB, 1536 * KIB, 32 * MIB, 2 * GIB)] == [
+        "0.5 KiB",
+        "4 KiB",
+        "1536 KiB",
+        "32 MiB",
+        "2 GiB",
+    ]

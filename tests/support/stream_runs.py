@@ -55,13 +55,16 @@ TRIMMER = Stimulus(
 BESIDE = Step(
     (
         Stream(READER, "reader"),
-        Stream(WRITER, "writer", delay_ns=50 * NS_PER_MS, priority=IoPriority(PriorityClass.BEST_EFFORT, 7)),
+        Stream(WRITER, "writer", priority=IoPriority(PriorityClass.BEST_EFFORT, 7)),
         Stream(TRIMMER, "trimmer", stop=Duration(200 * NS_PER_MS)),
     ),
     Duration(400 * NS_PER_MS),
 )
 ENDING = Step(
-    (Stream(READER, "reader", stop=IoCount(500)), Stream(WRITER, "writer", stop=Duration(100 * NS_PER_MS))),
+    (
+        Stream(READER, "reader", stop=IoCount(500)),
+        Stream(WRITER, "writer", delay_ns=50 * NS_PER_MS, stop=Duration(100 * NS_PER_MS)),
+    ),
     STREAMS_END,
 )
 DELAYED = Step((Stream(READER, "late", delay_ns=10 * NS_PER_MS),), Duration(60 * NS_PER_MS))

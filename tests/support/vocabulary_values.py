@@ -3,7 +3,7 @@
 import types
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -36,6 +36,8 @@ def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[A
         return st.lists(values_of(member), max_size=3).map(tuple)
     if get_origin(kind) is dict:
         return st.dictionaries(*(values_of(member) for member in get_args(kind)), max_size=3)
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
     hints = get_type_hints(kind)

@@ -27,6 +27,7 @@ from openpts.runner.measure import (
     MeasurementEvent,
     MeasurementListener,
     MeasurementOrder,
+    alone,
     measure,
 )
 from openpts.system_files import SystemRoots
@@ -94,7 +95,9 @@ def io(targets: tuple[str, ...], as_json: bool, print_fio: bool, **options: Any)
             results.hear(event)
             show(event)
 
-        interrupted = _measured(orders, hear, results)
+        interrupted = options["alone"] and _measured_alone(orders, show, results)
+        if not interrupted:
+            interrupted = _measured(orders, hear, results)
     results.print(sys.stdout, as_json=as_json)
     return _ending(results, interrupted=interrupted)
 
@@ -178,6 +181,21 @@ def _measured(orders: list[MeasurementOrder], hear: MeasurementListener, results
         if not results.ended:
             raise
         return True
+    return False
+
+
+def _measured_alone(
+    orders: list[MeasurementOrder], show: MeasurementListener, results: MeasurementResults
+) -> bool:
+    """Measure each stream without the others, one after the other; whether the operator ended it."""
+    for of_one_stream in zip(*map(alone, orders), strict=True):
+
+        def hear(event: MeasurementEvent) -> None:
+            results.hear_alone(event)
+            show(event)
+
+        if _measured(list(of_one_stream), hear, results):
+            return True
     return False
 
 

@@ -94,12 +94,14 @@ class IntervalLines:
         """The lines that an event is worth."""
         match event:
             case MeasurementStarted(number, target):
-                taken = target.name in self._names.values()
+                others = (name for other, name in self._names.items() if other != number)
+                taken = target.name in others
                 self._names[number] = target.path if taken else target.name
                 if target.simulation is not None:
                     self._simulated_from_s[number] = time.monotonic()
                 self._steps[number] = event.steps
                 self._following[number] = _step_texts(event.steps)[1:]
+                self._headed = False
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]

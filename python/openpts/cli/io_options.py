@@ -274,6 +274,11 @@ _engine = together(
         help="Seconds from one line of figures to the next.",
     ),
     click.option(
+        "--alone",
+        is_flag=True,
+        help="Measure each of several streams alone first, and print what the others cost it.",
+    ),
+    click.option(
         "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
     ),
     click.option(

@@ -1,7 +1,7 @@
 """What `openpts io` has measured, and its two ways out: a JSON object, or tables."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any, Final
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole
-from openpts.cli.io_streams import late_json, late_lines, streams_json, streams_table
+from openpts.cli.io_streams import interference_table, late_json, late_lines, streams_json, streams_table
 from openpts.cli.terminal import wrapped
 from openpts.report.simulated_drive import simulation_mark
 from openpts.runner.measure import (
@@ -37,7 +37,7 @@ _ALWAYS: Final = ("read", "write")
 
 
 def _measurement_json(
-    started: MeasurementStarted, sample: Sample, capture: CaptureEnded | None
+    started: MeasurementStarted, sample: Sample, capture: CaptureEnded | None, alone: Sequence[Sample]
 ) -> dict[str, Any]:
     """All of one target's measurement."""
     operations = {
@@ -59,7 +59,7 @@ def _measurement_json(
         **operations,
         "unissued": sample.unissued,
         **late_json(sample),
-        **streams_json(sample, _figures),
+        **streams_json(sample, alone, _figures),
         "standstill_seconds": sample.standstill_ns / NS_PER_S,
         "errors": msgspec.to_builtins(sample.errors),
         "failure": msgspec.to_builtins(sample.failure),
@@ -129,13 +129,17 @@ def print_summary(
     started: MeasurementStarted,
     sample: Sample,
     capture: CaptureEnded | None = None,
+    streams_alone: Sequence[Sample] = (),
     *,
     alone: bool = True,
 ) -> None:
-    """Print the table and the lines below it; ``alone``: it was the only target of its time."""
+    """Print the tables and the lines below them; ``alone``: it was the only target of its time."""
     console.print()
     if sample.streams:
         console.print(streams_table(sample, latency_text))
+        console.print()
+    if streams_alone:
+        console.print(interference_table(sample, streams_alone, latency_text))
         console.print()
     console.print(_table(started, sample))
     console.print()
@@ -263,6 +267,7 @@ class MeasurementResults:
 
     started: dict[int, MeasurementStarted] = field(default_factory=dict)
     ended: dict[int, list[Sample]] = field(default_factory=dict)
+    alone: dict[int, list[Sample]] = field(default_factory=dict)
     captures: dict[int, CaptureEnded] = field(default_factory=dict)
     lost_captures: list[str] = field(default_factory=list)
 
@@ -277,6 +282,11 @@ class MeasurementResults:
                 self.captures[number] = event
             case CaptureFailed(number, reason):
                 self.lost_captures.append(f"{self.started[number].target.path}: {reason}")
+
+    def hear_alone(self, event: MeasurementEvent) -> None:
+        """Take in one event of a stream that is measured without the others, in their order."""
+        if isinstance(event, MeasurementEnded):
+            self.alone.setdefault(event.number, []).append(event.sample)
 
     @property
     def failures(self) -> list[str]:
@@ -303,10 +313,12 @@ class MeasurementResults:
                 if len(started.steps) > 1:
                     console.print()
                     console.print(Text(f"step {step} of {len(started.steps)}", style="bold"))
-                print_summary(console, started, sample, capture, alone=len(self.started) == 1)
+                apart = self.alone.get(number, ())
+                print_summary(console, started, sample, capture, apart, alone=len(self.started) == 1)
 
     def _json(self, number: int) -> dict[str, Any]:
         """A target's one step, or ``{"steps": [...]}`` where it was to have several."""
         started, capture = self.started[number], self.captures.get(number)
-        objects = [_measurement_json(started, sample, capture) for sample in self.ended[number]]
+        apart = self.alone.get(number, ())
+        objects = [_measurement_json(started, sample, capture, apart) for sample in self.ended[number]]
         return objects[0] if len(started.steps) == 1 else {"steps": objects}

@@ -1,6 +1,6 @@
 """What `openpts io` shows of several streams, and of how late planned I/Os were."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -8,9 +8,10 @@ from rich.table import Table
 
 from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import Lateness, lateness, processors_full
+from openpts.analysis.interference import Interference
 from openpts.runner.step_faults import host_texts
 from openpts.units import MB, NS_PER_S, NS_PER_US
-from openpts.vocabulary.sample import Sample, StreamSample
+from openpts.vocabulary.sample import Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 
 _PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
@@ -56,6 +57,41 @@ def streams_table(sample: Sample, latency: Callable[[float | None], str]) -> Tab
     return table
 
 
+def _interferences(sample: Sample, alone: Sequence[Sample]) -> Iterator[tuple[str, Interference | None]]:
+    """By stream; None where it did not come to its end alone or together."""
+    for name, part, before in zip(stream_names(sample.step), sample.streams, alone, strict=False):
+        whole = before.state is StepState.COMPLETE and sample.state is StepState.COMPLETE
+        yield name, Interference.of(before, part) if whole else None
+
+
+def interference_table(
+    sample: Sample, alone: Sequence[Sample], latency: Callable[[float | None], str]
+) -> Table:
+    """What each stream does alone and beside the others."""
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
+    table.add_column("stream", no_wrap=True)
+    for head in ("IOPS alone", "together", "factor", "99 % us alone", "together", "factor"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, found in _interferences(sample, alone):
+        if found is None:
+            table.add_row(name, *["-"] * 6)
+            continue
+        table.add_row(
+            name,
+            f"{found.alone_iops:,.0f}",
+            f"{found.beside_iops:,.0f}",
+            _factor(found.iops_factor),
+            latency(found.alone_p99_ns),
+            latency(found.beside_p99_ns),
+            _factor(found.p99_factor),
+        )
+    return table
+
+
+def _factor(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
 def late_lines(sample: Sample) -> Iterator[tuple[str, str]]:
     """How late the planned I/Os of a single stream were; and how the host limited the step, if it did."""
     if not sample.streams and (found := lateness(sample)) is not None:
@@ -90,10 +126,13 @@ def late_json(part: Sample | StreamSample) -> dict[str, Any]:
     }
 
 
-def streams_json(sample: Sample, figures_json: Callable[[Figures], dict[str, Any]]) -> dict[str, Any]:
-    """All of several streams; nothing for a single one."""
+def streams_json(
+    sample: Sample, alone: Sequence[Sample], figures_json: Callable[[Figures], dict[str, Any]]
+) -> dict[str, Any]:
+    """All of several streams, with what each did alone where that was measured; nothing for a single one."""
     if not sample.streams:
         return {}
+    against = [found for _, found in _interferences(sample, alone)]
     return {
         "processors_full": processors_full(sample),
         "streams": [
@@ -111,10 +150,24 @@ def streams_json(sample: Sample, figures_json: Callable[[Figures], dict[str, Any
                 "errors": part.errors,
                 "unissued": part.unissued,
                 **late_json(part),
+                **(_alone_json(against[number]) if alone else {}),
                 "interval_iops": [interval.streams[number].iops for interval in sample.intervals],
             }
             for number, (name, stream, part) in enumerate(
                 zip(stream_names(sample.step), sample.step.streams, sample.streams, strict=True)
             )
         ],
+    }
+
+
+def _alone_json(found: Interference | None) -> dict[str, Any]:
+    if found is None:
+        return {"alone": None}
+    return {
+        "alone": {
+            "iops": found.alone_iops,
+            "p99_ns": found.alone_p99_ns,
+            "iops_factor": found.iops_factor,
+            "p99_factor": found.p99_factor,
+        }
     }

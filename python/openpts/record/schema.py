@@ -116,6 +116,7 @@ CREATE TABLE stream (                       -- of a step of several, or of one t
     delay_ns            INTEGER NOT NULL,
     stop                TEXT,               -- JSON of vocabulary.stop.StopRule; NULL: the step's alone
     priority            TEXT,               -- JSON of vocabulary.stimulus.IoPriority
+    share               INTEGER NOT NULL,   -- of the I/Os of all streams with one; 0: none
     PRIMARY KEY (step_id, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -221,7 +222,8 @@ _ADDED: Final = (
         (
             "CREATE TEMP VIEW step AS SELECT *, x'' slips FROM main.step",
             "CREATE TEMP VIEW stream AS"
-            " SELECT 0 step_id, 0 position, 0 name, 0 stimulus, 0 delay_ns, 0 stop, 0 priority WHERE 0",
+            " SELECT 0 step_id, 0 position, 0 name, 0 stimulus, 0 delay_ns, 0 stop, 0 priority, 0 share"
+            " WHERE 0",
             "CREATE TEMP VIEW stream_result AS SELECT *, 0 errors FROM step WHERE 0",
             "CREATE TEMP VIEW stream_operation AS SELECT *, 0 position FROM operation WHERE 0",
             "CREATE TEMP VIEW stream_interval_operation AS"

@@ -132,6 +132,7 @@ def _stream_rows(step: Step) -> list[Row]:
             stream.delay_ns,
             None if stream.stop is None else _json(stream.stop),
             None if stream.priority is None else _json(stream.priority),
+            stream.share,
         )
         for position, stream in enumerate(step.streams)
     ]

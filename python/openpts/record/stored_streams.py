@@ -26,6 +26,7 @@ class _StreamRow(Struct, frozen=True, array_like=True):
     delay_ns: Count
     stop: str | None
     priority: str | None
+    share: Count
 
 
 class _ResultRow(Struct, frozen=True, array_like=True):
@@ -92,6 +93,7 @@ def _streams(connection: sqlite3.Connection) -> Mapping[int, list[Stream]]:
                 delay_ns=row.delay_ns,
                 stop=None if row.stop is None else stop_rule_of(row.stop),
                 priority=None if row.priority is None else decode_json(row.priority, IoPriority),
+                share=row.share,
             )
         )
     return found

@@ -9,6 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from msgspec import structs
+
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, EngineStoppedError, OutstandingIo
 from openpts.engine.options import CaptureSummary, NativeOptions
@@ -126,6 +128,21 @@ class MeasurementOrder:
     def changes_target(self) -> bool:
         """Whether any step writes or trims."""
         return any(step.changes_target for step in self.steps)
+
+
+def alone(order: MeasurementOrder) -> tuple[MeasurementOrder, ...]:
+    """The same for each stream of the only step by itself, without those beside it.
+
+    Raises UsageError for several steps, for a step of a single stream, and where I/Os are captured.
+    """
+    if len(order.steps) > 1:
+        raise UsageError(f"cannot measure streams alone and together: there are {len(order.steps)} steps")
+    (step,) = order.steps
+    if len(step.streams) < 2:
+        raise UsageError("cannot measure streams alone and together: the step has a single stream")
+    if step.capture:
+        raise UsageError("cannot measure streams alone and together with --capture: leave out one of them")
+    return tuple(replace(order, steps=(structs.replace(step, streams=(stream,)),)) for stream in step.streams)
 
 
 def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:

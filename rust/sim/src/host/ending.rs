@@ -77,25 +77,26 @@ impl Ending {
         }
     }
 
-    /// Say how each stream ended. Times of the outcomes are nominal; their origins are there already.
-    pub(super) fn note(&self, outcomes: &mut [Outcome], flows: &mut [Flow<'_>]) {
+    /// Say how each stream ended. Times of the outcomes are nominal; their origins are there already, and
+    /// `origin_ns` is the step's.
+    pub(super) fn note(&self, outcomes: &mut [Outcome], flows: &mut [Flow<'_>], origin_ns: Option<u64>) {
         for flow in flows {
             let outcome = &mut outcomes[flow.stream];
-            let (ended_by, duration_ns) = match self.time_ends_ps(flow) {
+            let (ended_by, began_ns, duration_ns) = match self.time_ends_ps(flow) {
                 // What was planned for the time until the stop and found no room; after an amount, nothing
                 // was wanted.
                 Some(end_ps) => {
                     outcome.unissued += flow.backlog(end_ps);
                     match self.ends_by_time(flow) {
-                        true => (self.reason, self.duration_ns),
-                        false => (Some(EndedBy::Duration), flow.duration_ns()),
+                        true => (self.reason, origin_ns, self.duration_ns),
+                        false => (Some(EndedBy::Duration), outcome.started_ns, flow.duration_ns()),
                     }
                 }
-                None => ((!flow.is_never()).then_some(EndedBy::Amount), None),
+                None => ((!flow.is_never()).then_some(EndedBy::Amount), None, None),
             };
             outcome.ended_by = outcome.ended_by.max(ended_by);
             if ended_by == Some(EndedBy::Duration) && outcome.state == StepState::Complete {
-                outcome.nominal_end_ns = outcome.started_ns.zip(duration_ns).map(|(at, lasts)| at + lasts);
+                outcome.nominal_end_ns = began_ns.zip(duration_ns).map(|(at, lasts)| at + lasts);
             }
         }
     }

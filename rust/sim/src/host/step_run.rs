@@ -540,7 +540,7 @@ impl<'a> StepRun<'a> {
             outcome.last_completion_ns =
                 self.last_completions[flow.stream].map(|at_ps| self.nominal_ns(at_ps));
         }
-        self.ending.note(&mut outcomes, &mut self.flows);
+        self.ending.note(&mut outcomes, &mut self.flows, self.answers.outcome.started_ns);
         outcomes
     }
 

@@ -43,14 +43,16 @@ fn delay_and_bounds_are_exact() {
         Stream::new(reads(1, 1)),
         bounded(Bounds { duration_ns: Some(20 * MS), ..Bounds::NONE }),
         bounded(Bounds { ios: Some(30), ..Bounds::NONE }),
+        bounded(Bounds::NONE),
     ];
     let cell = setup.run_one(together(streams, lasting(50 * MS)));
-    assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [500, 200, 30]);
-    let [whole, timed, counted] = &*cell.streams else { panic!("three") };
+    assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [500, 200, 30, 400]);
+    let [whole, timed, counted, late] = &*cell.streams else { panic!("four") };
     assert_eq!((whole.ended_by, whole.elapsed_ns), (Some(EndedBy::Duration), 50 * MS));
     assert_eq!(timed.started_ns - cell.started_ns, 10 * MS);
     assert_eq!((timed.ended_by, timed.elapsed_ns), (Some(EndedBy::Duration), 20 * MS));
     assert_eq!((counted.ended_by, counted.elapsed_ns), (Some(EndedBy::Amount), 3 * MS));
+    assert_eq!((late.ended_by, late.elapsed_ns), (Some(EndedBy::Duration), 40 * MS));
     assert_eq!((cell.ended_by, cell.elapsed_ns), (Some(EndedBy::Duration), 50 * MS));
 }
 

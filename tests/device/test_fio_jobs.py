@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from openpts.device.guard.consent import Consent
@@ -24,7 +25,11 @@ from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.public_job_files import public_jobs
 
 _WITHIN = 0.01
+_BY_CHANCE = 0.08
+_TRIES = 4
+_FEWEST_OF_A_THREAD = 100
 _SECONDS = 3
+_CAPACITY = 256 * MIB
 
 JOB = f"""
 [global]
@@ -38,29 +43,29 @@ rw=randread
 numjobs=2
 iodepth=4
 bssplit=4k/70:16k/30
-rate=4m
+rate=400k
 offset=25%
 size=25%
 [counted]
 rw=randread
 iodepth=2
-rate_iops=400
+rate_iops=100
 [split]
 rw=randrw
 rwmixread=70
 bs=4k,8k
 iodepth=4
-rate_iops=300,100
+rate_iops=60,20
 [log]
 rw=write
 bs=64k
-rate_iops=40
+rate_iops=20
 offset=50%
 size=10%
 [trims]
 rw=trim
 bs=1m
-rate_iops=20
+rate_iops=10
 offset=75%
 size=25%
 """
@@ -74,11 +79,22 @@ def fio() -> str:
         pytest.skip(str(error))
 
 
+@pytest.fixture
+def drive(attach: Callable[..., Path]) -> Path:
+    """A drive that takes trims."""
+    node = attach(size_bytes=_CAPACITY)
+    if not int((Path("/sys/block") / node.name / "queue/discard_max_bytes").read_text()):
+        pytest.skip("the loop device takes no trims")
+    return node
+
+
 def by_fio(fio: str, job: Path, drive: Path, values: Mapping[str, str]) -> dict[str, Counter[str]]:
     """I/Os and bytes of each job, all its threads together."""
     environment = {**os.environ, **values, "DEV": str(drive)}
     words = [fio, str(job), f"--filename={drive}", "--output-format=json"]
-    said = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
+    ended = subprocess.run(words, env=environment, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    said = ended.stdout
     found: dict[str, Counter[str]] = {}
     for one in json.loads(said[said.index("{") :])["jobs"]:
         counts = found.setdefault(one["jobname"], Counter())
@@ -110,48 +126,54 @@ def _parts(sample: Sample) -> tuple[Measured, ...]:
     return sample.streams or (sample,)
 
 
-def assert_alike(ours: Mapping[str, Counter[str]], theirs: Mapping[str, Counter[str]]) -> None:
+def differences(
+    ours: Mapping[str, Counter[str]], theirs: Mapping[str, Counter[str]], mixed: frozenset[str]
+) -> list[str]:
+    """Bytes apart by more than a hundredth and a block; counts likewise, but where fio draws the sizes."""
     assert ours.keys() == theirs.keys()
+    found = []
     for name, counts in theirs.items():
         for what, count in counts.items():
-            # of few, one more or less is not a matter of rates
-            assert ours[name][what] == pytest.approx(
-                count, rel=_WITHIN, abs=2 * MIB if "bytes" in what else 2
-            ), f"{name}: {what}"
+            counts_bytes = what.endswith("bytes")
+            share = _BY_CHANCE if name in mixed and not counts_bytes else _WITHIN
+            if ours[name][what] != pytest.approx(count, rel=share, abs=MIB if counts_bytes else 1):
+                found.append(f"{name}: {what}: {ours[name][what]}, {count} by fio")
+    return found
 
 
-def test_counts_and_bytes_of_each_job_are_those_of_fio(
-    fio: str, attach_memory: Callable[[int], Path], tmp_path: Path
+def assert_alike(
+    fio: str, job: Path, drive: Path, mixed: frozenset[str], values: Mapping[str, str] | None = None
 ) -> None:
-    drive, job = attach_memory(256 * MIB), tmp_path / "job.fio"
+    """In one of a few tries: threads of either that get no processor for a moment are late at the end."""
+    given = values or {}
+    for _ in range(_TRIES):
+        theirs = by_fio(fio, job, drive, given)
+        assert all(sum(counts.values()) for counts in theirs.values())
+        found = differences(by_openpts(job, drive, given), theirs, mixed)
+        if not found:
+            return
+    assert found == []
+
+
+def test_counts_and_bytes_of_each_job_are_those_of_fio(fio: str, drive: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
     job.write_text(JOB)
-    theirs = by_fio(fio, job, drive, {})
-    assert_alike(by_openpts(job, drive, {}), theirs)
-    assert all(sum(counts.values()) for counts in theirs.values())
+    assert_alike(fio, job, drive, frozenset({"reader"}))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [("rsw_cp.fio", {"RATE1": "500", "RATE2": "4", "DEPTH1": "1"}), ("70_30_LE.fio", {"BLKSIZE": "4k"})],
-)
-def test_a_public_job_file_does_what_fio_does(
-    fio: str, attach_memory: Callable[[int], Path], tmp_path: Path, name: str, values: dict[str, str]
-) -> None:
-    source = public_jobs()[name][0]
-    job = tmp_path / name
-    # its ramp-up takes half a minute, its rates are those of a drive
-    text = source.path.read_text().replace("ramp_time=30s", "").replace("5250,1750", "525,175")
-    job.write_text(text)
-    values = {**source.values, **values, "TIME": str(_SECONDS), "RAMPTIME": "0"}
-    drive = attach_memory(256 * MIB)
-    assert_alike(by_openpts(job, drive, values), by_fio(fio, job, drive, values))
+def test_a_public_job_file_does_what_fio_does(fio: str, drive: Path, tmp_path: Path) -> None:
+    source = public_jobs()["backup.fio"][0]
+    job = tmp_path / "backup.fio"
+    # fio's own result is by job without it
+    job.write_text(source.path.read_text().replace("group_reporting=1", ""))
+    rates = {"RATE1": "1m", "RATE2": "1m", "DEPTH1": "4", "DEPTH2": "4"}
+    values = {**source.values, **rates, "TIME": str(_SECONDS), "RAMPTIME": "0"}
+    assert_alike(fio, job, drive, frozenset({"restore"}), values)
 
 
-def test_each_job_stays_in_its_part_of_the_drive(
-    traceable: None, attach_memory: Callable[[int], Path], tmp_path: Path
-) -> None:
-    drive, job = attach_memory(256 * MIB), tmp_path / "job.fio"
+def test_each_job_stays_in_its_part_of_the_drive(traceable: None, drive: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
     job.write_text(
         JOB.replace("[counted]\nrw=randread", "[counted]\nrw=randread\nsize=5%").replace(
             "bs=4k,8k", "bs=4k,8k\nsize=20%"
@@ -160,15 +182,18 @@ def test_each_job_stays_in_its_part_of_the_drive(
     with BlockTrace(drive) as trace:
         by_openpts(job, drive, {})
     queued = of_event(trace.events, BlockEvent.QUEUE)
-    pct = 100 * queued["sector"] * 512 / (256 * MIB)
+    pct = 100 * queued["sector"] * 512 / _CAPACITY
     kinds = queued["rwbs"].astype(str)
-    reads = pct[[kind.startswith("R") for kind in kinds]]
+    # udev reads what lies where on a drive that was open for writing
+    by_task = Counter(queued["task"].tolist())
+    ours = np.array([by_task[task] >= _FEWEST_OF_A_THREAD for task in queued["task"].tolist()])
+    reads = pct[ours & [kind.startswith("R") for kind in kinds]]
     writes = queued[[kind.startswith("W") for kind in kinds]]
     trims = pct[[kind.startswith("D") for kind in kinds]]
-    assert len(trims) >= 20 * _SECONDS * 0.9
+    assert len(trims) >= 10 * _SECONDS * 0.9
     assert trims.min() >= 75
     assert ((reads < 20) | ((reads >= 25) & (reads < 50))).all()
     large = writes["sectors"] == 128
-    places = 100 * writes["sector"] * 512 / (256 * MIB)
+    places = 100 * writes["sector"] * 512 / _CAPACITY
     assert ((places[large] >= 50) & (places[large] < 60)).all()
     assert (places[~large] < 20).all()

@@ -16,7 +16,7 @@ from openpts.vocabulary.stimulus import Step, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, StopRule
 from tests.support.public_job_files import PublicJob, public_jobs
 
-TARGET = "sim:tlc?capacity=2TB&scale=128"
+TARGET = "sim:tlc?capacity=200GB&scale=4"
 _LONGEST = Duration(2 * NS_PER_S)
 _LEAST_OF_66 = 60
 

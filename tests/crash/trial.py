@@ -7,6 +7,7 @@ a cut is as it was. Nothing is left behind: no entry of the journal, no draft, n
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,13 @@ from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
 
+import pytest
+
 from openpts.journal import Journal
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
+from openpts.vocabulary.sample import StepState
 from tests.crash.victim import At, Blow, Ended, Told, openpts
 
 RUN = "run-folder"
@@ -55,6 +59,16 @@ def on_a_file(test: str, *options: str, accepts: tuple[str, ...] = ()) -> Case:
     return Case((test, "file:scratch?size=16MiB", *few, *options), accepts)
 
 
+def captured_on_a_file(test: str) -> Case:
+    demands = ("--tcs", "2,1", "--qds", "2,1", "--max-rounds", "2", "--time-scale", "1/600")
+    short = (
+        *("--tracking-seconds", "0.2", "--prewrite-shortest-seconds", "0.1"),
+        *("--prewrite-longest-seconds", "0.2", "--histogram-prewrite-seconds", "0.2"),
+        *("--histogram-seconds", "0.5"),
+    )
+    return Case((test, "file:scratch?size=64MiB", *demands, *short), _GO_ON)
+
+
 _TWO = ("--max-rounds", "2")
 _GO_ON = ("--accept-interruption",)
 CASES = (
@@ -80,6 +94,8 @@ FILE_CASES = (
     on_a_file("lat", "--max-rounds", "3", accepts=_GO_ON),
     on_a_file("tp", *_TWO, accepts=_GO_ON),
     on_a_file("iops", "--max-rounds", "1", accepts=_GO_ON),
+    captured_on_a_file("dirth"),
+    captured_on_a_file("cbw"),
     on_a_file("wsat"),
     on_a_file("iops", "--max-rounds", "1"),
     on_a_file("fill"),
@@ -225,8 +241,11 @@ class Trial:
         assert not lost, f"told and lost: {lost}"
         if not stored:
             return set()
-        stand = {Told.of(step.place, step.sample) for step in read_run(self.folder).steps}
+        run = read_run(self.folder)
+        stand = {Told.of(step.place, step.sample) for step in run.steps}
         assert set(self.latest) <= stand
+        if not self.case.simulated:
+            self._captures_are_whole(run)
         return stand
 
     def _opens(self, stand: set[Told]) -> None:
@@ -239,12 +258,20 @@ class Trial:
         run, whole = read_run(self.folder), undisturbed(self.case).run
         assert run.manifest.state is RunState.COMPLETE
         assert len(run.manifest.attempts) <= 1 + self.kills
+        self._captures_are_whole(run)
         if self.case.simulated:
             assert figures_of(run) == figures_of(whole)
             assert set(self.told) <= {Told.of(step.place, step.sample) for step in run.steps}
         else:
             self._stands(run, before)
         self._nothing_is_left()
+
+    def _captures_are_whole(self, run: Run) -> None:
+        """Every single I/O of the steps that stand is in a file; a simulated drive repeats them."""
+        for step in run.steps:
+            if step.sample.step.capture and step.sample.state is StepState.COMPLETE:
+                folder, number = run.capture_of(step)
+                assert captured_ios(self.folder / folder)[number] == step.sample.ios, step.place
 
     def _stands(self, run: Run, before: set[Told]) -> None:
         """Steps of the record before the last kill either stand as they were or were measured again."""
@@ -284,6 +311,13 @@ class Trial:
         assert (self.folder / "report.json").read_bytes() == json
         assert openpts("verify", RUN, cwd=self.place).code == 0
         assert not list(self.folder.rglob(".openpts-*")), "drafts of files are left"
+
+
+def captured_ios(folder: Path) -> Counter[int]:
+    """How many single I/Os of each step are in the complete files."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    steps = (parquet.read_table(path, columns=["step"])["step"] for path in folder.glob("*.parquet"))
+    return Counter(number for column in steps for number in column.to_pylist())
 
 
 def stored_steps(folder: Path) -> Iterable[tuple[int, str, int]]:

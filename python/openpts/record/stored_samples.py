@@ -102,10 +102,11 @@ _Operations = dict[str, OperationSample]
 
 def stored_samples(
     connection: sqlite3.Connection, *, interval_histograms: bool
-) -> Iterator[tuple[StepPlace, Sample]]:
+) -> Iterator[tuple[StepPlace, Sample, int]]:
     """All steps in the order in which they ran, with their places, but those that were repeated.
 
-    The histograms of intervals are empty unless ``interval_histograms`` asks for them.
+    The last is how many were recorded before, those included. The histograms of intervals are empty unless
+    ``interval_histograms`` asks for them.
     """
     operations = _operations_by_step(connection)
     intervals = _intervals_by_step(connection, histograms=interval_histograms)
@@ -131,6 +132,7 @@ def stored_samples(
                 tuple(errors[step_id]),
                 tuple(standstills[step_id]),
             ),
+            step_id - 1,
         )
 
 

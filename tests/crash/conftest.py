@@ -11,3 +11,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for count, after_a_step, places in (value for name, value in said if name == "cuts"):
         words = ", ".join(f"{place} {times}" for place, times in places.items())
         terminalreporter.write_line(f"{count} power cuts, {after_a_step} after an announced step: {words}")
+    for seen in (value for name, value in said if name == "password"):
+        terminalreporter.write_line(", ".join(f"{what} {times}" for what, times in sorted(seen.items())))

@@ -7,6 +7,7 @@ a cut is as it was. Nothing is left behind: no entry of the journal, no draft, n
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,13 @@ from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
 
+import pytest
+
 from openpts.journal import Journal
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
+from openpts.vocabulary.sample import StepState
 from tests.crash.victim import At, Blow, Ended, Told, openpts
 
 RUN = "run-folder"
@@ -55,6 +59,16 @@ def on_a_file(test: str, *options: str, accepts: tuple[str, ...] = ()) -> Case:
     return Case((test, "file:scratch?size=16MiB", *few, *options), accepts)
 
 
+def captured_on_a_file(test: str) -> Case:
+    demands = ("--tcs", "2,1", "--qds", "2,1", "--max-rounds", "2", "--time-scale", "1/600")
+    short = (
+        *("--tracking-seconds", "0.2", "--prewrite-shortest-seconds", "0.1"),
+        *("--prewrite-longest-seconds", "0.2", "--histogram-prewrite-seconds", "0.2"),
+        *("--histogram-seconds", "0.5"),
+    )
+    return Case((test, "file:scratch?size=64MiB", *demands, *short), _GO_ON)
+
+
 _TWO = ("--max-rounds", "2")
 _GO_ON = ("--accept-interruption",)
 CASES = (
@@ -80,6 +94,8 @@ FILE_CASES = (
     on_a_file("lat", "--max-rounds", "3", accepts=_GO_ON),
     on_a_file("tp", *_TWO, accepts=_GO_ON),
     on_a_file("iops", "--max-rounds", "1", accepts=_GO_ON),
+    captured_on_a_file("dirth"),
+    captured_on_a_file("cbw"),
     on_a_file("wsat"),
     on_a_file("iops", "--max-rounds", "1"),
     on_a_file("fill"),
@@ -146,6 +162,8 @@ class Trial:
     kills: int = 0
     told: list[Told] = field(default_factory=list)
     latest: tuple[Told, ...] = ()
+    was_complete: bool = False
+    """It was killed when all but the closing of its database was done: the log stays, and is read with it."""
 
     @property
     def folder(self) -> Path:
@@ -193,13 +211,17 @@ class Trial:
         if ended.code == SIGKILL:
             self.kills += 1
             return True
-        assert ended.code == 0 or "nothing is left to resume" in ended.output, (command, blow, ended.output)
+        self._has_ended(ended, command, blow)
         return False
 
     def _to_its_end(self, command: tuple[str, ...]) -> None:
         ended = openpts(*command, cwd=self.place)
         self.told += ended.told
-        assert ended.code == 0 or "nothing is left to resume" in ended.output, (command, ended.output)
+        self._has_ended(ended, command)
+
+    def _has_ended(self, ended: Ended, *doing: object) -> None:
+        self.was_complete = "nothing is left to resume" in ended.output
+        assert ended.code == 0 or self.was_complete, (*doing, ended.output)
 
     def _has_begun(self) -> bool:
         """A folder without its manifest belongs to a run that had told of no step, nor touched its drive."""
@@ -225,8 +247,11 @@ class Trial:
         assert not lost, f"told and lost: {lost}"
         if not stored:
             return set()
-        stand = {Told.of(step.place, step.sample) for step in read_run(self.folder).steps}
+        run = read_run(self.folder)
+        stand = {Told.of(step.place, step.sample) for step in run.steps}
         assert set(self.latest) <= stand
+        if not self.case.simulated:
+            self._captures_are_whole(run)
         return stand
 
     def _opens(self, stand: set[Told]) -> None:
@@ -239,12 +264,20 @@ class Trial:
         run, whole = read_run(self.folder), undisturbed(self.case).run
         assert run.manifest.state is RunState.COMPLETE
         assert len(run.manifest.attempts) <= 1 + self.kills
+        self._captures_are_whole(run)
         if self.case.simulated:
             assert figures_of(run) == figures_of(whole)
             assert set(self.told) <= {Told.of(step.place, step.sample) for step in run.steps}
         else:
             self._stands(run, before)
         self._nothing_is_left()
+
+    def _captures_are_whole(self, run: Run) -> None:
+        """Every single I/O of the steps that stand is in a file; a simulated drive repeats them."""
+        for step in run.steps:
+            if step.sample.step.capture and step.sample.state is StepState.COMPLETE:
+                folder, number = run.capture_of(step)
+                assert captured_ios(self.folder / folder)[number] == step.sample.ios, step.place
 
     def _stands(self, run: Run, before: set[Told]) -> None:
         """Steps of the record before the last kill either stand as they were or were measured again."""
@@ -253,7 +286,7 @@ class Trial:
         ends = [step.sample.started_ns + step.sample.elapsed_ns for step in run.steps]
         assert ends == sorted(ends)
         went_on_inside = any(
-            attempt.went_on_at and "purge" not in attempt.went_on_at and attempt.steps
+            attempt.went_on_at and not attempt.went_on_at.startswith("the purge")
             for attempt in run.manifest.attempts
         )
         entered = any(entry.used.startswith("interrupted for") for entry in run.ledger)
@@ -263,7 +296,7 @@ class Trial:
         assert Journal(self.place / "state" / "journal").entries() == ()
         for folder in (self.place / "tmp", self.place / "state" / "journal"):
             assert not folder.exists() or not [path for path in folder.iterdir() if path.suffix != ".lock"]
-        assert not list(self.folder.glob(f"{DATABASE_NAME}-*"))
+        assert self.was_complete or not list(self.folder.glob(f"{DATABASE_NAME}-*"))
         ended = openpts("report", RUN, *_TABLES_ONLY, cwd=self.place)
         assert ended.code == 0, ended.output
         assert openpts("verify", RUN, cwd=self.place).code == 0
@@ -284,6 +317,13 @@ class Trial:
         assert (self.folder / "report.json").read_bytes() == json
         assert openpts("verify", RUN, cwd=self.place).code == 0
         assert not list(self.folder.rglob(".openpts-*")), "drafts of files are left"
+
+
+def captured_ios(folder: Path) -> Counter[int]:
+    """How many single I/Os of each step are in the complete files."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    steps = (parquet.read_table(path, columns=["step"])["step"] for path in folder.glob("*.parquet"))
+    return Counter(number for column in steps for number in column.to_pylist())
 
 
 def stored_steps(folder: Path) -> Iterable[tuple[int, str, int]]:

@@ -80,7 +80,9 @@ class Ended:
     lasted_s: float
 
 
-def openpts(*arguments: str, cwd: Path, blow: Blow | None = None) -> Ended:
+def openpts(
+    *arguments: str, cwd: Path, blow: Blow | None = None, started: Callable[[int], None] = lambda _pid: None
+) -> Ended:
     """Run it with this working directory, where ``state`` and ``tmp`` are its state and temporary folder."""
     logs = {name: cwd / f"log.{name}" for name in ("out", "told", "points")}
     for log in logs.values():
@@ -88,6 +90,7 @@ def openpts(*arguments: str, cwd: Path, blow: Blow | None = None) -> Ended:
     began_s = time.monotonic()
     if not (pid := os.fork()):
         _in_child(arguments, cwd, blow or Blow(), logs)
+    started(pid)
     code = _end_of(pid, blow or Blow(), began_s)
     lasted_s = time.monotonic() - began_s
     assert not _survivors(pid), "processes of openpts go on without it"

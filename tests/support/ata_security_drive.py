@@ -75,7 +75,7 @@ class AtaSecurityDrive:
         self.time_limits_s.append(timeout_s)
         self.before(option)
         if option == "--Istdout":
-            lines = self._identify_text()
+            lines = as_hdparm_prints(self.identify_words())
             self.after(option)
             return Answer(tuple(command), 0, f"\n{command[-1]}:\n{lines}", "", 1)
         assert command[1:3] == ("--user-master", "u"), "never the master password"
@@ -94,6 +94,29 @@ class AtaSecurityDrive:
         """The firmware starts, and the drive has kept its power."""
         if self.manners.frozen_at_start and not self.locked:
             self.frozen = True
+
+    def identify_words(self) -> list[int]:
+        """IDENTIFY DEVICE."""
+        identity = parse_ata_information_page(IDENTIFY_PAGE.read_bytes())
+        assert identity is not None
+        words = list(identity.words)
+        words[82] |= self.supported << 1
+        words[89], words[90] = 42, 1
+        if self.world_wide_name is not None:
+            words[87] |= 1 << 8
+            words[108:112] = (self.world_wide_name >> shift & 0xFFFF for shift in (48, 32, 16, 0))
+        words[128] = (
+            self.supported
+            | (self.password is not None) << 1
+            | self.locked << 2
+            | self.frozen << 3
+            | (self.attempts_left == 0) << 4
+            | (self.supported and self.enhanced_supported) << 5
+        )
+        words[255] = 0xA5
+        rest = -sum(sum(word.to_bytes(2, "little")) for word in words) & 0xFF
+        words[255] |= rest << 8
+        return words
 
     def _carry_out(self, option: str, given: str) -> bool:
         if not self.supported or self.frozen:
@@ -154,28 +177,6 @@ class AtaSecurityDrive:
         if self.manners.descriptor_sense:
             return Answer(command, 5, "", "SECURITY: Input/output error", 1)
         return Answer(command, 0, "", _ABORTED_FIXED, 1)
-
-    def _identify_text(self) -> str:
-        identity = parse_ata_information_page(IDENTIFY_PAGE.read_bytes())
-        assert identity is not None
-        words = list(identity.words)
-        words[82] |= self.supported << 1
-        words[89], words[90] = 42, 1
-        if self.world_wide_name is not None:
-            words[87] |= 1 << 8
-            words[108:112] = (self.world_wide_name >> shift & 0xFFFF for shift in (48, 32, 16, 0))
-        words[128] = (
-            self.supported
-            | (self.password is not None) << 1
-            | self.locked << 2
-            | self.frozen << 3
-            | (self.attempts_left == 0) << 4
-            | (self.supported and self.enhanced_supported) << 5
-        )
-        words[255] = 0xA5
-        rest = -sum(sum(word.to_bytes(2, "little")) for word in words) & 0xFF
-        words[255] |= rest << 8
-        return as_hdparm_prints(words)
 
 
 def is_free(drive: AtaSecurityDrive, journal: Journal) -> bool:

@@ -284,9 +284,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
                 **_counts(step.stimulus),
             )
             samples.append(sample)
-            steps.append(
-                StepRecord(StepPlace(max(1, cycle), request.phase, request.number, position), sample)
-            )
+            place = StepPlace(max(1, cycle), request.phase, request.number, position)
+            steps.append(StepRecord(place, sample, behind=len(steps)))
             now_ns += sample.elapsed_ns
         answer = tuple(samples)
 

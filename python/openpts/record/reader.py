@@ -5,7 +5,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, Teleme
 from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
 from openpts.record.stored_samples import stored_samples
-from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, capture_folder, checksum_of
 from openpts.units import NS_PER_S
 from openpts.visible_text import visible_line
 from openpts.vocabulary.deviation import Deviation
@@ -70,10 +70,11 @@ WHERE one.rootpage = 0 OR EXISTS (SELECT * FROM pragma_table_xinfo(one.name) WHE
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step as recorded."""
+    """One step as recorded, behind so many others, those included that were set aside since."""
 
     place: StepPlace
     sample: Sample
+    behind: int = field(default=0, compare=False)
 
 
 class LastStep(NamedTuple):
@@ -158,6 +159,21 @@ class Run:
             and cycle in {None, step.place.cycle}
             and number in {None, step.place.number}
         ]
+
+    def capture_of(self, step: StepRecord) -> tuple[str, int]:
+        """The folder with every single I/O of a step, and the step's number in its files.
+
+        Each attempt at the run has a folder, and counts its steps from 0; on a simulated drive it repeats
+        what stands.
+        """
+        attempts = self.manifest.attempts
+        if self.manifest.target.simulation is not None:
+            return capture_folder(len(attempts)), self.steps.index(step)
+        number, before = max(
+            ((number, one.steps) for number, one in enumerate(attempts, 1) if one.steps <= step.behind),
+            default=(1, 0),
+        )
+        return capture_folder(number), step.behind - before
 
     @property
     def with_gaps(self) -> tuple[StepRecord, ...]:
@@ -267,8 +283,10 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             folder=folder,
             manifest=_manifest(folder, connection),
             steps=tuple(
-                StepRecord(place, sample)
-                for place, sample in stored_samples(connection, interval_histograms=interval_histograms)
+                StepRecord(place, sample, behind)
+                for place, sample, behind in stored_samples(
+                    connection, interval_histograms=interval_histograms
+                )
             ),
             ledger=tuple(Deviation(*row) for row in _rows(connection, _DEVIATIONS)),
             health=_health(connection),

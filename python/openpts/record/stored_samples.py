@@ -94,10 +94,11 @@ _STEPS: Final = (
 
 def stored_samples(
     connection: sqlite3.Connection, *, interval_histograms: bool
-) -> Iterator[tuple[StepPlace, Sample]]:
+) -> Iterator[tuple[StepPlace, Sample, int]]:
     """All steps in the order in which they ran, with their places, but those that were repeated.
 
-    The histograms of intervals are empty unless ``interval_histograms`` asks for them.
+    The last is how many were recorded before, those included. The histograms of intervals are empty unless
+    ``interval_histograms`` asks for them.
     """
     operations = operations_by_step(connection)
     streams = StoredStreams(connection, interval_histograms=interval_histograms)
@@ -138,6 +139,7 @@ def stored_samples(
                 streams=streams.results(step_id),
                 **all_operations(operations[step_id]),
             ),
+            step_id - 1,
         )
 
 

@@ -307,6 +307,11 @@ def inputs_of(folder: Path) -> dict[str, bytes]:
         raise RecordError(f"can't read {kept}: {error.strerror}") from error
 
 
+def capture_folder(attempt: int) -> str:
+    """Where an attempt at a run, counted from 1, has the files of single I/Os."""
+    return CAPTURE_FOLDER if attempt <= 1 else f"{CAPTURE_FOLDER}-{attempt}"
+
+
 def checksum_of(sections: Mapping[str, str]) -> str:
     """SHA-256 of the texts of a manifest's sections, by name, as JSON; its own section is none of them."""
     texts = sorted((name, text) for name, text in sections.items() if name != CHECKSUM_SECTION)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,14 +40,24 @@ def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[
 
 @contextmanager
 def kept_capture(
-    engine: CapturingEngine, order: CaptureOrder | None, writer: LastingWriter
+    engine: CapturingEngine,
+    order: CaptureOrder | None,
+    writer: LastingWriter,
+    earlier: CaptureReport | None = None,
 ) -> Iterator[None]:
-    """When the block is left, the engine is stopped, its files are complete and the record knows of them."""
+    """When the block is left, the engine is stopped, its files are complete and the record knows of them.
+
+    ``earlier`` is of the attempt before, if the run goes on behind steps that it captured.
+    """
     try:
         yield
     finally:
         if order is not None:
-            writer.update_manifest(capture=_finished(engine, order.folder.name))
+            report = _finished(engine, order.folder.name)
+            if earlier is not None and earlier.lost:
+                lost = f"of {earlier.folder}: {earlier.lost}"
+                report = replace(report, lost=f"{lost}; {report.lost}" if report.lost else lost)
+            writer.update_manifest(capture=report)
 
 
 def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:

@@ -11,7 +11,7 @@ from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply, capture_bytes, largest_program_bytes, record_bytes
-from openpts.record.writer import CAPTURE_FOLDER
+from openpts.record.writer import capture_folder
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.data import ReducibleData
@@ -171,7 +171,7 @@ def captured(
     ]
     if not granules:
         return options
-    files = folder / (CAPTURE_FOLDER if attempt == 1 else f"{CAPTURE_FOLDER}-{attempt}")
+    files = folder / capture_folder(attempt)
     try:
         files.mkdir(parents=True, exist_ok=True)
     except OSError as error:

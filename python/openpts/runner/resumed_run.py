@@ -26,6 +26,7 @@ from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
 from openpts.units import format_duration
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
 
@@ -64,6 +65,14 @@ class ResumedRun:
     def number(self) -> int:
         """The number of the attempt, from 1."""
         return len(self.run.manifest.attempts) + 1
+
+    @property
+    def capture(self) -> CaptureReport | None:
+        """Of the attempt before, if steps stand that it captured."""
+        kept = (one.request for one in self.cut.kept if isinstance(one.request, Apply))
+        captured = any(step.capture for request in kept for step in request.steps)
+        simulated = self.run.manifest.target.simulation is not None
+        return self.run.manifest.capture if captured and not simulated else None
 
     @property
     def engine_state(self) -> Resumed:

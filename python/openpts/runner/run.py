@@ -247,7 +247,12 @@ def _measure(run: _PreparedRun) -> None:
     with (
         put_back_on_failure(device),
         environment_kept(driver, driver.writer, device.host_settings, begins),
-        kept_capture(run.engine, checked.options.capture, driver.writer),
+        kept_capture(
+            run.engine,
+            checked.options.capture,
+            driver.writer,
+            None if resumed is None else resumed.capture,
+        ),
     ):
         driver.drive(checked.script())
 

@@ -7,7 +7,7 @@ mod support;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use captures::Captured;
 use openpts_core::capture::CapturedIo;
@@ -88,6 +88,29 @@ fn the_capture_holds_every_io_that_the_steps_count() {
         assert_eq!(captured.len() as u64, counted.sum::<u64>());
         assert!(captured.iter().all(|(_, _, io)| io.result == 0));
     }
+}
+
+/// A crash behind the report loses no I/O of the step.
+#[test]
+fn what_was_reported_is_in_complete_files_while_the_load_goes_on() {
+    for path in [IoPath::Uring, IoPath::Synchronous] {
+        let (scratch, folder) = (scratch(), tempfile::tempdir().unwrap());
+        let session = capturing(&scratch, folder.path(), path);
+        let program = [50, 50, 2000].map(|length_ms| random(4096, 65, 2, 8, milliseconds(length_ms)));
+        session.submit(program.map(captured_step).to_vec()).unwrap();
+        for index in 0..2 {
+            let (result, _) = next(&session);
+            let counted: u64 = result.operations.iter().map(|(_, whole)| whole.ios).sum();
+            let captured = captures::read_sorted(&complete_files(folder.path()));
+            assert_eq!(ios_of(&captured, |step, _| step == index).len() as u64, counted);
+        }
+        session.finish().unwrap();
+    }
+}
+
+fn complete_files(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "parquet")).collect()
 }
 
 #[test]

@@ -77,6 +77,25 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path: Path) -> None:
     assert kept(tmp_path, None) == CaptureReport("capture")
 
 
+@pytest.mark.parametrize(
+    ("earlier", "lost"),
+    [
+        (None, "no space left"),
+        (CaptureReport("capture"), "no space left"),
+        (CaptureReport("capture", lost="3 are in no file"), "of capture: 3 are in no file; no space left"),
+    ],
+)
+def test_what_the_attempt_before_has_lost_stays_in_the_record(
+    earlier: CaptureReport | None, lost: str, tmp_path: Path
+) -> None:
+    told = Told()
+    order = CaptureOrder(tmp_path / "run" / "capture-2", 4096)
+    engine = CapturingScript(result=RecordError("no space left"))
+    with kept_capture(engine, order, _writer(told), earlier):
+        pass
+    assert told.sections["capture"] == CaptureReport("capture-2", lost=lost)
+
+
 def test_without_a_capture_nothing_is_told() -> None:
     told, engine = Told(), CapturingScript()
     with kept_capture(engine, None, _writer(told)):

@@ -9,7 +9,7 @@ use super::tap::Tap;
 use super::writer::{Message, Writer, Written};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 /// A running capture.
@@ -18,6 +18,22 @@ pub struct Capture {
     shared: Arc<Shared>,
     messages: SyncSender<Message>,
     writer: Option<JoinHandle<Written>>,
+}
+
+/// Has files completed while the capture goes on, one at a time.
+#[derive(Clone, Debug)]
+pub struct Completion(SyncSender<Message>);
+
+impl Completion {
+    /// Begin to complete the file with all that the taps have handed over; what is returned hears when it is on
+    /// stable storage, or could not be written, or is cut off if the capture has ended.
+    #[must_use]
+    pub fn begin(&self) -> Receiver<()> {
+        let (done, heard) = sync_channel(1);
+        // Without a receiver the writer has ended, and `done` with this message.
+        let _ = self.0.send(Message::Complete(done));
+        heard
+    }
 }
 
 /// Start a capture with one tap for each thread. Nothing is made at the destination before the first I/O.
@@ -34,8 +50,8 @@ pub fn open(
     let (chunk_ios, chunks) = (configuration.chunk_ios(), configuration.chunks_per_thread());
     let threads = configuration.threads;
     let shared = Arc::new(Shared::default());
-    // All chunks and the order to finish fit, so no sender ever waits here.
-    let (messages, filled) = sync_channel(chunks * threads as usize + 1);
+    // All chunks, an order to complete a file and that to finish fit, so no sender ever waits here.
+    let (messages, filled) = sync_channel(chunks * threads as usize + 2);
     let mut empty = Vec::new();
     let mut taps = Vec::new();
     for thread in 0..threads {
@@ -60,6 +76,12 @@ impl Capture {
     #[must_use]
     pub fn state(&self) -> CaptureState {
         self.shared.state()
+    }
+
+    /// What has files completed before the end.
+    #[must_use]
+    pub fn completion(&self) -> Completion {
+        Completion(self.messages.clone())
     }
 
     /// Write everything that was handed over, and complete the last file. To be called when the threads

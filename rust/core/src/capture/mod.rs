@@ -6,8 +6,8 @@
 //! no I/O is lost; how often and how long it waited is part of the result.
 //!
 //! A Parquet file without its footer can't be read. The writer therefore closes a file and begins another
-//! after some I/Os or seconds, and a file has its final name only once it is complete and on stable storage.
-//! A crash loses what the workers hold and the file in progress.
+//! after some I/Os or seconds, or when it is to have all of a step, and a file has its final name only once it is
+//! complete and on stable storage. A crash loses what the workers hold and the file in progress.
 //!
 //! When a file can't be written (disk full), the file is closed after its last complete row group, the load
 //! goes on without capture, and the I/Os that are in no file are counted.
@@ -26,7 +26,7 @@ mod tap;
 mod writer;
 
 pub use configuration::CaptureConfiguration;
-pub use control::{Capture, open};
+pub use control::{Capture, Completion, open};
 pub use destination::{Destination, Folder, PartFile};
 pub use error::CaptureError;
 pub use figures::{CaptureState, CaptureSummary, StepSummary, Waits};

@@ -19,6 +19,8 @@ use std::time::Duration;
 pub(super) enum Message {
     /// A chunk with I/Os.
     Filled(Chunk),
+    /// What was sent before it is to be in complete files; the sender hears when it is.
+    Complete(SyncSender<()>),
     /// No more chunks; what was sent before it has arrived.
     Finish,
 }
@@ -63,6 +65,11 @@ impl Writer {
                     chunk.empty();
                     // A thread that is gone needs no chunk.
                     let _ = empty[usize::from(chunk.thread)].try_send(chunk);
+                }
+                Ok(Message::Complete(done)) => {
+                    self.close_part(None);
+                    // Who has stopped waiting needs no answer.
+                    let _ = done.send(());
                 }
                 Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => self.close_part(None),

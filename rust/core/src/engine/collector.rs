@@ -17,6 +17,7 @@ use super::signals::Signals;
 use super::slots::Flights;
 use super::standstill::{Look, PERIOD, StandstillWatch};
 use super::tally::Tally;
+use crate::capture::Completion;
 use crate::clock::Clock;
 use crate::workload::Carried;
 
@@ -38,6 +39,8 @@ pub(super) struct Links {
     /// To each thread, for its emptied tallies.
     pub(super) spare: Vec<Sender<Box<Tally>>>,
     pub(super) reports: Sender<Report>,
+    /// Of the capture, if there is one.
+    pub(super) completion: Option<Completion>,
 }
 
 pub(super) struct Collector {
@@ -208,9 +211,24 @@ impl Collector {
         result.streams = streams;
         result.carried.clone_from(&self.carried);
         self.reported = index + 1;
+        if step.capture {
+            self.complete_capture();
+        }
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();
         self.spare_whole = Some(whole);
+    }
+
+    /// Wait until every I/O of the step is in a file: one that was reported outlives us.
+    fn complete_capture(&mut self) {
+        let Some(done) = self.links.completion.as_ref().map(Completion::begin) else { return };
+        let mut halted = None;
+        while done.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            self.look();
+            if self.signals.is_raised() && halted.get_or_insert_with(Instant::now).elapsed() >= GIVE_UP {
+                return;
+            }
+        }
     }
 
     fn lock_step_began(&self) -> MutexGuard<'_, CpuSnapshot> {

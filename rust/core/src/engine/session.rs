@@ -1,7 +1,7 @@
 //! An open engine on one target: warm threads that wait for programs.
 
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -75,9 +75,10 @@ impl Session {
             equipment: Equipment::default(),
         };
         let taps = session.begin_capture(configuration.capture.as_ref())?;
+        let completion = session.lock_capture().as_ref().map(Capture::completion);
         let (threads, equipment) = start(target, &configuration, &shared, &streams, taps, |spare, parts| {
             let wishes = Wishes { interval_ns, interval_histograms };
-            let links = Links { parts, spare, reports: reports_out };
+            let links = Links { parts, spare, reports: reports_out, completion };
             Collector::new(wishes, &shared, links, streams.clone())
         })?;
         session.threads = Mutex::new(threads);
@@ -232,8 +233,12 @@ impl Session {
     pub fn finish(&self) -> Result<Option<CaptureSummary>, EngineError> {
         self.stop();
         self.join();
-        let capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let capture = self.lock_capture().take();
         Ok(capture.map(Capture::finish).transpose()?)
+    }
+
+    fn lock_capture(&self) -> MutexGuard<'_, Option<Capture>> {
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn join(&self) {

@@ -190,12 +190,12 @@ def _outliers(times: ResponseTimes) -> Cell:
 
 
 def _capture(demand: DemandRun, step: StepRecord) -> str:
-    """Where the single I/Os are; the files number steps from 0 in the order of the run."""
+    """Where the single I/Os are."""
     report = demand.run.manifest.capture
     if not step.sample.step.capture or report is None:
         return "not kept"
-    number = demand.run.steps.index(step)
-    files = f"{report.folder}/*.parquet ({report.files} file{'s' if report.files != 1 else ''})"
+    folder, number = demand.run.capture_of(step)
+    files = f"{folder}/*.parquet"
     lost = f"; not complete: {report.lost}" if report.lost else ""
     return f"{files}, rows with step = {number}{lost}"
 

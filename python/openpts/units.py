@@ -62,7 +62,13 @@ def format_capacity(capacity_bytes: int) -> str:
 
 
 def format_block_size(block_size_bytes: int) -> str:
-    """Base-2 text of a transfer size: ``0.5 KiB``, ``4 KiB``, ``1024 KiB`` (PTS 2.4.1)."""
+    """Base-2 text of a transfer size: ``0.5 KiB``, ``4 KiB``, ``1024 KiB`` (PTS 2.4.1).
+
+    From 2 MiB on, which no test of the specification transfers at once, in MiB or GiB where that is whole.
+    """
+    for unit_bytes, unit in ((GIB, "GiB"), (MIB, "MiB")):
+        if block_size_bytes > MIB and block_size_bytes % unit_bytes == 0:
+            return f"{block_size_bytes // unit_bytes} {unit}"
     return f"{block_size_kib(block_size_bytes)} KiB"
 
 

@@ -124,6 +124,16 @@ _FACTS: Final = {
 }
 
 
+# Characters of a line: more than any table has.
+_WIDEST: Final = 1000
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """With every column as wide as its figures, also where lines are longer than the terminal."""
+    table.width = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+    console.print(table, crop=False)
+
+
 def print_summary(
     console: Console,
     started: MeasurementStarted,
@@ -136,10 +146,10 @@ def print_summary(
     """Print the tables and the lines below them; ``alone``: it was the only target of its time."""
     console.print()
     if sample.streams:
-        console.print(streams_table(sample, latency_text))
+        _print_whole(console, streams_table(sample, latency_text))
         console.print()
     if streams_alone:
-        console.print(interference_table(sample, streams_alone, latency_text))
+        _print_whole(console, interference_table(sample, streams_alone, latency_text))
         console.print()
     console.print(_table(started, sample))
     console.print()

@@ -11,8 +11,8 @@ from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
 from openpts.vocabulary.phase import Phase, phase_text
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.sample import Measured, Sample
+from openpts.vocabulary.stimulus import AccessPattern, Stream
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS, SteadyState
 
@@ -71,7 +71,7 @@ def _round(progress: RunProgress, samples: Sequence[Sample]) -> str:
         case DemandConditions() as conditions:
             return _tracked_demand(conditions, samples)
         case _:
-            return ""
+            return _each_figure(samples)
 
 
 def _tracked_points(conditions: RoundConditions, samples: Sequence[Sample]) -> str:
@@ -101,6 +101,8 @@ def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
     busy = [sample for sample in samples if not sample.step.is_idle] or list(samples)
+    if any(sample.streams for sample in busy):
+        return _each_figure(busy)
     elapsed_ns = sum(s.elapsed_ns for s in busy)
     rate = sum(s.bytes for s in busy) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
     return f"{busy[0].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, busy)}"
@@ -120,15 +122,19 @@ def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 def _each_figure(samples: Sequence[Sample]) -> str:
     """Figures of different accesses, each in its own unit: no sum of them means anything."""
-    told = []
-    for sample in samples:
-        stimulus = sample.step.stimulus
-        if stimulus is not None:
-            sequential = stimulus.access_pattern is AccessPattern.SEQUENTIAL
-            rate = sample.bandwidth_bytes_per_s / MB if sequential else sample.iops
-            unit = "MB/s" if sequential else "IOPS"
-            told.append(f"{sample.step} QD {stimulus.qd} {rate:,.0f} {unit}")
-    return ", ".join(told)
+    return ", ".join(
+        _stream_figure(stream, part)
+        for sample in samples
+        for stream, part in zip(sample.step.streams, sample.streams or (sample,), strict=False)
+    )
+
+
+def _stream_figure(stream: Stream, part: Measured) -> str:
+    stimulus = stream.stimulus
+    sequential = stimulus.access_pattern is AccessPattern.SEQUENTIAL
+    figure = f"{part.bandwidth_bytes_per_s / MB:,.0f} MB/s" if sequential else f"{part.iops:,.0f} IOPS"
+    threads = f" TC {stimulus.tc}" if stimulus.tc > 1 else ""
+    return f"{stream}{threads} QD {stimulus.qd} {figure}"
 
 
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:

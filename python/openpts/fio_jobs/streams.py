@@ -50,7 +50,7 @@ def streams_of_job(job: Job, target: TargetFacts) -> tuple[JobStream, ...]:
 
 def _check_direct(job: Job) -> None:
     if job.given("direct") is None and job.given("buffered") is None:
-        job.note("direct", "is 1, as all I/O of openpts")
+        job.note("direct", "I/O is direct, as all of openpts is")
     elif job.flag("buffered") or (job.is_given("direct") and not job.flag("direct")):
         name = "buffered" if job.flag("buffered") else "direct"
         raise job.error(name, "openpts measures drives, and not the page cache: use direct=1")

@@ -244,6 +244,8 @@ class Stimulus(Struct, frozen=True):
         ]
         transfers = self.operations.read + self.operations.write
         mix = [self.rw_mix] if transfers or not others else []
+        if not mix and len(others) == 1:
+            others = [others[0].split()[0]]  # of nothing else, its weight says nothing
         return " ".join([self.access_pattern.short, size, ", ".join(mix + others)])
 
 

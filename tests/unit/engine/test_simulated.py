@@ -231,3 +231,14 @@ def test_a_drive_without_a_sensor_tells_nothing_of_heat(engine: SimulatedEngine)
     engine.submit([step(Duration.seconds(3))])
     told = {(interval.temperature_c, interval.throttled) for interval in wait(engine).intervals}
     assert told == {(None, None)}
+
+
+def test_intervals_end_with_the_step_and_not_with_what_its_ramp_up_has_left(tmp_path: Path) -> None:
+    engine = drive_of(tmp_path, iops=1).engine(DEMAND, 7, NativeOptions())
+    try:
+        engine.submit([replace(step(Duration.seconds(1)), ramp_ns=NS_PER_S // 2)])
+        sample = wait(engine)
+    finally:
+        engine.stop()
+    assert sample.elapsed_ns >= NS_PER_S
+    assert all(interval.index * NS_PER_S <= sample.elapsed_ns for interval in sample.intervals)

@@ -211,7 +211,7 @@ impl Collector {
         result.streams = streams;
         result.carried.clone_from(&self.carried);
         self.reported = index + 1;
-        if step.capture {
+        if order.capture {
             self.complete_capture();
         }
         let _ = self.links.reports.send(Report::Step(result));

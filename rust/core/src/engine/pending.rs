@@ -142,8 +142,15 @@ impl PendingStep {
         let PendingInterval { in_flight, tallies } = self.intervals.pop_front()?;
         let begin_ns = self.origin_ns + self.account.begin_ns(self.account.interval());
         let end_ns = begin_ns + self.account.interval_ns();
-        let is_last = self.is_whole() && self.intervals.is_empty();
-        if is_last && tallies.iter().flatten().all(|(_, tally)| tally.is_empty()) {
+        let is_whole = self.is_whole();
+        let is_last = is_whole && self.intervals.is_empty();
+        // What a ramp-up has left may be answered long after the end, in intervals that are not the step's.
+        let is_behind = || self.ended_ns().is_some_and(|ended_ns| begin_ns >= ended_ns);
+        let is_empty = |tallies: &[Option<(usize, Box<Tally>)>]| {
+            tallies.iter().flatten().all(|(_, tally)| tally.is_empty())
+        };
+        let is_rest_empty = || self.intervals.iter().all(|interval| is_empty(&interval.tallies));
+        if is_whole && is_empty(&tallies) && (is_last || is_behind() && is_rest_empty()) {
             return None;
         }
         let elapsed_ns = if is_last { self.last_length_ns() } else { self.account.interval_ns() };
@@ -169,10 +176,18 @@ impl PendingStep {
         (whole, outcome, streams)
     }
 
+    /// When what counts in the step was over, as far as the threads have told.
+    fn ended_ns(&self) -> Option<u64> {
+        self.last_completion_ns().max(self.outcomes.iter().filter_map(|outcome| outcome.nominal_end_ns).max())
+    }
+
+    fn last_completion_ns(&self) -> Option<u64> {
+        self.outcomes.iter().filter_map(|outcome| outcome.last_completion_ns).max()
+    }
+
     /// From the last interval's beginning to the last completion.
     fn last_length_ns(&self) -> u64 {
-        let last_ns =
-            self.outcomes.iter().filter_map(|outcome| outcome.last_completion_ns).max().unwrap_or(0);
+        let last_ns = self.last_completion_ns().unwrap_or(0);
         self.account.last_length_ns(last_ns.saturating_sub(self.origin_ns))
     }
 }
@@ -181,6 +196,30 @@ impl PendingStep {
 mod tests {
     use super::*;
     use crate::workload::testing::{endless, random_writes};
+
+    #[test]
+    fn intervals_in_which_only_a_ramp_up_was_answered_are_not_the_steps() {
+        let step = Arc::new(ActiveStep {
+            index: 0,
+            step: Arc::new(endless(random_writes(4096, 0..1 << 20))),
+            start_ns: 0,
+            coupling: None,
+        });
+        let end = Outcome { nominal_end_ns: Some(2_000), last_completion_ns: Some(1_500), ..Outcome::default() };
+        let slept = Part {
+            step: Arc::clone(&step),
+            thread: 0,
+            interval: 9,
+            in_flight: 0,
+            tally: Box::default(),
+            end: Some(end),
+        };
+        let mut pending =
+            PendingStep::new(&step, 1, StepAccount::new(0, 1_000, false, None, Box::default(), 1));
+        pending.take(slept);
+        let ended = std::iter::from_fn(|| pending.end_interval(|_, _| false)).map(|ended| ended.result.index);
+        assert_eq!(ended.collect::<Vec<_>>(), [0, 1]);
+    }
 
     #[test]
     fn a_thread_without_a_part_in_the_step_may_tell_its_end_as_late_as_it_likes() {

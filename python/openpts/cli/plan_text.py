@@ -161,6 +161,8 @@ def stop_text(stop: StopRule) -> str:
             text = f"{ios:,} I/Os"
         case Steady(figure, window_ns, windows):
             text = f"until {figure.value} is steady over {windows} x {format_duration(window_ns)}"
+        case FirstOf(()):
+            text = "each to its own end"
         case FirstOf(rules, at_least_ns):
             text = " or ".join(stop_text(rule) for rule in rules)
             if at_least_ns:

@@ -21,6 +21,7 @@ __all__ = [
     "SimulatedEngine",
     "StepResult",
     "StoppedError",
+    "StreamResult",
     "UnavailableError",
     "WatchedTime",
     "build_info",

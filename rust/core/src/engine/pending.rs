@@ -205,7 +205,8 @@ mod tests {
             start_ns: 0,
             coupling: None,
         });
-        let end = Outcome { nominal_end_ns: Some(2_000), last_completion_ns: Some(1_500), ..Outcome::default() };
+        let end =
+            Outcome { nominal_end_ns: Some(2_000), last_completion_ns: Some(1_500), ..Outcome::default() };
         let slept = Part {
             step: Arc::clone(&step),
             thread: 0,

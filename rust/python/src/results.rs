@@ -110,60 +110,66 @@ pub(super) struct PyCaptureSummary {
 
 #[derive(IntoPyObject)]
 pub(super) enum PyReport {
-    Interval(PyIntervalResult),
-    Step(PyStepResult),
+    Interval(Py<PyIntervalResult>),
+    Step(Py<PyStepResult>),
 }
 
 impl PyReport {
     pub(super) fn new(py: Python<'_>, report: Report) -> PyResult<Self> {
         Ok(match report {
-            Report::Interval(interval) => Self::Interval(PyIntervalResult {
-                step: interval.step,
-                index: interval.index,
-                elapsed_ns: interval.elapsed_ns,
-                operations: operations(py, &interval.operations)?,
-                streams: interval
-                    .streams
-                    .iter()
-                    .map(|results| operations(py, results))
-                    .collect::<PyResult<_>>()?,
-                in_flight: interval.in_flight,
-                errors: interval.errors,
-                cpu: interval.cpu.map(cpu),
-                temperature_c: interval.temperature_c,
-                throttled: interval.throttled,
-                energy_j: interval.spent.energy_j,
-                media_write_bytes: interval.spent.media_write_bytes,
-            }),
-            Report::Step(step) => Self::Step(PyStepResult {
-                index: step.index,
-                state: step.state.name(),
-                ended_by: step.ended_by.map(EndedBy::name),
-                started_ns: step.started_ns,
-                elapsed_ns: step.elapsed_ns,
-                gap_ns: step.gap_ns,
-                operations: operations(py, &step.operations)?,
-                streams: step
-                    .streams
-                    .into_iter()
-                    .map(|stream| PyStreamResult::new(py, stream))
-                    .collect::<PyResult<_>>()?,
-                ios_by_block_size: step.choices.by_block_size,
-                ios_by_zone: step.choices.by_zone,
-                cpu: step.cpu.map(cpu),
-                unissued: step.unissued,
-                slips: PyBytes::new(py, &step.slips).unbind(),
-                failure: step.failure.map(|failure| (place(&failure.io), failure.reason)),
-                errors: step
-                    .errors
-                    .into_iter()
-                    .map(|error| (error.operation, error.reason, error.count, error.first_offsets_bytes))
-                    .collect(),
-                standstills: step.standstills.iter().map(standstill).collect(),
-                carried: carried_json(&step.carried),
-                energy_j: step.spent.energy_j,
-                media_write_bytes: step.spent.media_write_bytes,
-            }),
+            Report::Interval(interval) => Self::Interval(Py::new(
+                py,
+                PyIntervalResult {
+                    step: interval.step,
+                    index: interval.index,
+                    elapsed_ns: interval.elapsed_ns,
+                    operations: operations(py, &interval.operations)?,
+                    streams: interval
+                        .streams
+                        .iter()
+                        .map(|results| operations(py, results))
+                        .collect::<PyResult<_>>()?,
+                    in_flight: interval.in_flight,
+                    errors: interval.errors,
+                    cpu: interval.cpu.map(cpu),
+                    temperature_c: interval.temperature_c,
+                    throttled: interval.throttled,
+                    energy_j: interval.spent.energy_j,
+                    media_write_bytes: interval.spent.media_write_bytes,
+                },
+            )?),
+            Report::Step(step) => Self::Step(Py::new(
+                py,
+                PyStepResult {
+                    index: step.index,
+                    state: step.state.name(),
+                    ended_by: step.ended_by.map(EndedBy::name),
+                    started_ns: step.started_ns,
+                    elapsed_ns: step.elapsed_ns,
+                    gap_ns: step.gap_ns,
+                    operations: operations(py, &step.operations)?,
+                    streams: step
+                        .streams
+                        .into_iter()
+                        .map(|stream| PyStreamResult::new(py, stream))
+                        .collect::<PyResult<_>>()?,
+                    ios_by_block_size: step.choices.by_block_size,
+                    ios_by_zone: step.choices.by_zone,
+                    cpu: step.cpu.map(cpu),
+                    unissued: step.unissued,
+                    slips: PyBytes::new(py, &step.slips).unbind(),
+                    failure: step.failure.map(|failure| (place(&failure.io), failure.reason)),
+                    errors: step
+                        .errors
+                        .into_iter()
+                        .map(|error| (error.operation, error.reason, error.count, error.first_offsets_bytes))
+                        .collect(),
+                    standstills: step.standstills.iter().map(standstill).collect(),
+                    carried: carried_json(&step.carried),
+                    energy_j: step.spent.energy_j,
+                    media_write_bytes: step.spent.media_write_bytes,
+                },
+            )?),
         })
     }
 }

@@ -19,10 +19,12 @@ from openpts.fio_jobs.translation import translate
 from openpts.runner.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.units import MIB
+from openpts.units import GIB, MIB
 from openpts.vocabulary.sample import Measured, Sample
+from openpts.vocabulary.stop import Duration
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.public_job_files import public_jobs
+from tests.support.shortened_jobs import assert_that_they_run
 
 _WITHIN = 0.01
 _BY_CHANCE = 0.08
@@ -170,6 +172,12 @@ def test_a_public_job_file_does_what_fio_does(fio: str, drive: Path, tmp_path: P
     rates = {"RATE1": "1m", "RATE2": "1m", "DEPTH1": "4", "DEPTH2": "4"}
     values = {**source.values, **rates, "TIME": str(_SECONDS), "RAMPTIME": "0"}
     assert_alike(fio, job, drive, frozenset({"restore"}), values)
+
+
+@pytest.mark.slow
+def test_at_least_60_of_66_public_job_files_run_on_a_drive(attach_memory: Callable[[int], Path]) -> None:
+    drive = str(attach_memory(200 * GIB))  # sparse: as much as is written takes memory
+    assert_that_they_run(drive, Consent(confirm_device_path=drive), Duration.seconds(0.1))
 
 
 def test_each_job_stays_in_its_part_of_the_drive(traceable: None, drive: Path, tmp_path: Path) -> None:

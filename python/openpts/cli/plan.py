@@ -11,7 +11,7 @@ import click
 from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
-from openpts.cli.parameter_options import target_of
+from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices, choices_of, options_of
@@ -66,6 +66,7 @@ _PLAN_OPTIONS = together(
 def _command(test: Procedure) -> click.Command:
     @click.command(
         test.name,
+        cls=WithRest,
         help=f"Plan the {test.title} test ({test.source}).\n\n"
         "TARGET and options are those of a run; --capacity can replace TARGET.",
         short_help=f"Plan the {test.title} test ({test.source}).",
@@ -78,7 +79,7 @@ def _command(test: Procedure) -> click.Command:
         target = options.pop("target") if options["capacity"] else target_of(test, options)
         _print_plan(target, choices_of(test, options), as_json=as_json, **options)
 
-    return command
+    return command_with_rest(test, command)
 
 
 for _test in PROCEDURES.values():

@@ -16,7 +16,7 @@ from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.limit_lines import limit_lines
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.parameter_options import target_of
+from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, reports_on
@@ -172,7 +172,9 @@ def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, p
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(test.name, help=help_of(test), short_help=f"{test.title} test ({test.source}).")
+    @click.command(
+        test.name, cls=WithRest, help=help_of(test), short_help=f"{test.title} test ({test.source})."
+    )
     @together(*options_of(test))
     @click.argument("target", metavar="TARGET", required=False)
     @together(*([PURGE_OPTION] if test.purges else []))
@@ -197,7 +199,7 @@ def _command(test: Procedure) -> click.Command:
         if test.cuts_power:
             end_with_losses(folder)
 
-    return command
+    return command_with_rest(test, command)
 
 
 for _test in PROCEDURES.values():

@@ -1,0 +1,31 @@
+"""Empties the kernel's page cache, so that what a program reads comes from the drive."""
+
+import os
+from typing import Final
+
+from openpts.host.setting_file import HostSettingError, write_request
+from openpts.system_files import SystemRoots
+
+_ALL: Final = "3"
+"""Pages, and the inodes and directory entries of file systems."""
+
+
+def drop_page_cache(roots: SystemRoots) -> str:
+    """Write all dirty pages back and drop the clean ones; empty, or why that was not possible."""
+    os.sync()
+    try:
+        write_request(roots.proc / "sys/vm/drop_caches", _ALL, roots)
+    except HostSettingError as error:
+        return str(error)
+    return ""
+
+
+def io_stall_ns(roots: SystemRoots) -> int | None:
+    """Time in which some task of the host waited for I/O (PSI), since it started; None without a count."""
+    try:
+        line = (roots.proc / "pressure/io").read_text(encoding="ascii").splitlines()[0]
+    except (OSError, ValueError, IndexError):
+        return None
+    words = dict(word.partition("=")[::2] for word in line.split()[1:])
+    total = words.get("total", "")
+    return int(total) * 1000 if total.isdecimal() else None

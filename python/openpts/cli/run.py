@@ -32,7 +32,7 @@ from openpts.errors import (
     UsageError,
 )
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import People
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
@@ -292,8 +292,12 @@ def display_on(stream: IO[str]) -> Iterator[Listener]:
 def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
-    steps = len(read_run(folders[0]).steps)
-    kept = "1 step is" if steps == 1 else f"{steps} steps are"
+    run = read_run(folders[0])
+    one, several, count = "step is", "steps are", len(run.steps)
+    if procedure_of(run.manifest.conditions.test).runs_commands:
+        one, several = "run of the command is", "runs of the command are"
+        count = sum(command_run.stands for command_run in run.manifest.command_runs)
+    kept = f"1 {one}" if count == 1 else f"{count} {several}"
     return (
         f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
         f"`openpts resume {folders[0]}` goes on"

@@ -63,7 +63,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
 
     ``parameters`` are what an operator may set, in the order in which it is applied; without them, a test
-    adds its own fields that have a help. ``unused`` are those of the base class that mean nothing to a test.
+    adds its own fields that have a help. ``unused`` are fields of the base class that mean nothing to a test.
     """
 
     of_specification: ClassVar[bool] = True

@@ -11,10 +11,13 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+
+_REST: Final = "-- "
+"""In front of the name of an argument: it is all that comes behind ``--``."""
 
 Change = Callable[[str, Any, Any], Any]
 """Takes the parameter's name as the operator wrote it, the value and the conditions; returns the new ones.
@@ -78,13 +81,13 @@ class Parameter:
     def option(self) -> str:
         """Its name on the command line."""
         if self.is_rest:
-            return self.argument.removeprefix("-- ").partition(" ")[0]
+            return self.argument.removeprefix(_REST).partition(" ")[0]
         return self.argument or f"--{self.name.replace('_', '-')}"
 
     @property
     def is_rest(self) -> bool:
         """Whether it is all that comes behind ``--`` on the command line."""
-        return self.argument.startswith("-- ")
+        return self.argument.startswith(_REST)
 
     @property
     def type(self) -> Any:
@@ -133,6 +136,11 @@ class Field:
     rare: bool = False
     argument: str = ""
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether its value is all that comes behind ``--`` on the command line: words of a command."""
+        return self.argument.startswith(_REST)
+
     def but(self, **changes: Any) -> Self:
         """The same condition as another test has it."""
         return dataclasses.replace(self, **changes)
@@ -158,7 +166,7 @@ def parameters_of(conditions: type[Struct]) -> dict[str, Parameter]:
     listed = [entry for base in bases for entry in _listed(base)]
     found = [_of_field(entry, fields[entry]) if isinstance(entry, str) else entry for entry in listed]
     unused: frozenset[str] = getattr(conditions, "unused", frozenset())
-    return {parameter.name: parameter for parameter in found if parameter.name not in unused}
+    return {parameter.name: parameter for parameter in found if parameter.field not in unused}
 
 
 def _listed(base: type[Struct]) -> Iterator[str | Parameter]:

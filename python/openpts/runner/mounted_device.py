@@ -24,7 +24,7 @@ from openpts.device.mounted.directory import (
 from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.mounted.prepared_drive import PreparedDrive, described, trimmed
 from openpts.device.targets.simulated_target import names_simulated
-from openpts.device.targets.target import parse_target
+from openpts.device.targets.target import Target, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.folder_files import write_files
@@ -72,7 +72,7 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
             opened = held.enter_context(open_directory(directory, roots, run_id))
             healed: tuple[Healing, ...] = ()
         else:
-            target = parse_target(text)
+            target = _drive_named(text)
             healed = heal_before_run(target, journal, roots, run_id)
             opened = held.enter_context(open_target(target, consent, roots, run_id, lent=True))
         cache = held.enter_context(write_cache_control(opened, roots, journal))
@@ -84,6 +84,16 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
         if prepared is not None:
             held.callback(prepared.release)
         yield device
+
+
+def _drive_named(text: str) -> Target:
+    """A drive or a file. Raises TargetError, UsageError."""
+    if not text.startswith("file:") and not Path(text).exists():
+        raise TargetError(
+            f"{printable(text)} doesn't exist: name a directory on a mounted file system, a drive such as "
+            "/dev/nvme0n1, or a file as file:PATH?size=512MiB"
+        )
+    return parse_target(text)
 
 
 @dataclass(slots=True)
@@ -139,7 +149,9 @@ class MountedDevice(PhysicalDevice):
             )
         program = words[0]
         if not program.startswith((_DIRECTORY_WORD, _DEVICE_WORD)) and find_program(program) is None:
-            raise UsageError(f"command {printable(program)} not found: name a program of PATH, or its path")
+            raise UsageError(
+                f"command {printable(program)} not found, or not executable: name a program of PATH, or its path"
+            )
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""

@@ -79,6 +79,15 @@ class FigureOrder:
     unit: str
     better: Better
 
+    def __str__(self) -> str:
+        """As an operator writes it."""
+        return f"{self.name}={self.pattern}{':' if self.unit else ''}{self.unit}"
+
+    @property
+    def label(self) -> str:
+        """Its name, with its unit if it has one."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class CommandOrder:

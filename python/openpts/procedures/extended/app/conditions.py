@@ -75,9 +75,7 @@ def _groups(pattern: str) -> int:
 
 def figure_text(figure: FigureOrder | None) -> str:
     """As it is written on the command line."""
-    if figure is None:
-        return ""
-    return f"{figure.name}={figure.pattern}{':' if figure.unit else ''}{figure.unit}"
+    return "" if figure is None else str(figure)
 
 
 def _with_figure(name: str, text: str, conditions: Any) -> Any:
@@ -128,7 +126,15 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         _FIGURE_BETTER,
     )
     unused: ClassVar[frozenset[str]] = frozenset(
-        {"time_scale", "step_seconds", "write_cache", "active_range", "data_pattern", "secondary_metrics"}
+        {
+            "time_scale",
+            "minute_ns",
+            "write_cache_enabled",
+            "active_range",
+            "data",
+            "secondary_metrics",
+            "battery_wh",
+        }
     )
     # how long a program may take is no part of the test's length
     unscaled: ClassVar[tuple[str, ...]] = ("limit_ns",)

@@ -18,6 +18,7 @@ from openpts.procedures.extended.app.results import (
     bound_of,
     busy_pct,
     cpu_pct,
+    decimals,
     stall_pct,
     total,
 )
@@ -87,7 +88,7 @@ def _sets_table(results: AppResults) -> Table:
         for kind in (RunKind.WARM, RunKind.COLD)
         for name, values in (
             ("time (s)", results.times(kind)),
-            (f"{figure.name} ({figure.unit})" if figure else "", results.figures(kind)),
+            (figure.label if figure else "", results.figures(kind)),
         )
         if values is not None
     ]
@@ -102,11 +103,11 @@ def _sets_table(results: AppResults) -> Table:
                 lambda row: (
                     cells.missing("set discarded")
                     if row[1].quality is Quality.DISCARDED
-                    else cells.number(row[1].median, 3)
+                    else cells.number(row[1].median, decimals(row[1].median))
                 ),
             ),
-            Col("Lowest", lambda row: cells.number(row[1].low, 3)),
-            Col("Highest", lambda row: cells.number(row[1].high, 3)),
+            Col("Lowest", lambda row: cells.number(row[1].low, decimals(row[1].low))),
+            Col("Highest", lambda row: cells.number(row[1].high, decimals(row[1].high))),
             Col("RSE (%)", lambda row: rse_cell(row[1]), width=0.7),
             Col(
                 "Judged",
@@ -126,14 +127,15 @@ def _runs_table(results: AppResults) -> Table:
     figure = results.conditions.figure
     own: list[Col[CommandRun]] = []
     if figure is not None:
-        unit = f" ({figure.unit})" if figure.unit else ""
-        own = [Col(f"{figure.name}{unit}", lambda run: cells.number_or("not printed", run.figure, 3))]
+        own = [
+            Col(figure.label, lambda run: cells.number_or("not printed", run.figure, decimals(run.figure)))
+        ]
     return table(
         "app-runs-table",
         "Runs",
         _RUN,
         [
-            Col("Start (UTC)", lambda run: Cell(run.started_at[:19].replace("T", " ")), width=1.3),
+            Col("Start (UTC)", lambda run: Cell(run.started_at[:19].replace("T", " ")), width=1.6),
             Col("Time (s)", lambda run: cells.number(run.elapsed_ns / NS_PER_S, 3)),
             *own,
             Col("Written back after (s)", lambda run: cells.number(run.sync_ns / NS_PER_S, 3)),

@@ -18,6 +18,7 @@ from openpts.procedures.extended.app.results import (
     bound_sentence,
     busy_pct,
     cpu_pct,
+    decimals,
     results_of,
     stall_pct,
     total,
@@ -67,20 +68,14 @@ def _verdicts(results: AppResults) -> list[Verdict]:
         cold = all(run.cold for run in results.of_kind(kind)) or kind is RunKind.WARM
         runs = results.of_kind(kind)
         note = "" if cold else f" The page cache was {runs[0].page_cache}."
-        head = (
-            f"{kind.capitalize()}: no figure"
-            if times.quality is Quality.DISCARDED
-            else f"{kind.capitalize()}: median {cells.fixed(times.median, 3)} s"
-        )
-        found.append(Verdict(f"{head} of {_runs_text(len(runs))}, {words}.{note}", tone))
-        median = results.median_run(kind)
-        if median is not None:
-            found.append(Verdict(f"{kind.capitalize()}, {bound_sentence(median)}."))
+        median = "" if times.count == 1 else f"median of {times.count} runs "
+        value = f"{median}{cells.fixed(times.median, decimals(times.median))} s; "
+        head = f"{kind.capitalize()}: {'' if times.quality is Quality.DISCARDED else value}"
+        found.append(Verdict(f"{head}{words}.{note}", tone))
+        typical = results.median_run(kind)
+        if typical is not None:
+            found.append(Verdict(f"{kind.capitalize()}, {bound_sentence(typical)}."))
     return found or [Verdict("n/a: no run of the command that counts came to its end.", "fail")]
-
-
-def _runs_text(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _measures(results: AppResults) -> list[Measured]:
@@ -91,7 +86,7 @@ def _measures(results: AppResults) -> list[Measured]:
             f"{kind}_time",
             f"{kind.capitalize()} runs, median time",
             "s",
-            lambda times: _set_cell(times, 3),
+            _set_cell,
             better=Better.LOWER,
             repeats=_several,
             cover_label=f"{kind.capitalize()} runs",
@@ -106,7 +101,7 @@ def _measures(results: AppResults) -> list[Measured]:
                 f"{kind}_figure",
                 f"{kind.capitalize()} runs, median {figure.name}",
                 figure.unit,
-                lambda values: _set_cell(values, 3),
+                _set_cell,
                 better=figure.better,
                 repeats=_several,
                 cover_label=f"{figure.name}, {kind}",
@@ -150,12 +145,12 @@ def _several(repeats: RunSet) -> Mapping[str, Any] | None:
     return repeat_figures(repeats) if repeats.count > 1 else None
 
 
-def _set_cell(repeats: RunSet, decimals: int) -> Cell:
+def _set_cell(repeats: RunSet) -> Cell:
     """The median with its spread; none of a set that is discarded."""
     note = "; ".join(spread_words(repeats)) if repeats.count > 1 else ""
     if repeats.quality is Quality.DISCARDED:
         return cells.missing(note)
-    return Cell(cells.fixed(repeats.median, decimals), repeats.median, note)
+    return Cell(cells.fixed(repeats.median, decimals(repeats.median)), repeats.median, note)
 
 
 def _test_rows(run: Run, results: AppResults) -> Rows:

@@ -14,6 +14,7 @@ from openpts.vocabulary.command_run import CommandRun, DeviceCounts, RunKind
 
 MUCH_PCT: Final = 70.0
 LITTLE_PCT: Final = 50.0
+_THOUSAND: Final = 1000
 
 BOUND_RULE: Final = (
     f"Drive-bound: the drive had an I/O outstanding for {MUCH_PCT:g} % of the time or more, and the command "
@@ -87,6 +88,11 @@ def warm_runs_to_add(conditions: AppConditions, warm: Sequence[CommandRun]) -> i
         return 0
     sets = (time_set(conditions, warm), figure_set(conditions, warm))
     return max(found.to_add for found in sets if found is not None)
+
+
+def decimals(value: float | None) -> int:
+    """So many that a time or a figure has three digits at least."""
+    return 0 if value is not None and abs(value) >= _THOUSAND else 3
 
 
 def total(run: CommandRun) -> DeviceCounts:

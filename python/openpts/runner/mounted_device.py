@@ -150,7 +150,7 @@ class MountedDevice(PhysicalDevice):
         program = words[0]
         if not program.startswith((_DIRECTORY_WORD, _DEVICE_WORD)) and find_program(program) is None:
             raise UsageError(
-                f"command {printable(program)} not found, or not executable: name a program of PATH, or its path"
+                f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:

@@ -18,14 +18,3 @@ def drop_page_cache(roots: SystemRoots) -> str:
     except HostSettingError as error:
         return str(error)
     return ""
-
-
-def io_stall_ns(roots: SystemRoots) -> int | None:
-    """Time in which some task of the host waited for I/O (PSI), since it started; None without a count."""
-    try:
-        line = (roots.proc / "pressure/io").read_text(encoding="ascii").splitlines()[0]
-    except (OSError, ValueError, IndexError):
-        return None
-    words = dict(word.partition("=")[::2] for word in line.split()[1:])
-    total = words.get("total", "")
-    return int(total) * 1000 if total.isdecimal() else None

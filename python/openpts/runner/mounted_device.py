@@ -20,15 +20,16 @@ from openpts.device.mounted.directory import (
     file_system_fault,
     is_writable,
     open_directory,
+    refuse_simulated,
 )
 from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.mounted.prepared_drive import PreparedDrive, described, trimmed
-from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import Target, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.folder_files import write_files
-from openpts.host.page_cache import drop_page_cache, io_stall_ns
+from openpts.host.page_cache import drop_page_cache
+from openpts.host.pressure import stall_ns
 from openpts.journal import Journal
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
@@ -61,11 +62,7 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
 
     A drive or a file is lent by the guard, with the consent of any run that destroys. Raises OpenptsError.
     """
-    if names_simulated(text):
-        raise UsageError(
-            f"{text} is a simulated drive, on which no program can run: name a directory or a drive, or "
-            "connect this one as a drive with `openpts sim serve`"
-        )
+    refuse_simulated(text)
     roots, journal = SystemRoots(), Journal.of_machine()
     with ExitStack() as held:
         if (directory := DirectoryTarget.of(text, roots)) is not None:
@@ -185,11 +182,13 @@ class MountedDevice(PhysicalDevice):
         whole = _disk_below(
             device, self.facts.path if self.facts.kind is TargetKind.FILE else None, self.roots
         )
-        before, disk_before, stall_ns = device_counts(device), device_counts(whole), io_stall_ns(self.roots)
+        before, disk_before = device_counts(device), device_counts(whole)
+        io_before, cpu_before = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         program = ProgramOfTheOperator(words, directory or Path("/"), environment)
         ended = program.wait(order.limit_ns, self.roots)
-        at_exit, stalled_ns = device_counts(device), io_stall_ns(self.roots)
+        at_exit = device_counts(device)
+        io_after, cpu_after = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
         left_behind = end_marked(self.mark, self.roots)
         sync_ns = synchronized(directory)
         after, disk_after = device_counts(device), device_counts(whole)
@@ -208,7 +207,8 @@ class MountedDevice(PhysicalDevice):
             system_ns=ended.system_ns,
             process_read_bytes=ended.read_bytes,
             process_written_bytes=ended.written_bytes,
-            stall_ns=None if stall_ns is None or stalled_ns is None else stalled_ns - stall_ns,
+            io_stall_ns=_since(io_before, io_after),
+            cpu_stall_ns=_since(cpu_before, cpu_after),
             until_exit=at_exit.since(before),
             synced=after.since(at_exit),
             sync_ns=sync_ns,
@@ -251,6 +251,10 @@ def _disk_below(device: BlockDevice, file: str | None, roots: SystemRoots) -> Bl
     """The whole drive: of a partition its disk, of a loop device that below its file."""
     found = device if file is None else device_below(Path(file), roots) or device
     return found.beneath[0]
+
+
+def _since(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
 
 
 def _page_cache(kind: RunKind, reason: str) -> str:

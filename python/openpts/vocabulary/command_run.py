@@ -136,12 +136,13 @@ class CommandRun:
     negative for a signal; ``stopped`` says why openpts ended it, empty otherwise. ``page_cache`` says what
     became of the page cache before it, ``cold`` whether it was dropped. CPU times are of the program and of
     all that it started and waited for; ``process_read_bytes`` and ``process_written_bytes`` are what these
-    caused at storage, None where the kernel does not count it. ``stall_ns`` is the time in which some task of
-    the host waited for I/O. ``until_exit`` is what the device did while the program ran, ``synced`` what came
-    while its data were written back afterwards, in ``sync_ns``. ``disk`` is both of the whole drive, if the
-    device is a part of one. ``left_behind`` counts processes that it left and that openpts ended. ``outputs``
-    are files in the run folder; ``left_out_bytes`` of the output are in none. ``figure`` is the program's.
-    ``failure`` says why the run is no result.
+    caused at storage, None where the kernel does not count it. ``io_stall_ns`` and ``cpu_stall_ns`` are the
+    times in which some task of the host waited for I/O, or for a processor. ``until_exit`` is what the device
+    did while the program ran, ``synced`` what came while its data were written back afterwards, in
+    ``sync_ns``. ``disk`` is both of the whole drive, if the device is a part of one. ``left_behind`` counts
+    processes that it left and that openpts ended. ``outputs`` are files in the run folder;
+    ``left_out_bytes`` of the output are in none. ``figure`` is the program's. ``failure`` says why the run is
+    no result.
     """
 
     kind: RunKind
@@ -157,7 +158,8 @@ class CommandRun:
     system_ns: int = 0
     process_read_bytes: int | None = None
     process_written_bytes: int | None = None
-    stall_ns: int | None = None
+    io_stall_ns: int | None = None
+    cpu_stall_ns: int | None = None
     until_exit: DeviceCounts = DeviceCounts()
     synced: DeviceCounts = DeviceCounts()
     sync_ns: int = 0

@@ -10,7 +10,8 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import IN_MEMORY, device_of_mount, find_mount
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import TargetError
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.errors import TargetError, UsageError
 from openpts.ownership import RunOwner, new_run_id
 from openpts.system_files import Mount, SystemRoots, printable
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -33,6 +34,15 @@ _OVER_A_NETWORK: Final = frozenset(
 )
 _HOW_ELSE: Final = "name a directory on a file system of a local drive, see findmnt --real"
 _USUAL_SECTOR_BYTES: Final = 512
+
+
+def refuse_simulated(text: str) -> None:
+    """Raise UsageError for the name of a simulated drive: it has no node, and keeps no data."""
+    if names_simulated(text):
+        raise UsageError(
+            f"{printable(text)} is a simulated drive, on which no program can run: name a directory or a "
+            "drive, or connect this one as a drive with `openpts sim serve`"
+        )
 
 
 @dataclass(frozen=True, slots=True)

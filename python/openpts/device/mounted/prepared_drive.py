@@ -34,7 +34,11 @@ _CLAIMED_BY_OTHERS_S: Final = 5.0
 _RETRY_S: Final = 0.1
 _PIECE_BYTES: Final = 4 * MIB
 _FILL_NAME: Final = "openpts-fill"
-_PACKAGES: Final = {"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs"}
+_MADE_BY: Final = {
+    FileSystemType.EXT4: ("mkfs.ext4", "e2fsprogs"),
+    FileSystemType.XFS: ("mkfs.xfs", "xfsprogs"),
+}
+"""Program and package."""
 
 
 @dataclass(slots=True)
@@ -57,10 +61,11 @@ class PreparedDrive:
             raise TargetError(
                 "can't format and mount a drive: only root may; run openpts as root, or name a directory"
             )
-        if order.type is not FileSystemType.NONE and find_program(program := f"mkfs.{order.type}") is None:
+        program, package = _MADE_BY.get(order.type, ("", ""))
+        if program and find_program(program) is None:
             raise TargetError(
                 f"can't make the file system {order.type}: the program {program} is missing; install the "
-                f"package {_PACKAGES[program]}, or choose another one with --file-system"
+                f"package {package}, or choose another one with --file-system"
             )
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:

@@ -174,13 +174,14 @@ def _shares_table(results: AppResults) -> Table:
             Col("I/Os outstanding on average", lambda run: cells.number(_depth(run), 2)),
             Col("Processor time (% of one)", lambda run: cells.percent(cpu_pct(run))),
             Col("of it in the kernel (s)", lambda run: cells.number(run.system_ns / NS_PER_S, 3)),
-            Col("Some task waited for I/O (%)", _stall_cell),
+            Col("Tasks waited for I/O (%)", lambda run: _stall_cell(run.io_stall_ns, run)),
+            Col("Tasks waited for a processor (%)", lambda run: _stall_cell(run.cpu_stall_ns, run)),
         ],
         results.runs,
         note="Drive: of the block device that the file system is on, by the kernel's io_ticks and time in "
         "queue, which it counts in its clock ticks, until the command ended. Processor: of the command and "
-        "of all that it started and waited for. Waiting tasks: of the whole host, by its pressure stall "
-        "information.",
+        "of all that it started and waited for. Tasks: at least one of the whole host, by its pressure stall "
+        "information; where tasks waited for a processor, others had it.",
     )
 
 
@@ -188,8 +189,8 @@ def _depth(run: CommandRun) -> float:
     return run.until_exit.queue_ns / run.elapsed_ns if run.elapsed_ns else 0.0
 
 
-def _stall_cell(run: CommandRun) -> Cell:
-    share = stall_pct(run)
+def _stall_cell(stall_ns: int | None, run: CommandRun) -> Cell:
+    share = stall_pct(stall_ns, run)
     return cells.missing("no count in this kernel") if share is None else cells.percent(share)
 
 
@@ -290,7 +291,7 @@ def _file_system_items(report: FileSystemReport) -> list[tuple[str, str]]:
         ("Capacity", format_capacity(report.capacity_bytes)),
         ("Used as the first run began", f"{report.used_pct:.1f} %"),
         ("Written to fill it", format_capacity(report.filled_bytes) if report.filled_bytes else "nothing"),
-        ("fstrim", report.trim),
+        ("Trim", report.trim),
     ]
 
 

@@ -207,6 +207,7 @@ def _run_figures(run: CommandRun) -> dict[str, Any]:
         "flushes": done.flushes,
         "busy_pct": busy_pct(run),
         "cpu_pct": cpu_pct(run),
-        "io_stall_pct": stall_pct(run),
+        "io_stall_pct": stall_pct(run.io_stall_ns, run),
+        "cpu_stall_pct": stall_pct(run.cpu_stall_ns, run),
         "bound": bound_of(run),
     }

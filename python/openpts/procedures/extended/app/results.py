@@ -110,9 +110,9 @@ def cpu_pct(run: CommandRun) -> float:
     return _share_pct(run.user_ns + run.system_ns, run)
 
 
-def stall_pct(run: CommandRun) -> float | None:
-    """Share of the run in which some task of the host waited for I/O."""
-    return None if run.stall_ns is None else _share_pct(run.stall_ns, run)
+def stall_pct(stall_ns: int | None, run: CommandRun) -> float | None:
+    """Share of the run in which some task of the host waited for something, from that time."""
+    return None if stall_ns is None else _share_pct(stall_ns, run)
 
 
 def _share_pct(part_ns: int, run: CommandRun) -> float:

@@ -63,6 +63,9 @@ pub enum Spread {
     },
 }
 
+/// A reader, unless the sources are none of its format.
+pub type Opened = Result<Box<dyn TraceReader>, TraceError>;
+
 /// A format.
 pub struct Format {
     /// As `--format` takes it.
@@ -72,7 +75,7 @@ pub struct Format {
     /// Whether a source that begins so is of this format. Not by the file's name.
     pub is_at_head: fn(&[u8]) -> bool,
     /// What reads it: several files are one trace, in this order.
-    pub open: fn(Vec<Source>, &ReadOptions) -> Result<Box<dyn TraceReader>, TraceError>,
+    pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.

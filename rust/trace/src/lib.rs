@@ -18,7 +18,7 @@ mod tally;
 mod traced_io;
 
 pub use error::TraceError;
-pub use formats::{FORMATS, Format, HEAD_BYTES, ReadOptions, Segments, Spread, UnknownDirection};
+pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
 pub use reader::{BATCH_IOS, Dictionary, Level, SourceFacts, TraceReader, TracedDevice};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Place, SkipReason, Tally};

@@ -76,8 +76,8 @@ def _of_other_targets(jobs: Sequence[Job], target: TargetFacts) -> Iterator[str]
             yield str(
                 job.error(
                     "filename",
-                    f"is another target than {first}, and openpts applies all jobs to the one that it is given: "
-                    "give those of each target a file of their own, or name partitions of one disk",
+                    f"is another target than {first}, and openpts applies all jobs to the one that it is "
+                    "given: give those of each target a file of their own, or name partitions of one disk",
                 )
             )
 

@@ -12,6 +12,7 @@
 
 mod error;
 mod formats;
+mod pairing;
 mod reader;
 mod source;
 mod tally;
@@ -19,6 +20,7 @@ mod traced_io;
 
 pub use error::TraceError;
 pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
+pub use pairing::{BlockAction, BlockEvent, Pairing, SECTOR_BYTES};
 pub use reader::{BATCH_IOS, Dictionary, Level, SourceFacts, TraceReader, TracedDevice};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Place, SkipReason, Tally};

@@ -10,6 +10,7 @@
 //! All of it streams: memory is bounded, whatever the length of a trace. What a reader meets is counted: records
 //! read = accepted + skipped (by a named reason) + damaged (by a named class, the first with their places).
 
+mod blktrace;
 mod block_event;
 mod error;
 mod formats;
@@ -26,5 +27,5 @@ pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Sp
 pub use pairing::Pairing;
 pub use reader::{BATCH_IOS, Dictionary, Level, SourceFacts, TraceReader, TracedDevice};
 pub use source::Source;
-pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Place, SkipReason, Tally};
+pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Loss, Place, SkipReason, Tally};
 pub use traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo, TracedOperation};

@@ -1,5 +1,6 @@
 //! All formats that can be read: how each is recognized, and what reads it.
 
+use super::blktrace::BLKTRACE;
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
@@ -79,4 +80,5 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
+pub static FORMATS: &[&[Format]] = &[BLKTRACE];
 pub static FORMATS: &[&[Format]] = &[super::canonical::FORMATS];

@@ -14,6 +14,7 @@ mod error;
 mod formats;
 mod reader;
 mod source;
+pub mod steps;
 mod tally;
 mod traced_io;
 

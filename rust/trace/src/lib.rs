@@ -23,6 +23,7 @@ mod pairing;
 mod reader;
 mod recipe;
 mod source;
+pub mod steps;
 mod tally;
 mod trace;
 mod traced_io;

@@ -1,6 +1,5 @@
 //! All formats that can be read: how each is recognized, and what reads it.
 
-use super::blktrace::BLKTRACE;
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
@@ -80,5 +79,8 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] = &[BLKTRACE];
-pub static FORMATS: &[&[Format]] = &[super::canonical::FORMATS];
+#[rustfmt::skip]
+pub static FORMATS: &[&[Format]] = &[
+    super::canonical::FORMATS,
+    super::blktrace::FORMATS,
+];

@@ -11,7 +11,7 @@ use super::formats::Format;
 use record::RecordLayout;
 
 /// As it is listed.
-pub static BLKTRACE: &[Format] = &[Format {
+pub static FORMATS: &[Format] = &[Format {
     name: "blktrace",
     label: "blktrace, binary",
     is_at_head: |head| RecordLayout::at(head).is_some(),

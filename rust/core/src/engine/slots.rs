@@ -23,13 +23,14 @@ struct Flight {
     /// Where its latency begins; 0: with the submission.
     planned_ns: AtomicU64,
     offset_bytes: AtomicU64,
-    /// Length and, above it, a byte each for the operation's number, the size's and the zone's.
+    /// Length and, above it, a byte each for the operation's number, the size's, the zone's, and FUA.
     what: AtomicU64,
 }
 
 const OPERATION_SHIFT: u32 = 32;
 const SIZE_SHIFT: u32 = 40;
 const ZONE_SHIFT: u32 = 48;
+const FUA_SHIFT: u32 = 56;
 
 /// The flights of one thread, in cache lines of their own.
 #[derive(Debug)]
@@ -59,7 +60,8 @@ impl Flight {
         let what = u64::from(io.length_bytes)
             | (io.operation as u64) << OPERATION_SHIFT
             | u64::from(io.choice.size) << SIZE_SHIFT
-            | u64::from(io.choice.zone) << ZONE_SHIFT;
+            | u64::from(io.choice.zone) << ZONE_SHIFT
+            | u64::from(io.fua) << FUA_SHIFT;
         self.what.store(what, Ordering::Relaxed);
     }
 
@@ -72,6 +74,7 @@ impl Flight {
             offset_bytes: self.offset_bytes.load(Ordering::Relaxed),
             length_bytes: what as u32,
             choice: Choice { size: (what >> SIZE_SHIFT) as u8, zone: (what >> ZONE_SHIFT) as u8 },
+            fua: what >> FUA_SHIFT > 0,
         }
     }
 
@@ -122,7 +125,19 @@ impl Slots {
     /// Put the I/O into the next free slot. Its latency begins at `planned_ns`, or with the submission.
     #[inline]
     pub(super) fn take(&mut self, io: &Io, planned_ns: Option<u64>) {
-        let slot = self.free.pop().expect("the caller looked");
+        let slot = self.reserve().expect("the caller looked");
+        self.take_reserved(slot, io, planned_ns);
+    }
+
+    /// A free slot for an I/O that is prepared now and taken later.
+    #[inline]
+    pub(super) fn reserve(&mut self) -> Option<usize> {
+        self.free.pop()
+    }
+
+    /// As `take`, into a slot that was reserved.
+    #[inline]
+    pub(super) fn take_reserved(&mut self, slot: usize, io: &Io, planned_ns: Option<u64>) {
         self.flights.0[slot].prepare(io);
         self.flights.0[slot]
             .planned_ns

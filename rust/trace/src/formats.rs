@@ -82,5 +82,6 @@ pub struct Format {
 #[rustfmt::skip]
 pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
+    super::binary::FORMATS,
     super::blktrace::FORMATS,
 ];

@@ -219,4 +219,8 @@ impl TraceReader for BlktraceReader {
             commands: self.commands.names().to_vec(),
         }
     }
+
+    fn place(&self, source_position: u64) -> Place {
+        Place::Byte(source_position)
+    }
 }

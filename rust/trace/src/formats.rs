@@ -80,4 +80,4 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] = &[BLKTRACE];
+pub static FORMATS: &[&[Format]] = &[super::canonical::FORMATS, BLKTRACE];

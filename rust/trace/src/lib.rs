@@ -12,20 +12,30 @@
 
 mod blktrace;
 mod block_event;
+mod canonical;
 mod error;
 mod formats;
+mod header;
+mod open;
 mod open_ios;
+mod order;
 mod pairing;
 mod reader;
 mod source;
 mod tally;
+mod trace;
 mod traced_io;
 
 pub use block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
+pub use canonical::CanonicalWriter;
 pub use error::TraceError;
 pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
+pub use header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
+pub use open::{NOT_TRACES, NotTrace};
+pub use order::Reorder;
 pub use pairing::Pairing;
-pub use reader::{BATCH_IOS, Dictionary, Level, SourceFacts, TraceReader, TracedDevice};
+pub use reader::{BATCH_IOS, Dictionary, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Loss, Place, SkipReason, Tally};
+pub use trace::{IoStream, OpenOptions, Trace, open_trace};
 pub use traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo, TracedOperation};

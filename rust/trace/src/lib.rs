@@ -22,6 +22,7 @@ mod order;
 mod pairing;
 mod reader;
 mod source;
+pub mod steps;
 mod tally;
 mod trace;
 mod traced_io;

@@ -3,6 +3,7 @@
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
+use super::text;
 
 /// Bytes of a source's beginning by which its format is recognized.
 pub const HEAD_BYTES: usize = 1 << 16;
@@ -79,4 +80,4 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] = &[];
+pub static FORMATS: &[&[Format]] = &[text::FORMATS, text::COLUMN_FORMATS];

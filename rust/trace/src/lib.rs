@@ -15,6 +15,7 @@ mod formats;
 mod reader;
 mod source;
 mod tally;
+mod text;
 mod traced_io;
 
 pub use error::TraceError;

@@ -13,6 +13,7 @@
 mod error;
 mod formats;
 mod reader;
+mod recipe;
 mod source;
 mod tally;
 mod text;
@@ -21,6 +22,7 @@ mod traced_io;
 pub use error::TraceError;
 pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
 pub use reader::{BATCH_IOS, Dictionary, Level, SourceFacts, TraceReader, TracedDevice};
+pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think, recipe_of_name};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Place, SkipReason, Tally};
 pub use traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo, TracedOperation};

@@ -10,8 +10,11 @@
 //! All of it streams: memory is bounded, whatever the length of a trace. What a reader meets is counted: records
 //! read = accepted + skipped (by a named reason) + damaged (by a named class, the first with their places).
 
+mod block_event;
 mod error;
 mod formats;
+mod open_ios;
+mod pairing;
 mod reader;
 mod recipe;
 mod source;
@@ -19,8 +22,10 @@ mod tally;
 mod text;
 mod traced_io;
 
+pub use block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
 pub use error::TraceError;
 pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
+pub use pairing::Pairing;
 pub use reader::{BATCH_IOS, Dictionary, Level, SourceFacts, TraceReader, TracedDevice};
 pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think, recipe_of_name};
 pub use source::Source;

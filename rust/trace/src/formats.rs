@@ -4,6 +4,7 @@ use super::blktrace::BLKTRACE;
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
+use super::text;
 
 /// Bytes of a source's beginning by which its format is recognized.
 pub const HEAD_BYTES: usize = 1 << 16;
@@ -80,4 +81,5 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] = &[super::canonical::FORMATS, BLKTRACE];
+pub static FORMATS: &[&[Format]] =
+    &[super::canonical::FORMATS, BLKTRACE, text::FORMATS, text::COLUMN_FORMATS];

@@ -10,6 +10,7 @@
 //! All of it streams: memory is bounded, whatever the length of a trace. What a reader meets is counted: records
 //! read = accepted + skipped (by a named reason) + damaged (by a named class, the first with their places).
 
+pub mod characterize;
 mod error;
 mod formats;
 mod reader;

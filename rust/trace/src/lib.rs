@@ -14,6 +14,7 @@ mod binary;
 mod blktrace;
 mod block_event;
 mod canonical;
+pub mod characterize;
 mod combine;
 mod error;
 mod formats;

@@ -13,6 +13,7 @@
 mod error;
 mod formats;
 mod reader;
+pub mod schedule;
 mod source;
 mod tally;
 mod traced_io;

@@ -79,4 +79,8 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] = &[];
+#[rustfmt::skip]
+pub static FORMATS: &[&[Format]] = &[
+    super::canonical::FORMATS,
+    super::blktrace::FORMATS,
+];

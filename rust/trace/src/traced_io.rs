@@ -97,7 +97,7 @@ bits! {
         META = 1 << 3;
         /// Read before it is asked for.
         READ_AHEAD = 1 << 4;
-        /// Nobody waits for it.
+        /// Work in the background: no program waits for it.
         BACKGROUND = 1 << 5;
         /// With a priority above the others.
         PRIORITY = 1 << 6;

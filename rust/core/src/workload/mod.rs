@@ -28,6 +28,7 @@ pub use check::{
     check_program, parse_program,
 };
 pub use coupling::Coupling;
+pub use deck::Deck;
 pub use io_stream::{Carried, IoStream};
 pub use operation::{ByOperation, Choice, Io, Operation};
 pub use permutation::Permutation;

@@ -26,6 +26,7 @@ mod order;
 mod pairing;
 mod reader;
 mod recipe;
+pub mod schedule;
 mod source;
 pub mod steps;
 mod tally;

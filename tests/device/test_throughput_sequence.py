@@ -64,11 +64,11 @@ def test_it_goes_on_from_step_to_step_and_wraps_at_the_end_of_the_range(
     samples = carried_out(engine, throughput_test(short, CAPACITY))
     assert [sample.read.ios > 0 for sample in samples] == [False, *[True, False] * 3]
 
-    (path,) = tmp_path.glob("*.parquet")
-    columns = parquet.read_table(path, columns=["step", "lba"]).to_pydict()
     found = [Counter[int]() for _ in samples]
-    for step, lba in zip(columns["step"], columns["lba"], strict=True):
-        found[step][lba * SECTOR // BLOCK] += 1
+    for path in tmp_path.glob("*.parquet"):
+        columns = parquet.read_table(path, columns=["step", "lba"]).to_pydict()
+        for step, lba in zip(columns["step"], columns["lba"], strict=True):
+            found[step][lba * SECTOR // BLOCK] += 1
     blocks = CAPACITY * (100 if drive_class is DriveClass.ENTERPRISE else 75) // 100 // BLOCK
     place = 0
     for offsets, sample in zip(found, samples, strict=True):

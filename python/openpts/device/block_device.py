@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots, read_text
+from openpts.vocabulary.facts import Partition
 
 # sysfs counts sizes in this unit, whatever the device's own sectors are
 _SYSFS_SECTOR_BYTES: Final = 512
@@ -90,6 +91,15 @@ class BlockDevice:
     def partitions(self) -> tuple["BlockDevice", ...]:
         """Partitions that the kernel knows, sorted by name."""
         return tuple(BlockDevice(part.parent, self.roots) for part in sorted(self.folder.glob("*/partition")))
+
+    @property
+    def places_of_partitions(self) -> tuple[Partition, ...]:
+        """Where on the disk each of its partitions is."""
+        return tuple(
+            Partition(str(one.node), start * _SYSFS_SECTOR_BYTES, one.capacity_bytes)
+            for one in self.partitions
+            if (start := one.integer("start")) is not None
+        )
 
     @property
     def holders(self) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ class Job:
             self.problems.append(given.complaint(f"fio has no such option{meant}"))
         elif option.treatment is Treatment.IGNORED:
             self.ignored.append(f"{given.position}: {given}: {option.says}")
+            self._given.setdefault(option.name, []).append(given)
         elif missing := given.missing(values):
             self.problems.append(given.complaint(f"${{{missing[0]}}} has no value: give {missing[0]}=VALUE"))
         else:

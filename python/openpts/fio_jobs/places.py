@@ -49,7 +49,7 @@ def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts)
     threads = job.number("numjobs", 1)
     if threads < 1:
         raise job.error("numjobs", "is below 1")
-    apart = job.size("offset_increment", Size(0)).of(target.user_capacity_bytes)
+    apart = job.size("offset_increment", Size(0)).amount
     every = [_part(job, directions, target, thread) for thread in range(threads)]
     if threads == 1:
         return tuple(every)
@@ -70,7 +70,8 @@ def _one_of_tiles(every: Sequence[Part], directions: Sequence[Direction]) -> tup
 
 
 def _part(job: Job, directions: Sequence[Direction], target: TargetFacts, thread: int) -> Part:
-    capacity, sector = target.user_capacity_bytes, target.sector_bytes
+    begin, capacity = _place_of_job(job, target)
+    sector = target.sector_bytes
     smallest = min(one.smallest_bytes for one in directions)
     start = _start(job, smallest, capacity, thread)
     if start % sector:
@@ -92,7 +93,16 @@ def _part(job: Job, directions: Sequence[Direction], target: TargetFacts, thread
         raise job.error(
             name, f"leaves {max(0, end - start):,} B of {capacity:,} B, no room for a block of {largest:,} B"
         )
-    return Part(start, end, 1, amount.of(length) if amount.amount else length)
+    return Part(begin + start, begin + end, 1, amount.of(length) if amount.amount else length)
+
+
+def _place_of_job(job: Job, target: TargetFacts) -> tuple[int, int]:
+    """First byte and length of what the job is for: the target, or the partition of it that it names."""
+    name = job.text("filename", "")
+    for partition in target.partitions:
+        if partition.path == name:
+            return partition.start_bytes, partition.length_bytes
+    return 0, target.user_capacity_bytes
 
 
 def _start(job: Job, smallest: int, capacity: int, thread: int) -> int:

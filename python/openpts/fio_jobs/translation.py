@@ -41,6 +41,7 @@ def translate(job_file: JobFile, target: TargetFacts) -> Translation:
     """
     jobs = [Job(section, job_file.values) for section in job_file.sections]
     problems = [problem for job in jobs for problem in job.problems]
+    problems += _of_other_targets(jobs, target)
     steps: list[Step] = []
     for group in _groups(jobs):
         streams: list[JobStream] = []
@@ -61,6 +62,24 @@ def translate(job_file: JobFile, target: TargetFacts) -> Translation:
         tuple(dict.fromkeys(text for job in jobs for text in job.ignored)),
         tuple(dict.fromkeys(text for job in jobs for text in job.notes)),
     )
+
+
+def _of_other_targets(jobs: Sequence[Job], target: TargetFacts) -> Iterator[str]:
+    """Complaints about jobs for devices or files that are not all the one which openpts is given."""
+    parts = {partition.path for partition in target.partitions}
+    named = [job for job in jobs if job.text("filename", "") not in {"", *parts}]
+    for job in named:
+        name = job.text("filename", "")
+        if ":" in name.replace("\\:", ""):
+            yield str(job.error("filename", "is several targets, and openpts applies a job to one"))
+        elif name != (first := named[0].text("filename", "")):
+            yield str(
+                job.error(
+                    "filename",
+                    f"is another target than {first}, and openpts applies all jobs to the one that it is "
+                    "given: give those of each target a file of their own, or name partitions of one disk",
+                )
+            )
 
 
 def _groups(jobs: Sequence[Job]) -> list[list[Job]]:

@@ -110,6 +110,7 @@ class UnopenedTarget:
             str(device.node),
             device.capacity_bytes,
             sector_bytes or _USUAL_SECTOR_BYTES,
+            partitions=device.places_of_partitions,
         )
         assumed = (_CACHE_TEXT,) if sector_bytes else (_sector_text(_USUAL_SECTOR_BYTES), _CACHE_TEXT)
         return cls(facts, assumed, device=device)

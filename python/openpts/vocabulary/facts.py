@@ -52,8 +52,20 @@ class SimulationFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Partition:
+    """A part of a disk that the kernel knows by a node of its own: the bytes [start, start + length)."""
+
+    path: str
+    start_bytes: int
+    length_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """The device under test as the engine sees it; ``simulation`` is None for one that exists."""
+    """The device under test as the engine sees it; ``simulation`` is None for one that exists.
+
+    ``partitions``: as they were before anything was written.
+    """
 
     kind: TargetKind
     name: str
@@ -61,6 +73,7 @@ class TargetFacts:
     user_capacity_bytes: int
     sector_bytes: int
     simulation: SimulationFacts | None = None
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def scale(self) -> int:

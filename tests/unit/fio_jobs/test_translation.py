@@ -1,6 +1,9 @@
 """Jobs as streams: what each option does to the step. Numbers are those of fio on a device of that size."""
 
+from dataclasses import replace
+
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.fio_jobs.job_file import parse_jobs
 from openpts.fio_jobs.translation import Translation, translate
@@ -14,7 +17,7 @@ from openpts.vocabulary.data import (
     VerifiedData,
     ZeroData,
 )
-from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.facts import Partition, TargetFacts, TargetKind
 from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
     Batches,
@@ -290,3 +293,33 @@ def test_all_refusals_of_a_file_are_listed_and_a_job_can_turn_one_off() -> None:
     lines = {int(one.split(":")[1]): one.split(":")[3].strip() for one in found}
     assert lines == {6: "max_latency=5", 8: "rw=red", 10: "direct=0", 13: "bs=0"}
     assert translated("[global]\nexitall=1\n[a]\nexitall=0\nrw=read\n").ignored
+
+
+def test_a_job_for_a_partition_stays_in_it() -> None:
+    parts = (Partition("/dev/drive1", MIB, 20 * MIB), Partition("/dev/drive2", 21 * MIB, 43 * MIB))
+    drive = replace(DRIVE, partitions=parts)
+    text = (
+        GLOBAL + TIMED + "rw=randread\n[one]\nfilename=/dev/drive1\n[two]\nfilename=/dev/drive2\nsize=50%\n"
+    )
+    (step,) = translate(parse_jobs(text.splitlines(), "job.fio", {}), drive).steps
+    one, two = (stream.stimulus.active_range.bytes_of(64 * MIB, 512) for stream in step.streams)
+    assert one == (MIB, 21 * MIB)
+    assert two == (21 * MIB, 21 * MIB + 43 * MIB // 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[one]\nfilename=/dev/a\n[two]\nfilename=/dev/b\n",
+        "[one]\nfilename=/dev/a:/dev/b\n",
+    ],
+    ids=["one each", "several in one"],
+)
+def test_jobs_for_several_targets_are_refused(text: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(WrittenFileError) as raised:
+        translated("rw=read\n" + text)
+    assert str(raised.value) == snapshot
+
+
+def test_a_name_without_a_value_stands_for_the_target() -> None:
+    assert translated(TIMED + "rw=read\nfilename=${DEV}\n[one]\n[two]\n").steps

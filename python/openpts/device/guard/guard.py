@@ -246,4 +246,11 @@ def _facts(fd: int, device: BlockDevice) -> TargetFacts:
         raise TargetError(f"can't read the size of {device.node}: {error.strerror}") from error
     if capacity_bytes == 0:
         raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
-    return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), capacity_bytes, sector_bytes)
+    return TargetFacts(
+        TargetKind.BLOCK,
+        device.name,
+        str(device.node),
+        capacity_bytes,
+        sector_bytes,
+        partitions=device.places_of_partitions,
+    )

@@ -77,7 +77,14 @@ def _block_facts(fd: int, device: BlockDevice) -> TargetFacts:
     capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
     if capacity_bytes == 0:
         raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
-    return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), capacity_bytes, sector_bytes)
+    return TargetFacts(
+        TargetKind.BLOCK,
+        device.name,
+        str(device.node),
+        capacity_bytes,
+        sector_bytes,
+        partitions=device.places_of_partitions,
+    )
 
 
 def _file_facts(fd: int, path: Path, target: Target) -> TargetFacts:

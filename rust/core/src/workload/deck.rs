@@ -9,14 +9,18 @@ pub(super) const MOST_CARDS: u64 = 10_000;
 /// divided by what all weights have in common, says. A coin thrown for each I/O would miss a 65/35 mix by
 /// some per cent in a short step.
 #[derive(Clone, Debug)]
-pub(super) struct Deck<T> {
+pub struct Deck<T> {
     cards: Vec<T>,
     dealt: usize,
 }
 
 impl<T: Copy> Deck<T> {
-    /// A deck of these kinds and weights, which [`cards_of`] has found to be in order.
-    pub(super) fn new(kinds: impl IntoIterator<Item = (T, u32)>) -> Self {
+    /// A deck of these kinds and weights, whose sum after division by what they have in common is no more than
+    /// 10,000.
+    ///
+    /// # Panics
+    /// If all weights are 0.
+    pub fn new(kinds: impl IntoIterator<Item = (T, u32)>) -> Self {
         let kinds: Vec<_> = kinds.into_iter().collect();
         let divisor = common_divisor(kinds.iter().map(|(_, weight)| *weight)).max(1);
         let cards: Vec<T> = kinds
@@ -29,8 +33,11 @@ impl<T: Copy> Deck<T> {
 
     /// The next card. Each is drawn from those that are left (a Fisher-Yates shuffle, one exchange at a
     /// time), so no I/O waits while a whole deck is shuffled.
+    ///
+    /// # Panics
+    /// Never: a deck has cards.
     #[inline]
-    pub(super) fn deal(&mut self, random: &mut Uniform) -> T {
+    pub fn deal(&mut self, random: &mut Uniform) -> T {
         let count = self.cards.len();
         if count == 1 {
             return self.cards[0];

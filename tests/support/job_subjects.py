@@ -1,14 +1,17 @@
-"""What tests of job files are about where all tests are tested: a job of one stream, a small suite."""
+"""What tests are about that need it, where all tests are tested: a job of one stream, a suite, a command."""
 
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import FioJob
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.command_run import FigureOrder
 
 CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"
 JOB: Final = FioJob(
@@ -35,5 +38,8 @@ def with_subject(conditions: Any) -> Any:
             return replace(conditions, job=JOB)
         case FiosynthConditions():
             return replace(conditions, suite=read_suite(CLONE, "One"))
+        case AppConditions(figure=None):
+            figure = FigureOrder("rate", "Rate: ([0-9.]+)", "MB/s", Better.LOWER)
+            return replace(conditions, command=("tar", "-xf", "linux.tar"), figure=figure)
         case _:
             return conditions

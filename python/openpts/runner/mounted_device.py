@@ -24,7 +24,7 @@ from openpts.device.mounted.directory import (
 )
 from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.mounted.prepared_drive import PreparedDrive, described, trimmed
-from openpts.device.targets.target import Target, parse_target
+from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.folder_files import write_files
@@ -69,7 +69,7 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
             opened = held.enter_context(open_directory(directory, roots, run_id))
             healed: tuple[Healing, ...] = ()
         else:
-            target = _drive_named(text)
+            target = parse_target(text)
             healed = heal_before_run(target, journal, roots, run_id)
             opened = held.enter_context(open_target(target, consent, roots, run_id, lent=True))
         cache = held.enter_context(write_cache_control(opened, roots, journal))
@@ -81,16 +81,6 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
         if prepared is not None:
             held.callback(prepared.release)
         yield device
-
-
-def _drive_named(text: str) -> Target:
-    """A drive or a file. Raises TargetError, UsageError."""
-    if not text.startswith("file:") and not Path(text).exists():
-        raise TargetError(
-            f"{printable(text)} doesn't exist: name a directory on a mounted file system, a drive such as "
-            "/dev/nvme0n1, or a file as file:PATH?size=512MiB"
-        )
-    return parse_target(text)
 
 
 @dataclass(slots=True)

@@ -123,6 +123,14 @@ CHANGED: Final[Mapping[str, Any]] = {
     "suite": "One",
     "from": str(CLONE),
     "precondition_cycles": 3,
+    "command": ["fio", "--directory={dir}", "mail.fio"],
+    "file_system": "xfs",
+    "fill_level": 60,
+    "cold_runs": 3,
+    "warm_runs": 5,
+    "most_warm_runs": 9,
+    "limit": 77,
+    "figure_better": "higher",
 }
 
 
@@ -130,4 +138,6 @@ def changed_value(parameter: str, standard: Any) -> Any:
     """The value for a parameter of a test with these standard conditions."""
     if parameter == "write_cache":
         return "disabled" if standard.write_cache_enabled else "enabled"
+    if parameter == "figure" and standard.test == "app":
+        return "rate=Rate: ([0-9.]+):MB/s"
     return CHANGED[parameter]

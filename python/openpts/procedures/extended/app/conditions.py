@@ -168,7 +168,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         float,
         Field(
             "File system filled to (%)",
-            "Fill the new file system to this level with incompressible data, before the first run; 0.",
+            "Fill the new file system to this level with incompressible data, before the first run.",
             percent(ge=0, le=95),
             name="fill_level",
             free="where the benchmark runs",

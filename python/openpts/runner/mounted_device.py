@@ -49,10 +49,12 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, TargetKind
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import Change, Scenario
 
 _DIRECTORY_WORD, _DEVICE_WORD = "{dir}", "{device}"
 _DROPPED: Final = "dropped"
 _KEPT: Final = "left as it was"
+_COUNTING: Final = "iostats"
 _LONGEST_SYNC_S: Final = 3600.0
 
 
@@ -134,11 +136,22 @@ class MountedDevice(PhysicalDevice):
                 f"{self.directory.path} is a directory, whose file system is taken as it is: leave "
                 "--file-system and --fill-level out, or name a drive"
             )
+        device = self.target.device
+        if device is not None and device.whole.text(f"queue/{_COUNTING}") == "0":
+            raise UsageError(
+                f"the kernel does not count the I/O of {device.node}: switch it on with `echo 1 > "
+                f"{device.whole.place('queue')}/{_COUNTING}`"
+            )
         program = words[0]
         if not program.startswith((_DIRECTORY_WORD, _DEVICE_WORD)) and find_program(program) is None:
             raise UsageError(
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
+
+    def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
+        """Without what would keep the kernel from counting the I/O of the drive."""
+        changes = PhysicalDevice.host_changes(self, scenario)
+        return tuple(change for change in changes if change.key != _COUNTING)
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""

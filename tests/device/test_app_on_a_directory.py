@@ -67,6 +67,7 @@ def test_a_cold_run_reads_the_drive_and_a_warm_run_memory(directory: Path, tmp_p
     assert manifest.file_systems[0].made_by == ""
     assert [one.rule_id for one in read_run(tmp_path / "run").ledger if one.rule_id == "SOL-GEN-06"] == []
     assert conditioning.number == 1
+    assert manifest.file_systems[0].trim.startswith("not done: ")
 
 
 def test_what_is_written_directly_is_what_reaches_the_drive(directory: Path, tmp_path: Path) -> None:

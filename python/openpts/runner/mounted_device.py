@@ -12,6 +12,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
+from openpts.device.gauges import disks_below, drive_gauges, others_gauge
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.mounted.counts import device_counts
@@ -23,11 +24,14 @@ from openpts.device.mounted.directory import (
     refuse_simulated,
 )
 from openpts.device.mounted.marked_processes import MARK, end_marked
-from openpts.device.mounted.prepared_drive import PreparedDrive, described, trimmed
+from openpts.device.mounted.prepared_drive import PreparedDrive, described
 from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import Demand
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.folder_files import write_files
+from openpts.gauge import Gauge
 from openpts.host.page_cache import drop_page_cache
 from openpts.host.pressure import stall_ns
 from openpts.journal import Journal
@@ -35,7 +39,7 @@ from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
 from openpts.runner.command_process import Ended, ProgramOfTheOperator
 from openpts.runner.healing import Healing, heal_before_run
-from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.physical_device import PhysicalDevice, host_gauges
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.command_run import (
     CommandOrder,
@@ -148,6 +152,13 @@ class MountedDevice(PhysicalDevice):
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
 
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
+        """See the protocol; whose I/O it is that reaches the drive is in the runs."""
+        del demand
+        drive = () if self.target.device is None else drive_gauges(self.target.device.whole)
+        disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
+        return (*drive, others_gauge(disks, self.roots), *host_gauges(self.roots, engine.cpus))
+
     def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
         """Without what would keep the kernel from counting the I/O of the drive."""
         changes = PhysicalDevice.host_changes(self, scenario)
@@ -160,7 +171,8 @@ class MountedDevice(PhysicalDevice):
             self._is_raw = order.type is FileSystemType.NONE
             return self.prepared.prepare(order)
         path = self.directory.path
-        report = described(self.directory.device, path, self.roots, trim=trimmed(path))
+        device = self.directory.device
+        report = described(device, path, self.roots, trim=_trim_words(device))
         self._was_writable = is_writable(path)
         return report
 
@@ -248,6 +260,12 @@ _FILE_BELOW: Final = Deviation(
     used="a loop device over a file",
     effect="the file system below the file, and the loop device, are measured as well",
 )
+
+
+def _trim_words(device: BlockDevice) -> str:
+    """Of a file system that is not openpts' own: nothing on it is changed."""
+    possible = device.whole.integer("queue/discard_max_bytes")
+    return f"not done: the file system is taken as it is; the drive {'can' if possible else 'cannot'} trim"
 
 
 def _disk_below(device: BlockDevice, file: str | None, roots: SystemRoots) -> BlockDevice:

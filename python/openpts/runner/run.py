@@ -325,7 +325,7 @@ def _short_name(dut: Facts, target: TargetFacts) -> str:
     if (serial := dut["serial"].value) is not None:
         name = serial[-_SERIAL_DIGITS:]
     else:
-        name = target.name if target.kind is TargetKind.BLOCK else target.kind
+        name = target.name if target.kind in {TargetKind.BLOCK, TargetKind.DIRECTORY} else target.kind
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 

@@ -93,7 +93,7 @@ class DirectoryTarget:
         sector_bytes = self.device.whole.integer("queue/logical_block_size") or _USUAL_SECTOR_BYTES
         device = self.device
         return TargetFacts(
-            TargetKind.BLOCK, device.name, str(device.node), device.capacity_bytes, sector_bytes
+            TargetKind.DIRECTORY, device.name, str(device.node), device.capacity_bytes, sector_bytes
         )
 
 

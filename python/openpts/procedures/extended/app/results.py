@@ -32,6 +32,11 @@ class Bound(StrEnum):
     NEITHER = "neither"
 
 
+_BOUND_WORDS: Final = {Bound.NEITHER: "neither CPU-bound nor drive-bound"} | {
+    bound: str(bound) for bound in (Bound.CPU, Bound.DRIVE)
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AppResults:
     """The runs that stand, by kind, in their order."""
@@ -130,6 +135,6 @@ def bound_of(run: CommandRun) -> Bound:
 def bound_sentence(run: CommandRun) -> str:
     """The verdict with its reason: both shares of the rule."""
     return (
-        f"{bound_of(run)}: the drive had an I/O outstanding for {busy_pct(run):.1f} % of the "
+        f"{_BOUND_WORDS[bound_of(run)]}: the drive had an I/O outstanding for {busy_pct(run):.1f} % of the "
         f"time, and the command used {cpu_pct(run):.1f} % of one processor"
     )

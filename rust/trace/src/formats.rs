@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
+use super::text;
 
 /// Bytes of a source's beginning by which its format is recognized.
 pub const HEAD_BYTES: usize = 1 << 16;
@@ -88,6 +89,8 @@ pub struct Format {
 #[rustfmt::skip]
 pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
-    super::binary::FORMATS,
     super::blktrace::FORMATS,
+    super::binary::FORMATS,
+    text::FORMATS,
+    text::COLUMN_FORMATS,
 ];

@@ -1,7 +1,7 @@
 """The Rust data plane: latency histograms, the engine, simulated drives and their engine."""
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, Self, final
 
@@ -29,6 +29,9 @@ __all__ = [
     "measure_overhead",
     "power_fault_names",
     "probe",
+    "trace_formats",
+    "trace_outputs",
+    "treat_traces",
 ]
 
 class UnavailableError(OSError):
@@ -41,6 +44,19 @@ def build_info() -> dict[str, str]:
     """Version, build profile and processor architecture of the Rust module.
 
     The profile is ``release``, or else its name with the level of optimization: ``dev (opt-level 3)``.
+    """
+
+def trace_formats() -> list[tuple[str, str]]:
+    """Name and label of each format of traces that can be read."""
+
+def trace_outputs() -> list[str]:
+    """The names of the formats that traces can be written in."""
+
+def treat_traces(order: str, *, descriptor: int | None, heard: Callable[[int], object]) -> str:
+    """Read traces once, and write what an order asks for to an open file; order and result are JSON.
+
+    ``heard`` gets the number of I/Os so far, now and then; what it raises ends everything. Raises ValueError
+    for traces that can't be used, and OSError if the file can't be written.
     """
 
 @final

@@ -11,6 +11,7 @@ mod results;
 #[cfg(feature = "nvme-target")]
 mod served;
 mod simulated;
+mod trace;
 mod watched_time;
 
 use std::collections::HashMap;
@@ -79,6 +80,8 @@ mod native {
     use super::served::PyServedDrive;
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine};
+    #[pymodule_export]
+    use super::trace::{trace_formats, trace_outputs, treat_traces};
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

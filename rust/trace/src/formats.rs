@@ -1,5 +1,7 @@
 //! All formats that can be read: how each is recognized, and what reads it.
 
+use serde::Deserialize;
+
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
@@ -9,7 +11,8 @@ use super::text;
 pub const HEAD_BYTES: usize = 1 << 16;
 
 /// What an operator may decide where a format leaves it open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
     /// Which of the events count as the I/O where a source has several: [`Level::Queue`] or [`Level::Issue`].
     pub from: Option<Level>,
@@ -26,7 +29,8 @@ pub struct ReadOptions {
 }
 
 /// I/Os that may be reads or writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UnknownDirection {
     /// Left out, and counted.
     #[default]
@@ -38,7 +42,8 @@ pub enum UnknownDirection {
 }
 
 /// Several recordings in one file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Segments {
     /// The trace is refused.
     #[default]
@@ -50,7 +55,8 @@ pub enum Segments {
 }
 
 /// Where I/Os that share a coarse stamp go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// Evenly over the tick.
     #[default]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 use super::error::TraceError;
 use super::formats::ReadOptions;
 use super::header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
@@ -27,7 +29,8 @@ pub trait IoStream: Send {
 }
 
 /// How a trace is opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct OpenOptions {
     /// Name of the format, if it is not to be found by the contents.
     pub format: Option<String>,

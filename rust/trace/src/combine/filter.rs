@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+
 use super::super::error::TraceError;
 use super::super::header::{Change, SourceFile, TraceHeader};
 use super::super::trace::IoStream;
 use super::super::traced_io::{TracedIo, TracedOperation};
 
 /// Which I/Os stay: those that are everything that is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// Issued within, in ns since the trace's first I/O.
     pub time_ns: Option<Range<i64>>,

@@ -79,5 +79,5 @@ pub struct Format {
     pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }
 
-/// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] = &[text::FORMATS, text::COLUMN_FORMATS];
+/// All of them: those with a reader of their own, those that are read by a column map, those that are refused.
+pub static FORMATS: &[&[Format]] = &[text::FORMATS, text::COLUMN_FORMATS, text::REFUSED_FORMATS];

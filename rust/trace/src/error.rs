@@ -14,6 +14,26 @@ pub enum TraceError {
         /// Why.
         source: io::Error,
     },
+    /// What is made of it can't be written.
+    #[error("can't write the trace: {0}")]
+    Write(io::Error),
+    /// The operator has stopped it.
+    #[error("stopped")]
+    Stopped,
+    /// More of it is damaged than is allowed.
+    #[error(
+        "refused: {damaged} of {records} records are damaged, more than {} %; see them with `openpts trace check`, \
+         and allow more with --damaged-limit",
+        limit * 100.0
+    )]
+    Damaged {
+        /// Records in all.
+        records: u64,
+        /// Damaged ones.
+        damaged: u64,
+        /// Share of damaged ones that is allowed.
+        limit: f64,
+    },
     /// It is not what it was taken for, or must not be used; in one sentence with what to do.
     #[error("{0}")]
     Refused(String),

@@ -80,4 +80,12 @@ pub struct Format {
 }
 
 /// All of them: those with a reader of their own, those that are read by a column map, those that are refused.
-pub static FORMATS: &[&[Format]] = &[text::FORMATS, text::COLUMN_FORMATS, text::REFUSED_FORMATS];
+#[rustfmt::skip]
+pub static FORMATS: &[&[Format]] = &[
+    super::canonical::FORMATS,
+    super::blktrace::FORMATS,
+    super::binary::FORMATS,
+    text::FORMATS,
+    text::COLUMN_FORMATS,
+    text::REFUSED_FORMATS,
+];

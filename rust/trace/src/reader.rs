@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::TraceError;
-use super::tally::Tally;
+use super::header::TraceHeader;
+use super::tally::{Place, Tally};
 use super::traced_io::TracedIo;
 
 /// I/Os that a reader adds to a batch at once, about.
 pub const BATCH_IOS: usize = 8192;
 
 /// Where in the stack a trace was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// System calls on files.
     File,
@@ -62,7 +66,7 @@ impl Dictionary {
 }
 
 /// A device of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedDevice {
     /// As the source names it.
     pub name: String,
@@ -105,4 +109,35 @@ pub trait TraceReader: Send {
 
     /// What the source says about itself, as far as it was read.
     fn facts(&self) -> SourceFacts;
+
+    /// How far its I/Os are from the order of their times.
+    fn disorder(&self) -> Disorder {
+        Disorder::Near
+    }
+
+    /// Which of the sources is being read.
+    fn current_file(&self) -> usize {
+        0
+    }
+
+    /// What [`TracedIo::source_position`] means.
+    fn place(&self, source_position: u64) -> Place {
+        Place::Line(source_position)
+    }
+
+    /// What the canonical form says about the trace that it was made of.
+    fn header(&self) -> Option<&TraceHeader> {
+        None
+    }
+}
+
+/// How far the I/Os of a source are from the order of their times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disorder {
+    /// In order, and its times are already those since the trace's first I/O.
+    None,
+    /// In order but for what was in flight together.
+    Near,
+    /// As far as it is long.
+    Any,
 }

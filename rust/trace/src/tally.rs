@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Damages that are kept with their places.
+/// Damages, and losses, that are kept with their places.
 pub const FIRST_DAMAGES: usize = 20;
 
 /// Why a sound record is no I/O of the trace: a few words, the same for all of a kind.
@@ -40,6 +40,19 @@ pub struct Damage {
     pub class: DamageClass,
 }
 
+/// Records that the source had and this trace has not, by its own numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The processor that they were of.
+    pub cpu: u32,
+    /// Time of the last record before them.
+    pub from_ns: i64,
+    /// Time of the first one after them.
+    pub to_ns: i64,
+    /// How many.
+    pub records: u64,
+}
+
 /// Counts; read = accepted + skipped + damaged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -55,6 +68,8 @@ pub struct Tally {
     pub first_damages: Vec<Damage>,
     /// Records that the source itself says it has lost.
     pub lost: u64,
+    /// The first gaps in which they were lost.
+    pub first_losses: Vec<Loss>,
     /// What was done to accepted ones or is odd about them, e.g. sorted, spread.
     pub notes: BTreeMap<&'static str, u64>,
 }
@@ -80,6 +95,15 @@ impl Tally {
         *self.damaged.entry(class).or_default() += 1;
         if self.first_damages.len() < FIRST_DAMAGES {
             self.first_damages.push(Damage { file, place, class });
+        }
+    }
+
+    /// The source has lost some here.
+    #[cold]
+    pub fn lose(&mut self, loss: Loss) {
+        self.lost += loss.records;
+        if self.first_losses.len() < FIRST_DAMAGES {
+            self.first_losses.push(loss);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::traced_io::{Flags, TracedOperation};
 ///
 /// The first `F` is a flush before the I/O, one behind the operation is write-through (FUA). `FF`, `FN` and `F`
 /// alone are flushes.
-pub(super) fn operation(letters: &[u8]) -> Option<(TracedOperation, Flags)> {
+pub(crate) fn operation(letters: &[u8]) -> Option<(TracedOperation, Flags)> {
     let (mut flags, rest) = match letters {
         [b'F', rest @ ..] if matches!(rest, [b'R' | b'W' | b'D' | b'N' | b'F' | b'Z', ..]) => {
             (Flags::PREFLUSH, rest)

@@ -5,7 +5,7 @@ mod columns;
 mod events;
 mod fields;
 mod iolog;
-mod letters;
+pub(crate) mod letters;
 mod lines;
 mod number;
 mod reader;

@@ -1,0 +1,78 @@
+//! Which format sources are in, by their contents.
+
+use super::super::error::TraceError;
+use super::super::formats::{FORMATS, Format, ReadOptions};
+use super::super::reader::TraceReader;
+use super::Opened;
+use super::not_traces::reason_not;
+
+/// The reader of some sources, by name of the format or by their contents.
+pub(in super::super) fn reader_of(
+    opened: Vec<Opened>,
+    format: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Box<dyn TraceReader>, TraceError> {
+    let format = match format {
+        Some(name) => named(name)?,
+        None => detected(&opened)?,
+    };
+    (format.open)(opened.into_iter().map(|opened| opened.source).collect(), options)
+}
+
+fn all() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().copied().flatten()
+}
+
+fn names(formats: impl Iterator<Item = &'static Format>) -> String {
+    formats.map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
+fn named(name: &str) -> Result<&'static Format, TraceError> {
+    all()
+        .find(|format| format.name == name)
+        .ok_or_else(|| TraceError::Refused(format!("unknown --format {name:?}: use one of {}", names(all()))))
+}
+
+/// The format of all sources, or an error if they are of several.
+fn detected(opened: &[Opened]) -> Result<&'static Format, TraceError> {
+    let mut found: Option<(&'static Format, &Opened)> = None;
+    for source in opened {
+        let Some(head) = &source.head else { continue };
+        let format = of_head(head, source)?;
+        if let Some((first, of)) = found.filter(|(first, _)| first.name != format.name) {
+            return Err(TraceError::Refused(format!(
+                "can't read several formats as one trace: {} looks like {}, {} like {}; convert each, then join them \
+                 with `openpts trace merge`",
+                of.source.path.display(),
+                first.name,
+                source.source.path.display(),
+                format.name
+            )));
+        }
+        found = Some((format, source));
+    }
+    found.map(|(format, _)| format).ok_or_else(|| TraceError::Refused("no file is given".into()))
+}
+
+fn of_head(head: &[u8], opened: &Opened) -> Result<&'static Format, TraceError> {
+    let name = opened.source.path.display();
+    let refused = |why: String| Err(TraceError::Refused(format!("can't read {name}: {why}")));
+    if head.is_empty() {
+        return refused("it is empty".into());
+    }
+    let candidates: Vec<_> = all().filter(|format| (format.is_at_head)(head)).collect();
+    match candidates[..] {
+        [format] => Ok(format),
+        [] => match reason_not(head) {
+            Some(not) => refused(format!("it looks like {}: {}; {}", not.what, not.why, not.instead)),
+            None => refused(format!(
+                "its contents are of no known format; if it is one, name it with --format: {}",
+                names(all())
+            )),
+        },
+        _ => refused(format!(
+            "its contents may be of several formats; name the right one with --format: {}",
+            names(candidates.into_iter())
+        )),
+    }
+}

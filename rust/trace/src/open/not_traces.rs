@@ -1,0 +1,187 @@
+//! Inputs that look like traces and can't be replayed: recognized, to be refused with a reason.
+
+/// Something that is no trace of block I/O.
+pub struct NotTrace {
+    /// What it is.
+    pub what: &'static str,
+    /// Why it is of no use.
+    pub why: &'static str,
+    /// What to do.
+    pub instead: &'static str,
+    /// Whether a file that begins so is of this kind.
+    is_at_head: fn(&[u8]) -> bool,
+}
+
+const KEYS: &str = "it has keys of a cache and no places on a drive, in whole seconds";
+const BLOCKS: &str = "record the drives of such a system with `openpts capture`";
+
+/// All of them.
+pub static NOT_TRACES: &[NotTrace] = &[
+    NotTrace {
+        what: "a trace of a cache with keys (Twitter)",
+        why: KEYS,
+        instead: BLOCKS,
+        is_at_head: |head| {
+            lines_are(head, ',', |fields| {
+                fields.len() == 7
+                    && is_number(fields[0])
+                    && (2..5).all(|field| is_number(fields[field]))
+                    && [
+                        "get", "gets", "set", "add", "replace", "cas", "append", "prepend", "delete", "incr",
+                        "decr",
+                    ]
+                    .contains(&fields[5])
+            })
+        },
+    },
+    NotTrace {
+        what: "a trace of a cache with keys (Meta)",
+        why: KEYS,
+        instead: BLOCKS,
+        is_at_head: |head| begins(head, "key,op,size,op_count") || begins(head, "op_time,key,key_size,op,"),
+    },
+    NotTrace {
+        what: "a trace of web requests (Wikipedia)",
+        why: "it has requests for pages and images and no places on a drive",
+        instead: BLOCKS,
+        is_at_head: |head| {
+            begins(head, "relative_unix\t")
+                || lines_are(head, ' ', |fields| {
+                    fields.len() == 4 && is_number(fields[0]) && fields[2].starts_with("http")
+                })
+        },
+    },
+    NotTrace {
+        what: "a trace of a content network (Akamai)",
+        why: KEYS,
+        instead: BLOCKS,
+        is_at_head: |head| {
+            lines_are(head, ' ', |fields| fields.len() == 3 && fields.iter().all(|field| is_number(field)))
+                || begins(head, "timestamp,object_id,")
+        },
+    },
+    NotTrace {
+        what: "a trace for cache simulators (LCS)",
+        why: "it has objects without direction and place",
+        instead: "use the trace that it was made of",
+        is_at_head: |head| head.starts_with(&0x1234_5678_9abc_def0_u64.to_le_bytes()),
+    },
+    NotTrace {
+        what: "a trace of a network file system (nfsdump)",
+        why: "it has file handles and no places on a drive",
+        instead: "record the server's drives with `openpts capture`",
+        is_at_head: |head| {
+            lines_are(head, ' ', |fields| {
+                fields.len() > 6 && ["C3", "R3", "C2", "R2"].iter().any(|call| fields[1..7].contains(call))
+            })
+        },
+    },
+    NotTrace {
+        what: "a trace of a network file system (DataSeries)",
+        why: "it has file handles and no places on a drive",
+        instead: "record the server's drives with `openpts capture`",
+        is_at_head: |head| head.starts_with(b"DSv1"),
+    },
+    NotTrace {
+        what: "a trace of system calls (strace)",
+        why: "it has calls on files and no places on a drive",
+        instead: "record the drive below the file system with `openpts capture`",
+        is_at_head: |head| {
+            lines_are(head, '\0', |fields| {
+                let line =
+                    fields[0].trim_start_matches(|c: char| c.is_ascii_digit() || ".: []pid".contains(c));
+                line.find('(').is_some_and(|at| at > 0 && is_word(&line[..at])) && line.contains(") = ")
+            })
+        },
+    },
+    NotTrace {
+        what: "a trace of files (Android ioshark)",
+        why: "it has calls on files and no places on a drive",
+        instead: "record the drive below the file system with `openpts capture`",
+        is_at_head: |head| {
+            let number = |at: usize| Some(u64::from_be_bytes(head.get(at..at + 8)?.try_into().ok()?));
+            // Version, files, operations, the high bytes first.
+            matches!(
+                (number(0), number(8), number(16)),
+                (Some(1..=9), Some(1..=1_000_000), Some(1..=1_000_000_000_000))
+            )
+        },
+    },
+    NotTrace {
+        what: "a histogram of latencies (bpftrace)",
+        why: "it has no places and sizes of single I/Os",
+        instead: "record them with `openpts capture`",
+        is_at_head: |head| begins(head, "Attaching ") || begins(head, "TIME(ms)     DISK  COMM"),
+    },
+    NotTrace {
+        what: "statistics of iostat",
+        why: "they are sums over seconds without places of single I/Os",
+        instead: "record them with `openpts capture`",
+        is_at_head: |head| {
+            text(head).is_some_and(|text| {
+                text.lines()
+                    .take(20)
+                    .any(|line| line.starts_with("Device") && line.contains("r/s") && line.contains("w/s"))
+                    || text.lines().take(20).any(|line| line.starts_with("Device") && line.contains("tps"))
+            })
+        },
+    },
+    NotTrace {
+        what: "statistics of blkiomon",
+        why: "they are sums over intervals without places of single I/Os",
+        instead: "record them with `openpts capture`",
+        is_at_head: |head| {
+            text(head).is_some_and(|text| {
+                text.lines().take(5).any(|line| {
+                    line.starts_with("sizes read (bytes):")
+                        || line.starts_with("time: ") && line.contains("device:")
+                })
+            })
+        },
+    },
+    NotTrace {
+        what: "statistics of a disk's load (averages over intervals)",
+        why: "it has averages of rates without single I/Os",
+        instead: "build a stimulus from its rates with `openpts io`",
+        is_at_head: |head| {
+            first_line(head).is_some_and(|line| {
+                let line = line.to_ascii_lowercase();
+                (line.contains("iops") || line.contains("read_bw")) && line.contains(',')
+            })
+        },
+    },
+];
+
+/// What a file that begins so is, if it is known to be no trace.
+pub(super) fn reason_not(head: &[u8]) -> Option<&'static NotTrace> {
+    NOT_TRACES.iter().find(|not| (not.is_at_head)(head))
+}
+
+/// The head as text, without a line that is cut off.
+fn text(head: &[u8]) -> Option<&str> {
+    let end = head.iter().rposition(|byte| *byte == b'\n').map_or(head.len(), |at| at + 1);
+    std::str::from_utf8(&head[..end]).ok()
+}
+
+fn first_line(head: &[u8]) -> Option<&str> {
+    text(head)?.lines().find(|line| !line.trim().is_empty())
+}
+
+fn begins(head: &[u8], with: &str) -> bool {
+    first_line(head).is_some_and(|line| line.starts_with(with))
+}
+
+/// Whether the first lines all have this form.
+fn lines_are(head: &[u8], separator: char, form: impl Fn(&[&str]) -> bool) -> bool {
+    let Some(text) = text(head) else { return false };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(5).peekable();
+    lines.peek().is_some() && lines.all(|line| form(&line.split(separator).collect::<Vec<_>>()))
+}
+
+fn is_number(field: &str) -> bool {
+    !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_word(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

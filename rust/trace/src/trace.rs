@@ -1,0 +1,322 @@
+//! A trace that can be used: opened, checked, in order, with times since its first I/O.
+
+use std::path::PathBuf;
+
+use super::error::TraceError;
+use super::formats::ReadOptions;
+use super::header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
+use super::open::{Fingerprint, reader_of, sources_of};
+use super::order::{External, Late, Plausible, Reorder, Spreader, Window, check};
+use super::reader::{BATCH_IOS, Disorder, SourceFacts, TraceReader};
+use super::tally::Tally;
+use super::traced_io::TracedIo;
+
+/// I/Os in order.
+pub trait IoStream: Send {
+    /// Replace what is in the batch by the next I/Os; false once there are no more.
+    ///
+    /// # Errors
+    /// If the trace can't be read, or not in order, or is refused at its end because too much of it is damaged.
+    fn read(&mut self, batch: &mut Vec<TracedIo>) -> Result<bool, TraceError>;
+
+    /// What the trace says about itself. Complete once all was read.
+    ///
+    /// # Errors
+    /// If a source can't be read again for its hash.
+    fn header(&self) -> Result<TraceHeader, TraceError>;
+}
+
+/// How a trace is opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// Name of the format, if it is not to be found by the contents.
+    pub format: Option<String>,
+    /// What the format leaves open.
+    pub read: ReadOptions,
+    /// How far I/Os may be from their place.
+    pub reorder: Reorder,
+    /// Names of the devices whose I/Os are wanted; all, if none is given.
+    pub devices: Vec<String>,
+    /// Share of damaged records above which the trace is refused.
+    pub damaged_limit: f64,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            read: ReadOptions::default(),
+            reorder: Reorder::default(),
+            devices: Vec::new(),
+            damaged_limit: 0.001,
+        }
+    }
+}
+
+/// Open the files of one trace, `-` for standard input, in this order.
+///
+/// # Errors
+/// If they can't be read, or are no trace.
+pub fn open_trace(paths: &[PathBuf], options: &OpenOptions) -> Result<Trace, TraceError> {
+    let (opened, fingerprints) = sources_of(paths)?;
+    let names = opened.iter().map(|opened| opened.source.path.display().to_string()).collect();
+    let reader = reader_of(opened, options.format.as_deref(), &options.read)?;
+    Ok(Trace::new(reader, names, fingerprints, options))
+}
+
+enum Sorter {
+    Window(Window),
+    External(External),
+}
+
+/// A trace in order.
+pub struct Trace {
+    reader: Box<dyn TraceReader>,
+    names: Vec<String>,
+    fingerprints: Vec<Fingerprint>,
+    sorter: Sorter,
+    /// Once the source's resolution is known, and if it is coarse.
+    spreader: Option<Spreader>,
+    options: OpenOptions,
+    tally: Tally,
+    plausible: Plausible,
+    /// The source's time of the first I/O.
+    origin_ns: Option<i64>,
+    is_selected: Vec<bool>,
+    fetched: Vec<TracedIo>,
+    sorted: Vec<TracedIo>,
+    has_begun: bool,
+    is_read: bool,
+    has_ended: bool,
+}
+
+impl Trace {
+    fn new(
+        reader: Box<dyn TraceReader>,
+        names: Vec<String>,
+        fingerprints: Vec<Fingerprint>,
+        options: &OpenOptions,
+    ) -> Self {
+        let sorter = match (options.reorder, reader.disorder()) {
+            (Reorder::Within(window_ns), Disorder::Near | Disorder::None) => {
+                Sorter::Window(Window::new(window_ns))
+            }
+            _ => Sorter::External(External::default()),
+        };
+        Self {
+            origin_ns: (reader.disorder() == Disorder::None).then_some(0),
+            reader,
+            names,
+            fingerprints,
+            sorter,
+            spreader: None,
+            options: options.clone(),
+            tally: Tally::default(),
+            plausible: Plausible::default(),
+            is_selected: Vec::new(),
+            fetched: Vec::with_capacity(BATCH_IOS),
+            sorted: Vec::new(),
+            has_begun: false,
+            is_read: false,
+            has_ended: false,
+        }
+    }
+
+    /// What became of the records so far.
+    #[must_use]
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// What the source says about itself, as far as it was read.
+    #[must_use]
+    pub fn facts(&self) -> SourceFacts {
+        self.reader.facts()
+    }
+
+    /// Names of the files, by number, as messages have them.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Sentences about what looks wrong, once all was read.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.plausible.warnings(&self.reader.facts())
+    }
+
+    /// The files with their hashes; none before all was read.
+    ///
+    /// # Errors
+    /// If one can't be read again where the reader has left it.
+    pub fn files(&self) -> Result<Vec<SourceFile>, TraceError> {
+        if !self.has_ended {
+            return Ok(Vec::new());
+        }
+        self.fingerprints.iter().map(Fingerprint::finish).collect()
+    }
+
+    /// Read a batch of the source, and hand it to the sorter.
+    fn fetch(&mut self) -> Result<(), TraceError> {
+        self.fetched.clear();
+        self.is_read = !self.reader.read(&mut self.fetched, &mut self.tally)?;
+        check(&mut self.fetched, &*self.reader, &mut self.tally);
+        if !self.options.devices.is_empty() {
+            self.select();
+        }
+        if !self.has_begun && !self.fetched.is_empty() {
+            self.has_begun = true;
+            let resolution_ns = self.reader.facts().resolution_ns;
+            if resolution_ns > FINE_NS && self.reader.disorder() != Disorder::None {
+                self.spreader = Some(Spreader::new(self.options.read.spread, resolution_ns));
+            }
+        }
+        match &mut self.sorter {
+            Sorter::Window(window) => {
+                window.push(&mut self.fetched, &mut self.tally).map_err(|late| self.too_late(late))
+            }
+            Sorter::External(external) => external.push(&mut self.fetched, &mut self.tally).map_err(unsorted),
+        }
+    }
+
+    fn too_late(&self, late: Late) -> TraceError {
+        let file = self.names.get(self.reader.current_file()).map_or("the trace", String::as_str);
+        TraceError::Refused(format!(
+            "can't put {file} in order: {} is {}.{:09} s earlier than a record before it; sort it on disk with \
+             --reorder any, or, if these are several recordings, join them with `openpts trace merge`",
+            self.reader.place(late.io.source_position),
+            late.by_ns / 1_000_000_000,
+            late.by_ns % 1_000_000_000,
+        ))
+    }
+
+    /// Drop I/Os of devices that are not asked for.
+    fn select(&mut self) {
+        let known = self.is_selected.len();
+        if self.fetched.iter().any(|io| usize::from(io.device) >= known) {
+            let devices = self.reader.facts().devices;
+            self.is_selected =
+                devices.iter().map(|device| self.options.devices.contains(&device.name)).collect();
+        }
+        let before = self.fetched.len();
+        let is_selected = &self.is_selected;
+        self.fetched.retain(|io| is_selected.get(usize::from(io.device)).copied().unwrap_or(false));
+        let dropped = (before - self.fetched.len()) as u64;
+        if dropped > 0 {
+            *self.tally.notes.entry("of devices that are not selected").or_default() += dropped;
+        }
+    }
+
+    /// Take from the sorter what is certain to be in order.
+    fn take_sorted(&mut self) -> Result<bool, TraceError> {
+        self.sorted.clear();
+        match &mut self.sorter {
+            Sorter::Window(window) => Ok(window.pop(&mut self.sorted, self.is_read)),
+            Sorter::External(external) if self.is_read => external.pop(&mut self.sorted).map_err(unsorted),
+            Sorter::External(_) => Ok(false),
+        }
+    }
+
+    /// Check at the end what only the whole can show.
+    fn end(&mut self) -> Result<(), TraceError> {
+        self.has_ended = true;
+        let devices = self.reader.facts().devices;
+        for name in &self.options.devices {
+            if !devices.iter().any(|device| device.name == *name) {
+                let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
+                return Err(TraceError::Refused(format!(
+                    "can't select --device {name}: the trace has {}",
+                    if names.is_empty() { "no devices".into() } else { names.join(", ") }
+                )));
+            }
+        }
+        let damaged = self.tally.damaged_total();
+        let limit = self.options.damaged_limit;
+        if damaged > 0 && damaged as f64 > limit * self.tally.read as f64 {
+            return Err(TraceError::Damaged { records: self.tally.read, damaged, limit });
+        }
+        if self.tally.read == 0 {
+            return Err(TraceError::Refused(format!(
+                "can't use {}: it has no records",
+                self.names.join(", ")
+            )));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, batch: &mut [TracedIo]) {
+        let Some(first) = batch.first() else { return };
+        let origin_ns = *self.origin_ns.get_or_insert(first.issued_ns);
+        if origin_ns != 0 {
+            for io in batch.iter_mut() {
+                // Neither overflows: times were checked.
+                io.issued_ns -= origin_ns;
+                io.completed_ns = io.completed_ns.map(|completed_ns| completed_ns.saturating_sub(origin_ns));
+            }
+        }
+        self.plausible.add(batch);
+    }
+}
+
+fn unsorted(source: std::io::Error) -> TraceError {
+    TraceError::Refused(format!(
+        "can't sort the trace on disk: {source}; make space in {}, or set TMPDIR to a folder that has it",
+        std::env::temp_dir().display()
+    ))
+}
+
+impl IoStream for Trace {
+    fn read(&mut self, batch: &mut Vec<TracedIo>) -> Result<bool, TraceError> {
+        batch.clear();
+        while batch.is_empty() {
+            if self.has_ended {
+                return Ok(false);
+            }
+            if self.take_sorted()? {
+                match &mut self.spreader {
+                    Some(spreader) => spreader.push(&self.sorted, batch, &mut self.tally)?,
+                    None => std::mem::swap(batch, &mut self.sorted),
+                }
+            } else if self.is_read {
+                if let Some(spreader) = &mut self.spreader {
+                    spreader.finish(batch, &mut self.tally);
+                }
+                self.end()?;
+            } else {
+                self.fetch()?;
+            }
+        }
+        self.finish(batch);
+        Ok(true)
+    }
+
+    fn header(&self) -> Result<TraceHeader, TraceError> {
+        let files = self.files()?;
+        if let Some(header) = self.reader.header() {
+            let mut header = header.clone();
+            if !self.options.devices.is_empty() {
+                let done = format!("devices selected: {}", self.options.devices.join(", "));
+                header.changes.push(Change { done, parents: files });
+            }
+            return Ok(header);
+        }
+        let facts = self.reader.facts();
+        Ok(TraceHeader {
+            format: facts.format.into(),
+            level: facts.level,
+            class: FidelityClass::of(&facts),
+            resolution_ns: facts.resolution_ns,
+            origin_utc_ns: facts
+                .epoch_ns
+                .and_then(|epoch_ns| epoch_ns.checked_add(self.origin_ns.unwrap_or(0))),
+            has_completions: facts.has_completions,
+            has_issue_times: facts.has_issue_times,
+            devices: facts.devices,
+            commands: facts.commands,
+            sources: files,
+            records: Counts::from(&self.tally),
+            changes: Vec::new(),
+        })
+    }
+}

@@ -85,7 +85,7 @@ pub struct Format {
     pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }
 
-/// All of them, those with a reader of their own before those that are read by a column map.
+/// All of them: those with a reader of their own, those that are read by a column map, those that are refused.
 #[rustfmt::skip]
 pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
@@ -93,4 +93,5 @@ pub static FORMATS: &[&[Format]] = &[
     super::binary::FORMATS,
     text::FORMATS,
     text::COLUMN_FORMATS,
+    text::REFUSED_FORMATS,
 ];

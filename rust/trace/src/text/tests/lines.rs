@@ -82,5 +82,5 @@ fn an_error_names_the_file() {
     }
     let source = Source { path: PathBuf::from("/trace"), bytes: Box::new(BufReader::new(Broken)) };
     let error = Lines::new(vec![source]).next().err().unwrap();
-    assert!(matches!(error, TraceError::File { path, .. } if path == PathBuf::from("/trace")));
+    assert!(matches!(error, TraceError::File { path, .. } if *path == *"/trace"));
 }

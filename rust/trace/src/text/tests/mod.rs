@@ -4,6 +4,7 @@
 mod arbitrary;
 mod damaged;
 mod lines;
+mod refused;
 mod samples;
 
 use std::io::Cursor;

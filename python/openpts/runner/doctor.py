@@ -93,7 +93,7 @@ def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tup
 
     Passwords apart: those are for `openpts unlock`.
     """
-    return heal(journal, roots, {Kind.HOST_SETTING, Kind.WRITE_CACHE}, run=run)
+    return heal(journal, roots, {Kind.HOST_SETTING, Kind.WRITE_CACHE, Kind.BLOCK_TRACE}, run=run)
 
 
 def _disk(text: str, roots: SystemRoots) -> BlockDevice | None:

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from openpts.capture.leftovers import take_down
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
@@ -31,6 +32,7 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
     Kind.DRIVE_PASSWORD: take_password_off,
+    Kind.BLOCK_TRACE: take_down,
 }
 """Who can put back what."""
 
@@ -42,7 +44,7 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, Noted, SystemRoots], str | None]]] 
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING})
+BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.BLOCK_TRACE})
 """What the next run puts back by itself."""
 
 
@@ -101,6 +103,8 @@ def heal_before_run(
     def is_on_it(entry: Entry) -> bool:
         if entry.kind is Kind.HOST_SETTING:
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
+        if entry.kind is Kind.BLOCK_TRACE:
+            return True
         return device is not None and is_drive(device, entry.subject)
 
     left_behind = [entry for entry in journal.left_behind() if is_on_it(entry)]

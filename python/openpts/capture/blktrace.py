@@ -89,7 +89,7 @@ class Blktrace:
         """Without more to say."""
         return "blktrace"
 
-    def open(
+    def set_up(
         self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
     ) -> OpenBlktrace:
         """Set up each disk once; see Way."""

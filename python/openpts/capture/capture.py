@@ -218,7 +218,7 @@ def _opened(
         try:
             for subject in _subjects(way, order.devices, roots):
                 attempt.enter_context(noted(journal, subject))
-            opened = way.open(order.devices, order.level, buffers, roots)
+            opened = way.set_up(order.devices, order.level, buffers, roots)
         except MissingError as error:
             attempt.close()
             missing.append(f"{way.name}: {error}")

@@ -3,10 +3,10 @@
 import json
 import os
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from openpts.capture.capture import CaptureOrder, CaptureResult, capture
@@ -62,7 +62,7 @@ def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seco
     """
     load = _Load(order, seconds)
     before = load.run()
-    with TemporaryDirectory(dir=order.file.parent, prefix=".openpts-capture-") as folder:
+    with tempfile.TemporaryDirectory(dir=order.file.parent, prefix=".openpts-capture-") as folder:
         during, result = load.run_captured(replace(order, file=Path(folder) / "capture"), journal, roots)
     after = load.run()
     return Cost(before, during, after, result.summary["lost"], result.cpu_share)

@@ -89,7 +89,7 @@ class Tracefs:
         """How the kernel lays out pages and events."""
         return {"tracefs": self._description}
 
-    def open(
+    def set_up(
         self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
     ) -> OpenTracefs:
         """Make an instance in which only the events of these devices are recorded; see Way."""
@@ -106,8 +106,8 @@ class Tracefs:
             names = _TRACEPOINTS[level] + ((_STACKED,) if level == "queue" and len(devices) > 1 else ())
             self._prepare(instance, names, devices, buffers)
             for cpu in sorted(instance.glob("per_cpu/cpu*"), key=lambda path: int(path.name[3:])):
-                flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-                opened.files.append(os.open(cpu / "trace_pipe_raw", flags))
+                pages = cpu / "trace_pipe_raw"
+                opened.files.append(os.open(pages, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
         except BaseException as error:
             opened.close()
             if isinstance(error, OSError):

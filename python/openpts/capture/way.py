@@ -67,7 +67,7 @@ class Way(Protocol):
     def describe(self) -> Any:
         """The way as the native module takes it."""
 
-    def open(
+    def set_up(
         self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
     ) -> OpenWay:
         """Set it up; nothing is recorded yet. Raises MissingError, and leaves nothing behind then."""

@@ -1,6 +1,5 @@
 //! All formats that can be read: how each is recognized, and what reads it.
 
-use super::blktrace::BLKTRACE;
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
@@ -81,5 +80,11 @@ pub struct Format {
 }
 
 /// All of them, those with a reader of their own before those that are read by a column map.
-pub static FORMATS: &[&[Format]] =
-    &[super::canonical::FORMATS, BLKTRACE, text::FORMATS, text::COLUMN_FORMATS];
+#[rustfmt::skip]
+pub static FORMATS: &[&[Format]] = &[
+    super::canonical::FORMATS,
+    super::blktrace::FORMATS,
+    super::binary::FORMATS,
+    text::FORMATS,
+    text::COLUMN_FORMATS,
+];

@@ -14,7 +14,7 @@ pub(crate) use interpreter::Interpreter;
 pub(crate) use record::RecordLayout;
 
 /// As it is listed.
-pub static BLKTRACE: &[Format] = &[Format {
+pub static FORMATS: &[Format] = &[Format {
     name: "blktrace",
     label: "blktrace, binary",
     is_at_head: |head| RecordLayout::at(head).is_some(),

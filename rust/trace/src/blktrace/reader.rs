@@ -5,7 +5,7 @@ use crate::formats::{Opened, ReadOptions};
 use crate::pairing::Pairing;
 use crate::reader::{BATCH_IOS, Level, SourceFacts, TraceReader};
 use crate::source::Source;
-use crate::tally::Tally;
+use crate::tally::{Place, Tally};
 use crate::traced_io::TracedIo;
 
 use super::files::RecordFiles;
@@ -62,5 +62,9 @@ impl TraceReader for BlktraceReader {
             devices: self.interpreter.devices().to_vec(),
             commands: self.interpreter.commands().to_vec(),
         }
+    }
+
+    fn place(&self, source_position: u64) -> Place {
+        Place::Byte(source_position)
     }
 }

@@ -42,6 +42,7 @@ class _BeforeCommand(click.Command):
 @click.option(
     "--seconds",
     type=FiniteRange(0, 100_000_000, min_open=True),
+    metavar="SECONDS",
     help="Stop after this time. [default: when COMMAND ends, or at Ctrl-C]",
 )
 @click.option(

@@ -107,6 +107,7 @@ _ARGUMENTS: Final = {
     "openpts crosscheck": "/dev/nvme0n1",
     "openpts doctor": "/dev/nvme0n1",
     "openpts help": "run iops",
+    "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",
     "openpts idle-flush": "/dev/nvme0n1",
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts plan": _A_TEST,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, Union
 
 from openpts.errors import RecordError
 from openpts.procedures.extended import (
+    app,
     benchmarks,
     entropy,
     fill,
@@ -44,6 +45,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         qos,
         workload,
         fiosynth,
+        app,
     )
 }
 """The tests of the practice beyond the specification."""

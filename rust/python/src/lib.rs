@@ -5,6 +5,7 @@ mod characterize;
 mod engine;
 mod errors;
 mod histogram;
+mod live;
 mod powercut;
 mod preset;
 mod results;
@@ -66,6 +67,8 @@ mod native {
     use super::errors::{StoppedError, UnavailableError};
     #[pymodule_export]
     use super::histogram::PyHistogram;
+    #[pymodule_export]
+    use super::live::PyLiveCapture;
     #[pymodule_export]
     use super::powercut::{PyPowerCut, power_fault_names};
     #[pymodule_export]

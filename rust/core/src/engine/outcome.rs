@@ -1,7 +1,7 @@
 //! How a step ended, for one thread or for all of them, and what went wrong in it.
 
 use super::slots::Outstanding;
-use crate::workload::{Carried, Io};
+use crate::workload::{Carried, Io, Played};
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +100,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// All that failed.
     pub errors: Vec<ErrorTally>,
+    /// How true each replay was.
+    pub played: Vec<Played>,
     /// Where the streams of the threads that took part stand at the end.
     pub(super) carried: Vec<(u32, Carried)>,
 }
@@ -166,6 +168,7 @@ impl Outcome {
         self.failure =
             [self.failure.take(), other.failure].into_iter().flatten().min_by_key(|failure| failure.at_ns);
         self.carried.extend(other.carried);
+        self.played.extend(other.played);
         for error in other.errors {
             match self.errors.iter_mut().find(|mine| mine.is(error.operation, &error.reason)) {
                 Some(mine) => mine.add(error.count, &error.first_offsets_bytes),

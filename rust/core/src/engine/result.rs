@@ -5,7 +5,7 @@ use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
 use super::standstill::Standstill;
 use super::tally::{ChoiceCounts, OperationTally, Tally};
 use crate::histogram;
-use crate::workload::{ByOperation, Carried, Operation, Step, Stimulus};
+use crate::workload::{ByOperation, Carried, Operation, Played, Step, Stimulus};
 
 /// One operation of a step or interval.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +182,7 @@ pub struct StepResult {
     /// where none is planned, and in virtual time, where none is late for the host's sake.
     pub slips: Vec<u8>,
     /// The first I/O that failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<Box<Failure>>,
     /// All that failed.
     pub errors: Vec<ErrorTally>,
     /// When the process itself did not run, in the step or in the gap before it; never in virtual time.
@@ -190,6 +190,8 @@ pub struct StepResult {
     /// Where each thread's streams stand at its end, from which a later session can go on; empty in virtual
     /// time, where the steps can be repeated.
     pub carried: Vec<Carried>,
+    /// How true each of its replays was.
+    pub played: Box<[Played]>,
     /// What the drive has used up in it, answers after its time included.
     pub spent: Spent,
 }
@@ -207,7 +209,7 @@ impl StepResult {
         cpu: Option<CpuShares>,
     ) -> Self {
         let (started_ns, elapsed_ns) = outcome.started_and_elapsed_ns(start_ns);
-        let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
+        let Outcome { state, ended_by, unissued, failure, errors, played, .. } = outcome;
         let gap_ns = match (before_ns, outcome.first_submission_ns) {
             (Some(before), Some(first)) => Some(first.saturating_sub(before)),
             _ => None,
@@ -225,10 +227,11 @@ impl StepResult {
             cpu,
             unissued,
             slips: slips_of(whole),
-            failure,
+            failure: failure.map(Box::new),
             errors,
             standstills: Vec::new(),
             carried: Vec::new(),
+            played: played.into(),
             spent: Spent::default(),
         }
     }

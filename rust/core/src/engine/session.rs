@@ -166,6 +166,11 @@ impl Session {
             ));
         }
         for stream in &mut step.streams {
+            if stream.replay.is_some() && self.path == IoPath::Synchronous {
+                return Err("the I/O path sync has a thread for each outstanding I/O, which keep no order: replay by \
+                            io_uring"
+                    .into());
+            }
             let stimulus = &mut stream.stimulus;
             for operation in Operation::ALL {
                 if stimulus.operations.of(operation) > 0 && !self.equipment.supported.contains(&operation) {

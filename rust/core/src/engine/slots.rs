@@ -23,13 +23,14 @@ struct Flight {
     /// Where its latency begins; 0: with the submission.
     planned_ns: AtomicU64,
     offset_bytes: AtomicU64,
-    /// Length and, above it, a byte each for the operation's number, the size's and the zone's.
+    /// Length and, above it, a byte each for the operation's number, the size's, the zone's, and FUA.
     what: AtomicU64,
 }
 
 const OPERATION_SHIFT: u32 = 32;
 const SIZE_SHIFT: u32 = 40;
 const ZONE_SHIFT: u32 = 48;
+const FUA_SHIFT: u32 = 56;
 
 /// The flights of one thread, in cache lines of their own.
 #[derive(Debug)]
@@ -59,7 +60,8 @@ impl Flight {
         let what = u64::from(io.length_bytes)
             | (io.operation as u64) << OPERATION_SHIFT
             | u64::from(io.choice.size) << SIZE_SHIFT
-            | u64::from(io.choice.zone) << ZONE_SHIFT;
+            | u64::from(io.choice.zone) << ZONE_SHIFT
+            | u64::from(io.fua) << FUA_SHIFT;
         self.what.store(what, Ordering::Relaxed);
     }
 
@@ -72,6 +74,7 @@ impl Flight {
             offset_bytes: self.offset_bytes.load(Ordering::Relaxed),
             length_bytes: what as u32,
             choice: Choice { size: (what >> SIZE_SHIFT) as u8, zone: (what >> ZONE_SHIFT) as u8 },
+            fua: what >> FUA_SHIFT > 0,
         }
     }
 
@@ -86,6 +89,8 @@ pub(super) struct Slots {
     flights: Arc<Flights>,
     free: Vec<usize>,
     prepared: Vec<usize>,
+    /// Whether any of those has a planned moment.
+    some_planned: bool,
     /// When a slot became free while none was: what was planned for an earlier moment had no room until then.
     room_since_ns: u64,
 }
@@ -98,6 +103,7 @@ impl Slots {
             flights,
             free: (0..count).rev().collect(),
             prepared: Vec::with_capacity(count),
+            some_planned: false,
             room_since_ns: 0,
         }
     }
@@ -120,13 +126,26 @@ impl Slots {
     }
 
     /// Put the I/O into the next free slot. Its latency begins at `planned_ns`, or with the submission.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, io: &Io, planned_ns: Option<u64>) {
-        let slot = self.free.pop().expect("the caller looked");
+        let slot = self.reserve().expect("the caller looked");
+        self.take_reserved(slot, io, planned_ns);
+    }
+
+    /// A free slot for an I/O that is prepared now and taken later.
+    #[inline]
+    pub(super) fn reserve(&mut self) -> Option<usize> {
+        self.free.pop()
+    }
+
+    /// As `take`, into a slot that was reserved.
+    #[inline(always)]
+    pub(super) fn take_reserved(&mut self, slot: usize, io: &Io, planned_ns: Option<u64>) {
         self.flights.0[slot].prepare(io);
         self.flights.0[slot]
             .planned_ns
             .store(planned_ns.map_or(0, |planned_ns| planned_ns.max(1)), Ordering::Relaxed);
+        self.some_planned |= planned_ns.is_some();
         self.prepared.push(slot);
     }
 
@@ -134,13 +153,16 @@ impl Slots {
     /// room, is given to `slipped`: the time of the thread, and not that of the drive.
     #[inline]
     pub(super) fn submitted(&mut self, now_ns: u64, mut slipped: impl FnMut(u64)) {
-        for slot in self.prepared.drain(..) {
-            let flight = &self.flights.0[slot];
-            flight.issued_ns.store(now_ns, Ordering::Relaxed);
-            let planned_ns = flight.planned_ns.load(Ordering::Relaxed);
-            if planned_ns > 0 {
-                slipped(now_ns.saturating_sub(planned_ns.max(self.room_since_ns)));
+        if std::mem::take(&mut self.some_planned) {
+            for slot in &self.prepared {
+                let planned_ns = self.flights.0[*slot].planned_ns.load(Ordering::Relaxed);
+                if planned_ns > 0 {
+                    slipped(now_ns.saturating_sub(planned_ns.max(self.room_since_ns)));
+                }
             }
+        }
+        for slot in self.prepared.drain(..) {
+            self.flights.0[slot].issued_ns.store(now_ns, Ordering::Relaxed);
         }
     }
 

@@ -1,5 +1,7 @@
 //! One step as one thread runs it: keeps the queue as full as the pacing wants, times every I/O.
 
+mod playback;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use super::output::Output;
 use super::pace::{Pace, Turn};
 use crate::machine::Queue;
 use crate::workload::{Data, Io, IoStream, Operation, Stop, Stream};
+
+use playback::Playback;
 
 /// Submit when this much is prepared, so that filling many large buffers does not keep the device idle.
 const BATCH_BYTES: u32 = 128 * 1024;
@@ -47,8 +51,12 @@ pub(super) struct StepPass<'a, Q> {
     output: &'a mut Output,
     ios: IoStream<'a>,
     pace: Pace,
+    /// Of a schedule, in place of those two.
+    playback: Option<Box<Playback>>,
     answers: Answers,
     step: &'a Arc<ActiveStep>,
+    /// Of the stream.
+    number: usize,
     stream: &'a Stream,
     /// The stream's start; planned moments count from it.
     origin_ns: u64,
@@ -87,12 +95,15 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         // What is planned is planned from the stream's start on, for all threads; a closed loop begins for
         // each thread with its own first submission.
         let origin_ns = step.start_ns + stream.delay_ns;
-        let started_ns = (ramp_ns == 0 && pace.is_planned()).then_some(origin_ns);
+        let is_planned = pace.is_planned() || stream.replay.is_some();
+        let started_ns = (ramp_ns == 0 && is_planned).then_some(origin_ns);
         Self {
+            playback: None,
             pace,
             ios,
             answers: Answers::new(ramp_ns == 0, started_ns),
             step,
+            number,
             stream,
             origin_ns,
             ramp_end_ns: step.start_ns + ramp_ns,
@@ -116,6 +127,12 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         let stop = &step.step.stop;
         if let Err(error) = self.context.prioritize(self.stream.priority) {
             self.fail(step.start_ns, format!("can't set the I/O priority: {error}"));
+        }
+        if let Some(replay) = &self.stream.replay {
+            match Playback::open(replay, self.number, self.stream.bounds) {
+                Ok(playback) => self.playback = Some(playback),
+                Err(error) => self.fail(step.start_ns, error.to_string()),
+            }
         }
         let mut issuing = true;
         let mut halted_ns = None;
@@ -182,7 +199,10 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         } else {
             self.prepare(now_ns);
             // Seen with the last I/O, not when another one would be due.
-            self.used_up |= self.ios.is_spent();
+            self.used_up |= match &self.playback {
+                Some(playback) => playback.player.is_spent(),
+                None => self.ios.is_spent(),
+            };
             if !self.used_up {
                 return true;
             }
@@ -217,6 +237,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
 
     /// What was planned for the time until the stop and found no room; after an amount, nothing was wanted.
     fn count_unissued(&mut self) {
+        if let Some(playback) = &mut self.playback {
+            self.answers.outcome.played.push(playback.player.take_played());
+        }
         if let Some(stopped_ns) = self.stopped_ns {
             let since_start_ns = stopped_ns.saturating_sub(self.origin_ns);
             self.answers.outcome.unissued = self.pace.backlog(since_start_ns, self.ios.random());
@@ -229,11 +252,14 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             return;
         }
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
+        if self.playback.is_some() {
+            return self.play(now_ns, since_start_ns);
+        }
         while let Some(slot) = self.pace.rested(since_start_ns) {
             self.context.slots.release(slot, now_ns);
         }
         let mut batch_bytes = 0;
-        while batch_bytes < BATCH_BYTES && self.batched < self.batch_ios {
+        while self.has_room(batch_bytes) {
             let Some(slot) = self.context.slots.next_free() else { return };
             let planned_ns = match self.pace.turn(since_start_ns) {
                 Turn::Planned(planned_ns) => Some(self.origin_ns + planned_ns),
@@ -242,18 +268,30 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             };
             let Some(io) = self.ios.next() else { return };
             self.pace.advance(&io, self.ios.random());
-            match io.operation {
-                Operation::Write => {
-                    let buffer = self.context.queue.buffer_mut(slot, io.length_bytes as usize);
-                    self.context.data.fill(slot, buffer, io.offset_bytes);
-                }
-                Operation::Read => self.context.data.buffer_was_read_into(slot),
-                Operation::Trim | Operation::Flush | Operation::Fsync => (),
-            }
+            self.fill(slot, &io);
             self.context.queue.push(slot, &io);
             self.context.slots.take(&io, planned_ns);
             self.batched += 1;
             batch_bytes += io.length_bytes;
+        }
+    }
+
+    /// Whether one more I/O goes with a submission of so many bytes.
+    #[inline]
+    fn has_room(&self, batch_bytes: u32) -> bool {
+        batch_bytes < BATCH_BYTES && self.batched < self.batch_ios
+    }
+
+    /// Make the data of a write.
+    #[inline(always)]
+    fn fill(&mut self, slot: usize, io: &Io) {
+        match io.operation {
+            Operation::Write => {
+                let buffer = self.context.queue.buffer_mut(slot, io.length_bytes as usize);
+                self.context.data.fill(slot, buffer, io.offset_bytes);
+            }
+            Operation::Read => self.context.data.buffer_was_read_into(slot),
+            Operation::Trim | Operation::Flush | Operation::Fsync => (),
         }
     }
 
@@ -265,7 +303,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     /// Take every finished I/O; all that are there now were seen at the same moment.
     fn reap(&mut self, now_ns: u64) {
         let mut reaped = 0;
-        let Self { context, output, pace, answers, unverified, .. } = self;
+        let Self { context, output, pace, playback, answers, unverified, .. } = self;
         let Context { queue, slots, signals, progress, tap, .. } = &mut *context;
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         let step = self.step.index as u32;
@@ -278,6 +316,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 && let Some(tap) = tap
             {
                 tap.record(step, answer::captured(&answered, latency_ns, completion, failure.is_some()));
+            }
+            if let Some(playback) = playback {
+                playback.player.answered(completion.slot, since_start_ns);
             }
             if pace.rest(completion.slot, since_start_ns) {
                 slots.release(completion.slot, now_ns);
@@ -324,7 +365,12 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     fn wait(&self, stop: &Stop, now_ns: u64) -> Wait {
-        let until_ns = match self.pace.turn(now_ns.saturating_sub(self.origin_ns)) {
+        let since_start_ns = now_ns.saturating_sub(self.origin_ns);
+        let turn = match &self.playback {
+            Some(playback) => playback.turn(since_start_ns),
+            None => self.pace.turn(since_start_ns),
+        };
+        let until_ns = match turn {
             _ if now_ns < self.origin_ns => self.origin_ns,
             Turn::Wait(_) if self.rests() && self.context.slots.has_free() => return Wait::Not,
             Turn::Wait(until_ns) => self.origin_ns.saturating_add(until_ns),
@@ -359,17 +405,24 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     /// of the clock: making their data is our own time, not the device's.
     fn submit(&mut self, wait: Wait) {
         let now_ns = self.context.clock.now_ns();
+        let is_played = self.playback.is_some() && self.batched > 0;
+        // How long a replay's submission takes must be known, apart from the wait.
+        let wait = if is_played { Wait::Not } else { wait };
         if self.batched > 0 {
             if self.answers.measuring {
                 self.answers.outcome.started_ns.get_or_insert(now_ns);
             }
             self.answers.outcome.first_submission_ns.get_or_insert(now_ns);
-            let Self { context, output, answers, .. } = self;
-            context.slots.submitted(now_ns, |slip_ns| {
+            let Self { context, output, answers, playback, .. } = self;
+            let mut slipped = |slip_ns| {
                 if answers.measuring {
                     output.tally.slips.record(slip_ns);
                 }
-            });
+            };
+            context.slots.submitted(now_ns, &mut slipped);
+            if let Some(playback) = playback {
+                playback.player.submitted(now_ns.saturating_sub(self.origin_ns), slipped);
+            }
         }
         self.waited = !matches!(wait, Wait::Not);
         self.submitted = std::mem::take(&mut self.batched);
@@ -382,6 +435,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 queue.enter_batched(queue.in_flight().clamp(1, BATCH_COMPLETIONS), BATCH_PATIENCE)
             }
         };
+        if is_played {
+            self.submission_ended();
+        }
         if let Err(error) = entered {
             self.fail(now_ns, error.to_string());
         }

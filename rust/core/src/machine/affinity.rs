@@ -3,7 +3,8 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::process::getpid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// Let the calling thread run on this processor and no other.
 ///
@@ -16,6 +17,14 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Let the calling thread run wherever the process's first thread may, whichever thread has started it.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn unpin() -> io::Result<()> {
+    Ok(sched_setaffinity(None, &sched_getaffinity(Some(getpid()))?)?)
 }
 
 /// Let the calling thread's timed waits end when they should. The kernel may else add 50 us to each, so as

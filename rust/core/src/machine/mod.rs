@@ -29,7 +29,7 @@ mod test_devices;
 pub(crate) mod tsc;
 mod waker;
 
-pub use affinity::{pin_to_cpu, set_io_priority, tighten_timers};
+pub use affinity::{pin_to_cpu, set_io_priority, tighten_timers, unpin};
 pub use features::Features;
 pub use limits::{Needs, TooMuch, thread_limits};
 pub use path::{IoPath, UnknownPath};

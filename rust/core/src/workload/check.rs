@@ -123,6 +123,9 @@ impl Step {
         if self.streams.len() > 1 && is_counted {
             return Err("an amount or a number of I/Os ends one stream: give each its own bounds".into());
         }
+        if self.ramp_ns > 0 && self.streams.iter().any(|stream| stream.replay.is_some()) {
+            return Err("ramp_ns goes with no replay: all of it counts".into());
+        }
         if self.stop.at_least_ns > 0 && self.streams.iter().any(|stream| stream.bounds.any()) {
             return Err("stop.at_least_ns goes with no stream that has bounds of its own".into());
         }
@@ -136,6 +139,12 @@ impl Stream {
         let is_cyclic = matches!(self.stimulus.pacing, Pacing::DutyCycle { .. } | Pacing::ThinkTime { .. });
         if self.share > 0 && is_cyclic {
             return Err("share goes with no duty cycle and no think time: use batches".into());
+        }
+        if let Some(replay) = &self.replay {
+            if self.share > 0 || self.stimulus.tc != 1 || self.stimulus.pacing != Pacing::ClosedLoop {
+                return Err("a replay goes with one thread, without share and pacing".into());
+            }
+            replay.check(self, limits.sector_bytes)?;
         }
         self.stimulus.check(limits)
     }

@@ -156,7 +156,7 @@ impl Iterator for IoStream<'_> {
         };
         self.budget.spend(length_bytes);
         let choice = Choice { size: size.choice, zone };
-        Some(Io { operation, offset_bytes, length_bytes, choice })
+        Some(Io { operation, offset_bytes, length_bytes, choice, fua: false })
     }
 }
 

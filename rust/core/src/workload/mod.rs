@@ -12,6 +12,7 @@ mod operation;
 mod permutation;
 mod placement;
 mod random;
+mod schedule;
 mod segments;
 mod sequential;
 mod share;
@@ -32,6 +33,10 @@ pub use io_stream::{Carried, IoStream};
 pub use operation::{ByOperation, Choice, Io, Operation};
 pub use permutation::Permutation;
 pub use random::Uniform;
+pub use schedule::{
+    Cause, Conflicts, Cue, FARTHEST_PARENT, InFlightFit, LATE_NS, MOST_PARENTS, Mode, Played, Player, Replay,
+    ScheduleError, ScheduleHeader, ScheduleWriter, ScheduledIo, UNKNOWN_LATENCY,
+};
 pub use stimulus::{
     BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
     Step, Stimulus, Stop, Stream, Zone,

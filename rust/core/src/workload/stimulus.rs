@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use super::operation::Operation;
+use super::schedule::Replay;
 
 /// Steps to be run one after the other without idle time between them.
 pub type Program = Vec<Step>;
@@ -84,13 +85,17 @@ pub struct Stream {
     /// its own way.
     #[serde(default)]
     pub share: u32,
+    /// I/Os of a schedule in place of those of the stimulus, which then says what they need: operations, the
+    /// largest size, the range, and the most that may be outstanding. The bounds say how many of them.
+    #[serde(default)]
+    pub replay: Option<Replay>,
 }
 
 impl Stream {
     /// From the step's start to its end.
     #[must_use]
     pub const fn new(stimulus: Stimulus) -> Self {
-        Self { stimulus, delay_ns: 0, bounds: Bounds::NONE, priority: 0, share: 0 }
+        Self { stimulus, delay_ns: 0, bounds: Bounds::NONE, priority: 0, share: 0, replay: None }
     }
 }
 

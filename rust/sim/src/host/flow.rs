@@ -1,7 +1,7 @@
 //! What one of the workload's threads issues in a step, and when it may.
 
 use openpts_core::workload::{
-    Arrivals, CapUnit, Carried, Coupling, Io, IoStream, Operation, Pacing, Step, Stream,
+    Arrivals, CapUnit, Carried, Coupling, Cue, Io, IoStream, Operation, Pacing, Played, Player, Step, Stream,
 };
 
 use super::pacing::SlotPacing;
@@ -19,6 +19,12 @@ pub(super) struct Flow<'a> {
     ios: IoStream<'a>,
     ahead: Ahead,
     turns: Turns,
+    /// Of a schedule, in place of those.
+    player: Option<Box<Player>>,
+    /// The I/O that it lets go now.
+    cued: Io,
+    /// Why the schedule can't be played.
+    pub(super) broken: Option<String>,
     /// The number of its stream.
     pub(super) stream: usize,
     pub(super) pacing: SlotPacing,
@@ -101,7 +107,14 @@ impl<'a> Flow<'a> {
         let (number, times) = (stream, step.streams[stream]);
         let (step, stream) = (&step.step, &step.step.streams[stream]);
         let mut ios = IoStream::new(step, stream, sector_bytes, thread, carried);
+        let ios_played = stream.bounds.ios.unwrap_or(u64::MAX);
+        let player =
+            stream.replay.as_ref().map(|replay| Player::open(replay, number, ios_played, true)).transpose();
+        let broken = player.as_ref().err().map(ToString::to_string);
         Self {
+            player: player.ok().flatten().map(Box::new),
+            cued: Self::NOTHING,
+            broken,
             turns: Turns::new(stream, thread, &mut ios),
             ahead: Ahead::new(step, stream),
             stream: number,
@@ -141,6 +154,9 @@ impl<'a> Flow<'a> {
     /// The next I/O; there is one as long as [`Self::is_spent`] does not hold.
     #[inline]
     pub(super) fn next(&mut self, drive: &dyn Drive) -> Io {
+        if self.player.is_some() {
+            return self.cued;
+        }
         if self.ahead.depth == 0 {
             return self.ios.next().expect("the caller asked whether all is issued");
         }
@@ -150,6 +166,9 @@ impl<'a> Flow<'a> {
     /// Whether the thread's share of the stop rule's amounts is issued.
     #[inline]
     pub(super) fn is_spent(&self) -> bool {
+        if let Some(player) = &self.player {
+            return player.is_spent();
+        }
         self.ahead.drawn == 0 && self.ios.is_spent()
     }
 
@@ -214,9 +233,48 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// One was answered; true if that makes another one due.
+    /// Whether it plays a schedule.
     #[inline]
-    pub(super) fn answered(&mut self, at_ps: Ps) -> bool {
+    pub(super) fn is_played(&self) -> bool {
+        self.player.is_some()
+    }
+
+    /// Let the next I/O of the schedule go in a free slot, which is given; or when to look again.
+    pub(super) fn play(&mut self, at_ps: Ps) -> Result<u32, Ps> {
+        let now_ns = (at_ps - self.origin_ps) / PS_PER_NS;
+        let Some(player) = &mut self.player else { return Err(NEVER) };
+        match player.cue(now_ns) {
+            Cue::Issue(io) => {
+                let Some(place) = self.free.pop() else {
+                    player.no_room(now_ns);
+                    return Err(NEVER);
+                };
+                self.cued = io;
+                player.issued(place as usize);
+                player.submitted(now_ns, |_| ());
+                Ok(place)
+            }
+            Cue::At(due_ns, _) => Err(self.origin_ps.saturating_add(due_ns.saturating_mul(PS_PER_NS))),
+            Cue::Answer | Cue::Reader => Err(NEVER),
+            Cue::End => {
+                self.broken = player.broken().map(str::to_owned);
+                Err(NEVER)
+            }
+        }
+    }
+
+    /// How true the replay was, if it is one.
+    pub(super) fn take_played(&mut self) -> Option<Played> {
+        self.player.as_mut().map(|player| player.take_played())
+    }
+
+    /// The one in this slot was answered; true if that makes another one due.
+    #[inline]
+    pub(super) fn answered(&mut self, place: usize, at_ps: Ps) -> bool {
+        if let Some(player) = &mut self.player {
+            player.answered(place, (at_ps - self.origin_ps) / PS_PER_NS);
+            return true;
+        }
         let Turns::Batches { ios, rest_ps, issued, in_flight, next_ps } = &mut self.turns else {
             return false;
         };

@@ -19,7 +19,7 @@ pub(super) enum SlotPacing {
 
 impl SlotPacing {
     pub(super) fn new(stream: &Stream) -> Self {
-        if stream.share > 0 {
+        if stream.share > 0 || stream.replay.is_some() {
             return Self::ByThread;
         }
         let pacing = stream.stimulus.pacing;

@@ -99,6 +99,7 @@ impl Down {
             },
             priority: nominal.priority,
             share: nominal.share,
+            replay: nominal.replay.clone(),
         }
     }
 

@@ -17,6 +17,7 @@ use super::queue::Queue;
 use super::runner::Runner;
 use super::scaled_program::{Down, ScaledStep};
 use super::shared_drive::SharedDrive;
+use crate::scale::Scale;
 use crate::time::{PS_PER_S, Ps};
 
 /// Of the 213 days that a clock of 64 bits has: a hundred.
@@ -173,6 +174,13 @@ impl VirtualSession {
         }
         if step.streams.iter().any(|stream| matches!(stream.stimulus.data, Data::Verified { .. })) {
             return Err("data verified: a simulated drive keeps no data to verify".into());
+        }
+        if self.wishes.scale != Scale::ONE && step.streams.iter().any(|stream| stream.replay.is_some()) {
+            return Err(
+                "a trace is replayed on a simulated drive in its own size only: leave its scale at 1, or \
+                        compact the trace onto a smaller drive"
+                    .into(),
+            );
         }
         let scaled = self.down.step(step);
         // A step with I/O may have any duration: it is stopped sooner.

@@ -188,6 +188,7 @@ impl<'a> StepRun<'a> {
             }
         }
         for thread in 0..self.flows.len() {
+            self.fail_if_broken(thread);
             if let SlotPacing::ByThread = self.flows[thread].pacing {
                 self.set_arrival(thread, self.flows[thread].origin_ps);
             }
@@ -372,7 +373,7 @@ impl<'a> StepRun<'a> {
                 self.events.set(place, NEVER);
                 flow.free.push(u32::try_from(place).expect("a slot's number"));
                 // With another free slot, the thread is to be woken for its next I/O already.
-                if flow.answered(at_ps) || flow.free.len() == 1 {
+                if flow.answered(place, at_ps) || flow.free.len() == 1 {
                     self.serve(thread, at_ps);
                 }
             }
@@ -390,6 +391,9 @@ impl<'a> StepRun<'a> {
 
     /// Issue what is due in the thread now, as far as slots are free; be woken for what is due later.
     fn serve(&mut self, thread: usize, at_ps: Ps) {
+        if self.flows[thread].is_played() {
+            return self.play(thread, at_ps);
+        }
         loop {
             let flow = &mut self.flows[thread];
             let due_ps = flow.due_ps();
@@ -408,6 +412,29 @@ impl<'a> StepRun<'a> {
             if is_coupled {
                 self.issued_of_share(thread, at_ps);
             }
+        }
+    }
+
+    /// Issue what a schedule lets go now.
+    fn play(&mut self, thread: usize, at_ps: Ps) {
+        let ends_ps = self.ending.end_ps();
+        loop {
+            let flow = &mut self.flows[thread];
+            let look_ps = if at_ps < flow.ends_ps.min(ends_ps) { flow.play(at_ps) } else { Err(NEVER) };
+            match look_ps {
+                Ok(place) => self.issue(place as usize, at_ps, at_ps),
+                Err(look_ps) => {
+                    self.set_arrival(thread, look_ps);
+                    return self.fail_if_broken(thread);
+                }
+            }
+        }
+    }
+
+    fn fail_if_broken(&mut self, thread: usize) {
+        if let Some(reason) = self.flows[thread].broken.take() {
+            self.context.halt.fail();
+            self.fail(self.flows[thread].stream, &Flow::NOTHING, &reason);
         }
     }
 
@@ -508,6 +535,7 @@ impl<'a> StepRun<'a> {
         self.answers.outcome.last_answer_ns = last_answer_ps
             .map(|at_ps| self.nominal_ns(at_ps))
             .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
+        self.answers.outcome.played = self.flows.iter_mut().filter_map(Flow::take_played).collect();
         let outcomes = self.stream_outcomes();
         for one in &outcomes {
             let outcome = &mut self.answers.outcome;

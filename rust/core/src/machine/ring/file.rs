@@ -69,6 +69,13 @@ impl Ring<FileCommands> {
     }
 }
 
+/// On a drive, a write that must be on the media becomes one with FUA, or one with a flush behind it where the
+/// drive has none.
+#[inline]
+fn write_flags(io: &Io) -> i32 {
+    if io.fua { libc::RWF_DSYNC } else { 0 }
+}
+
 impl Commands for FileCommands {
     type Submission = squeue::Entry;
     type Answer = cqueue::Entry;
@@ -92,11 +99,15 @@ impl Commands for FileCommands {
                 opcode::Read::new(FILE, memory.buffer(length), length).offset(offset).build()
             }
             (Operation::Write, Some(index)) => {
-                opcode::WriteFixed::new(FILE, memory.buffer(length), length, index).offset(offset).build()
+                opcode::WriteFixed::new(FILE, memory.buffer(length), length, index)
+                    .offset(offset)
+                    .rw_flags(write_flags(io))
+                    .build()
             }
-            (Operation::Write, None) => {
-                opcode::Write::new(FILE, memory.buffer(length), length).offset(offset).build()
-            }
+            (Operation::Write, None) => opcode::Write::new(FILE, memory.buffer(length), length)
+                .offset(offset)
+                .rw_flags(write_flags(io))
+                .build(),
             (Operation::Trim, _) => match self.trim.expect("a supported operation") {
                 Trim::Discard => discard(offset, length),
                 Trim::PunchHole => {

@@ -17,6 +17,8 @@ use crate::workload::{Io, Operation};
 const IO_COMMAND: u32 = 0xc048_4e80;
 /// One range of a Dataset Management command (NVM Command Set, figure "Dataset Management - Range").
 const RANGE_BYTES: usize = 16;
+/// Bit of dword 12 of a read or write.
+const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 /// The attribute "deallocate" in Command Dword 11 of Dataset Management.
 const DEALLOCATE: u32 = 1 << 2;
 /// A command's number of blocks is a 16 bit field that counts from 0.
@@ -142,7 +144,7 @@ impl Commands for NvmeCommands {
                 command.data(memory.buffer(io.length_bytes), io.length_bytes);
                 command.dword(10, first as u32);
                 command.dword(11, (first >> 32) as u32);
-                command.dword(12, blocks - 1);
+                command.dword(12, (blocks - 1) | if io.fua { FORCE_UNIT_ACCESS } else { 0 });
                 transfer_bytes = io.length_bytes;
             }
             Operation::Trim => {

@@ -3,6 +3,7 @@
 mod determinism;
 mod laws;
 mod pacing;
+mod replaying;
 mod scaling;
 mod sensing;
 mod sharing;

@@ -1,0 +1,77 @@
+//! Traces prepared for replay on one target.
+//!
+//! ```text
+//! pass 1: window, filters -> footprint, end, devices
+//! pass 2: window, filters -> time: speed, idle cut -> place: mapping, sectors, splits -> order: parents -> file
+//! ```
+
+mod effects;
+mod footprint;
+mod made;
+mod making;
+mod mapping;
+mod parents;
+#[cfg(test)]
+mod tests;
+
+pub use effects::Effects;
+pub use footprint::Footprint;
+pub use made::{Made, Original};
+pub use making::make_schedule;
+pub use mapping::Mapping;
+
+use super::error::TraceError;
+use super::traced_io::TracedIo;
+
+/// Gives the next I/Os of a trace in order, in place of what is in the batch; false once there are no more.
+pub type Pull<'a> = Box<dyn FnMut(&mut Vec<TracedIo>) -> Result<bool, TraceError> + 'a>;
+
+/// What becomes of operations that transfer no data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Convert {
+    /// They are replayed as they are; zeroes as trims.
+    #[default]
+    Keep,
+    /// They become writes of the run's data.
+    Write,
+    /// They are left out, and keep their time.
+    Skip,
+}
+
+/// How a trace is prepared.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Size of the target.
+    pub capacity_bytes: u64,
+    /// Its sector: I/Os that are not whole sectors are rounded outwards.
+    pub sector_bytes: u32,
+    /// Where I/Os go.
+    pub mapping: Mapping,
+    /// What is moved as a whole by `Scale` and `Compact`, and counted as touched: a multiple of the sector.
+    pub granule_bytes: u64,
+    /// Traced time over replayed time, as a fraction: above 1 is faster.
+    pub speed: (u32, u32),
+    /// What a time without anything in flight is cut to.
+    pub max_idle_ns: Option<u64>,
+    /// First moment of the trace that is replayed, since its first I/O.
+    pub from_ns: u64,
+    /// And the one at which it ends.
+    pub to_ns: u64,
+    /// Whether reads are replayed.
+    pub reads: bool,
+    /// Whether all that changes data is, flushes included.
+    pub writes: bool,
+    /// What becomes of trims and zeroes.
+    pub trims: Convert,
+    /// The largest read or write; larger ones are split.
+    pub most_bytes: u32,
+    /// Whether dependencies are inferred, which takes completions.
+    pub with_parents: bool,
+}
+
+impl Plan {
+    /// Whole sectors of the target.
+    pub(super) const fn whole_capacity_bytes(&self) -> u64 {
+        self.capacity_bytes / self.sector_bytes as u64 * self.sector_bytes as u64
+    }
+}

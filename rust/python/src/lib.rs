@@ -1,6 +1,7 @@
 //! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
 
 mod arguments;
+mod characterize;
 mod engine;
 mod errors;
 mod histogram;
@@ -59,6 +60,8 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 
 #[pymodule(name = "_native")]
 mod native {
+    #[pymodule_export]
+    use super::characterize::characterize;
     #[pymodule_export]
     use super::engine::PyEngine;
     #[pymodule_export]

@@ -32,7 +32,7 @@ use slice::Slice;
 const MOST_BLOCKS: usize = 1 << 20;
 const MOST_BLOCKS_OF_PART: usize = 1 << 15;
 /// Parts with figures of their own; what is in none of them is in a last one.
-const MOST_PARTS: usize = 32;
+const MOST_PARTS: usize = 15;
 
 /// By what a trace is cut into parts that have all figures, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

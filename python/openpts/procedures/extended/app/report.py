@@ -98,14 +98,14 @@ def _measures(results: AppResults) -> list[Measured]:
     if figure is not None:
         found += [
             Measure[RunSet](
-                f"{kind}_figure",
-                f"{kind.capitalize()} runs, median {figure.name}",
+                kind,
+                f"{kind.capitalize()} runs, median {{name}}",
                 figure.unit,
                 _set_cell,
                 better=figure.better,
                 repeats=_several,
-                cover_label=f"{figure.name}, {kind}",
-            ).of(results.figures(kind), subject)
+                cover_label=f"{{name}}, {kind}",
+            ).of(results.figures(kind), Subject(figure.name, key="figure"))
             for kind in _COUNTED
             if kind is RunKind.WARM or results.conditions.cold_runs
         ]

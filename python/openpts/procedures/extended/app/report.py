@@ -64,14 +64,14 @@ def _verdicts(results: AppResults) -> list[Verdict]:
         if (times := results.times(kind)) is None:
             continue
         words = "; ".join(spread_words(times))
-        tone = "fail" if times.quality in {Quality.DISCARDED, Quality.MORE_RUNS} else ""
         cold = all(run.cold for run in results.of_kind(kind)) or kind is RunKind.WARM
         runs = results.of_kind(kind)
         note = "" if cold else f" The page cache was {runs[0].page_cache}."
         median = "" if times.count == 1 else f"median of {times.count} runs "
         value = f"{median}{cells.fixed(times.median, decimals(times.median))} s; "
         head = f"{kind.capitalize()}: {'' if times.quality is Quality.DISCARDED else value}"
-        found.append(Verdict(f"{head}{words}.{note}", tone))
+        is_apart = times.quality in {Quality.DISCARDED, Quality.MORE_RUNS}
+        found.append(Verdict(f"{head}{words}.{note}", "info" if cold and not is_apart else "fail"))
         typical = results.median_run(kind)
         if typical is not None:
             found.append(Verdict(f"{kind.capitalize()}, {bound_sentence(typical)}."))

@@ -92,6 +92,10 @@ EXAMPLES: Final = (
         "Recompute every number of a report from its record.",
     ),
     (
+        "openpts trace convert server.csv.gz -o server.parquet",
+        "Read a trace of any format, count what is wrong with it, and keep it in a few bytes for each I/O.",
+    ),
+    (
         "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
         "Compare the runs of two drives.",
     ),
@@ -121,6 +125,11 @@ _ARGUMENTS: Final = {
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
+    "openpts trace": "check server.blktrace.0",
+    "openpts trace check": "server.blktrace.0 server.blktrace.1",
+    "openpts trace convert": "server.csv.gz -o server.parquet",
+    "openpts trace filter": "server.parquet -o night.parquet --time 3600:7200",
+    "openpts trace merge": '"mail.parquet?speed=2" web.parquet -o both.parquet',
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     # tests that need more of a drive than the common example has
     "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',
@@ -161,6 +170,8 @@ _EXIT_CODES = [
     ("8", "a run folder can't be written or read"),
     ("9", "idle-flush: the drive did not come to rest in time"),
     ("10", "the drive failed a limit; the run and its report are complete"),
+    ("11", "records of a trace were damaged or lost; the others were used"),
+    ("12", "a trace is refused"),
     ("130", "stopped by the operator; what was measured is kept"),
 ]
 

@@ -48,9 +48,12 @@ class Within(msgspec.Struct, frozen=True):
 
 
 class ReadOptions(msgspec.Struct, frozen=True, omit_defaults=True, rename={"level": "from"}):
-    """What formats leave open: which events count (queue, issue), I/Os without direction (skip, read, write),
-    logs of several runs (refuse, concatenate, merge), waits of fio's version 2, a column map as TOML, and how
-    equal coarse times are spread (even, burst, at random)."""  # noqa: D205, D209 one sentence
+    """What formats leave open.
+
+    Which events count (queue, issue), I/Os without direction (skip, read, write), logs of several runs
+    (refuse, concatenate, merge), waits of fio's version 2, a column map as TOML, and how equal coarse times
+    are spread (even, burst, at random).
+    """
 
     level: str | None = None
     unknown_direction: str = "skip"
@@ -61,8 +64,11 @@ class ReadOptions(msgspec.Struct, frozen=True, omit_defaults=True, rename={"leve
 
 
 class OpenOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How traces are opened: the format unless it is found by contents, which devices, how far I/Os may be from
-    their place (or ``any``), and the share of damaged records above which a trace is refused."""  # noqa: D205, D209 one sentence
+    """How traces are opened.
+
+    The format unless it is found by contents, which devices, how far I/Os may be from their place (or
+    ``any``), and the share of damaged records above which a trace is refused.
+    """
 
     format: str | None = None
     read: ReadOptions = ReadOptions()
@@ -90,8 +96,10 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a trace goes among others: start, speed as ratio of traced to taken time, repetitions, and what is
-    put before the names of its devices."""  # noqa: D205, D209 one sentence
+    """Where a trace goes among others.
+
+    Start, speed as ratio of traced to taken time, repetitions, and what is put before names of its devices.
+    """
 
     start_ns: int
     traced: int

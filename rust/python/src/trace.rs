@@ -137,8 +137,13 @@ impl Out {
 fn carry_out(order: Order, out: &mut Out, listener: &mut Listener) -> Result<Value, TraceError> {
     let mut inputs = order.traces;
     if inputs.iter().all(|input| input.place.is_none()) && inputs.len() == 1 {
-        let trace = inputs.remove(0).open()?;
-        let mut filtered = Filtered::new(trace, order.filter.unwrap_or_default(), Trace::files);
+        let mut trace = inputs.remove(0).open()?;
+        let Some(filter) = order.filter else {
+            let written = out.take(&mut trace, listener)?;
+            let header = trace.header()?;
+            return Ok(outcome(&[&trace], header, &written));
+        };
+        let mut filtered = Filtered::new(trace, filter, Trace::files);
         let written = out.take(&mut filtered, listener)?;
         let header = filtered.header()?;
         return Ok(outcome(&[filtered.whole()], header, &written));
@@ -153,8 +158,7 @@ fn carry_out(order: Order, out: &mut Out, listener: &mut Listener) -> Result<Val
 fn outcome(traces: &[&Trace], header: openpts_trace::TraceHeader, written: &Written) -> Value {
     let damages = traces.iter().flat_map(|trace| {
         trace.tally().first_damages.iter().map(|damage| {
-            let file = trace.names().get(damage.file).map_or("", String::as_str);
-            json!({ "file": file, "place": damage.place.to_string(), "class": damage.class })
+            json!({ "file": trace.name_of(damage.file), "place": damage.place.to_string(), "class": damage.class })
         })
     });
     let gaps = traces.iter().flat_map(|trace| {

@@ -77,6 +77,7 @@ pub struct Trace {
     reader: Box<dyn TraceReader>,
     names: Vec<String>,
     fingerprints: Vec<Fingerprint>,
+    files: Vec<SourceFile>,
     sorter: Sorter,
     /// Once the source's resolution is known, and if it is coarse.
     spreader: Option<Spreader>,
@@ -111,6 +112,7 @@ impl Trace {
             reader,
             names,
             fingerprints,
+            files: Vec::new(),
             sorter,
             spreader: None,
             options: options.clone(),
@@ -143,6 +145,12 @@ impl Trace {
         &self.names
     }
 
+    /// The name of a file by its number; of the last one, if a reader is past it.
+    #[must_use]
+    pub fn name_of(&self, file: usize) -> &str {
+        self.names.get(file).or(self.names.last()).map_or("", String::as_str)
+    }
+
     /// Sentences about what looks wrong, once all was read.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
@@ -150,14 +158,9 @@ impl Trace {
     }
 
     /// The files with their hashes; none before all was read.
-    ///
-    /// # Errors
-    /// If one can't be read again where the reader has left it.
-    pub fn files(&self) -> Result<Vec<SourceFile>, TraceError> {
-        if !self.has_ended {
-            return Ok(Vec::new());
-        }
-        self.fingerprints.iter().map(Fingerprint::finish).collect()
+    #[must_use]
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
     }
 
     /// Read a batch of the source, and hand it to the sorter.
@@ -184,7 +187,7 @@ impl Trace {
     }
 
     fn too_late(&self, late: Late) -> TraceError {
-        let file = self.names.get(self.reader.current_file()).map_or("the trace", String::as_str);
+        let file = self.name_of(self.reader.current_file());
         TraceError::Refused(format!(
             "can't put {file} in order: {} is {}.{:09} s earlier than a record before it; sort it on disk with \
              --reorder any, or, if these are several recordings, join them with `openpts trace merge`",
@@ -224,6 +227,7 @@ impl Trace {
     /// Check at the end what only the whole can show.
     fn end(&mut self) -> Result<(), TraceError> {
         self.has_ended = true;
+        self.files = self.fingerprints.iter().map(Fingerprint::finish).collect::<Result<_, _>>()?;
         let devices = self.reader.facts().devices;
         for name in &self.options.devices {
             if !devices.iter().any(|device| device.name == *name) {
@@ -237,7 +241,10 @@ impl Trace {
         let damaged = self.tally.damaged_total();
         let limit = self.options.damaged_limit;
         if damaged > 0 && damaged as f64 > limit * self.tally.read as f64 {
-            return Err(TraceError::Damaged { records: self.tally.read, damaged, limit });
+            let first = self.tally.first_damages.first().map_or_else(String::new, |damage| {
+                format!("at {} of {}: {}", damage.place, self.name_of(damage.file), damage.class)
+            });
+            return Err(TraceError::Damaged { records: self.tally.read, damaged, limit, first });
         }
         if self.tally.read == 0 {
             return Err(TraceError::Refused(format!(
@@ -295,12 +302,11 @@ impl IoStream for Trace {
     }
 
     fn header(&self) -> Result<TraceHeader, TraceError> {
-        let files = self.files()?;
         if let Some(header) = self.reader.header() {
             let mut header = header.clone();
             if !self.options.devices.is_empty() {
                 let done = format!("devices selected: {}", self.options.devices.join(", "));
-                header.changes.push(Change { done, parents: files });
+                header.changes.push(Change { done, parents: self.files.clone() });
             }
             return Ok(header);
         }
@@ -317,7 +323,7 @@ impl IoStream for Trace {
             has_issue_times: facts.has_issue_times,
             devices: facts.devices,
             commands: facts.commands,
-            sources: files,
+            sources: self.files.clone(),
             records: Counts::from(&self.tally),
             changes: Vec::new(),
         })

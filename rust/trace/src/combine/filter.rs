@@ -71,12 +71,12 @@ pub struct Filtered<S> {
     is_wanted: Vec<bool>,
     has_ended: bool,
     /// The trace's files, once it was read.
-    files: fn(&S) -> Result<Vec<SourceFile>, TraceError>,
+    files: fn(&S) -> &[SourceFile],
 }
 
 impl<S: IoStream> Filtered<S> {
     /// A part of this trace; `files` are those that it was read from.
-    pub const fn new(inner: S, filter: Filter, files: fn(&S) -> Result<Vec<SourceFile>, TraceError>) -> Self {
+    pub const fn new(inner: S, filter: Filter, files: fn(&S) -> &[SourceFile]) -> Self {
         Self { inner, filter, is_wanted: Vec::new(), has_ended: false, files }
     }
 
@@ -128,7 +128,9 @@ impl<S: IoStream> IoStream for Filtered<S> {
     fn header(&self) -> Result<TraceHeader, TraceError> {
         let mut header = self.inner.header()?;
         if self.has_ended {
-            header.changes.push(Change { done: self.filter.words(), parents: (self.files)(&self.inner)? });
+            header
+                .changes
+                .push(Change { done: self.filter.words(), parents: (self.files)(&self.inner).to_vec() });
         }
         Ok(header)
     }

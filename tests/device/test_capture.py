@@ -18,7 +18,7 @@ from tests.support.openpts_command import COMMAND
 
 pytestmark = pytest.mark.usefixtures("traceable")
 CANARY = b"a canary in a coal mine"
-LOAD = ("--seconds", "0.5", "--qd", "4", "--seed", "7", "--bs", "4k")
+LOAD = ("--seconds", "0.5", "--qd", "1", "--seed", "7", "--bs", "4k")
 Capture = Callable[..., dict[str, Any]]
 
 
@@ -62,9 +62,9 @@ def test_a_capture_holds_what_the_engine_did(attach: Attach, tmp_path: Path) -> 
     own = parquet.read_table(next(tmp_path.glob("*.parquet"))).to_pydict()
     seen = parquet.read_table(tmp_path / "c").to_pydict()
     # the probe reads before, with threads of its own; the load is the last to come
-    number = len(own["offset_bytes"])
+    number = len(own["lba"])
     last = {name: column[-number:] for name, column in seen.items()}
-    assert last["offset_bytes"] == own["offset_bytes"]
+    assert last["offset_bytes"] == [block * 4096 for block in own["lba"]]
     assert last["operation"] == own["operation"]
     assert set(last["length_bytes"]) == {4096}
     assert found["summary"]["ios"] == len(seen["seq"])

@@ -15,7 +15,7 @@ from tests.support.openpts_command import COMMAND
 
 NVME = Path("/dev/nvme0n1")
 TRACES = Path("/sys/kernel/debug/block")
-LOAD = ("--seconds", "1", "--qd", "4", "--seed", "7", "--mix", "50/50")
+LOAD = ("--seconds", "1", "--qd", "1", "--seed", "7", "--mix", "50/50")
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +51,9 @@ def test_a_capture_holds_what_the_engine_did(node: Path, tmp_path: Path) -> None
     command = _load(node, "--capture", str(tmp_path))
     found = _capture(node, "--level", "queue", "--out", tmp_path / "c", "--way", "blktrace", command=command)
     own, seen = _columns(next(tmp_path.glob("*.parquet"))), _columns(tmp_path / "c")
-    number = len(own["offset_bytes"])
+    number = len(own["lba"])
     # what the probe reads comes before
-    assert seen["offset_bytes"][-number:] == own["offset_bytes"]
+    assert seen["offset_bytes"][-number:] == [block * 4096 for block in own["lba"]]
     assert seen["operation"][-number:] == own["operation"]
     assert set(seen["length_bytes"][-number:]) == {4096}
     assert (found["way"], found["summary"]["lost"], found["summary"]["in_flight"]) == ("blktrace", 0, 0)
@@ -61,7 +61,7 @@ def test_a_capture_holds_what_the_engine_did(node: Path, tmp_path: Path) -> None
 
 
 def test_both_ways_see_the_same(tmp_path: Path) -> None:
-    command = [*COMMAND, "io", str(NVME), "--ios", "500", "--seed", "3"]
+    command = [*COMMAND, "io", str(NVME), "--ios", "500", "--seed", "3", "--qd", "1"]
     for way in ("blktrace", "tracefs"):
         _capture(NVME, "--out", tmp_path / way, "--way", way, command=command)
     blktrace, tracefs = (_columns(tmp_path / way) for way in ("blktrace", "tracefs"))
@@ -74,12 +74,12 @@ def test_an_io_of_a_mapped_device_is_counted_once(tmp_path: Path, run: Run) -> N
     mapped = Path("/dev/mapper/twice").resolve()
     try:
         for way in ("blktrace", "tracefs"):
-            command = [*COMMAND, "io", str(mapped), "--ios", "200", "--seed", "3", "--bs", "4k"]
+            command = [*COMMAND, "io", str(mapped), "--ios", "200", "--seed", "3", "--qd", "1"]
             command += ["--capture", str(tmp_path / f"own-{way}")]
             _capture(mapped, NVME, "--out", tmp_path / way, "--way", way, command=command)
             own = _columns(next((tmp_path / f"own-{way}").glob("*.parquet")))
             seen = _columns(tmp_path / way)
-            assert seen["offset_bytes"][-200:] == own["offset_bytes"]
+            assert seen["offset_bytes"][-200:] == [block * 4096 for block in own["lba"]]
             assert set(seen["device"]) == {0}
     finally:
         run("dmsetup", "remove", "twice")

@@ -3,10 +3,13 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from openpts import _native
 from openpts.errors import OpenptsError, UsageError
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 _NS_PER_S: Final = 10**9
 _FOREVER_NS: Final = 2**63 - 1
@@ -35,9 +38,11 @@ def figures_of(trace: Path, selection: Selection = Selection()) -> dict[str, Any
         raise UsageError(
             f"can't take I/Os from second {selection.from_s or 0:g} to before {selection.to_s:g}"
         )
+    # a folder is a capture of openpts, in files that follow each other
+    files: list[PathLike[str]] = [*sorted(trace.glob("*.parquet"))] if trace.is_dir() else [trace]
     try:
         text = _native.characterize(
-            [trace],
+            files,
             format=selection.format,
             devices=list(selection.devices),
             by=selection.by,

@@ -17,8 +17,11 @@ _COMMANDS: Final = {
     "characterise": Place(
         "openpts.cli.trace_characterize:characterise", "Show what a trace is like, or how far two are apart."
     ),
+    "synthesise": Place(
+        "openpts.cli.trace_synthesize:synthesise", "Make a workload that is like a trace, as a fio job file."
+    ),
 }
-_OTHER_NAMES: Final = {"characterize": "characterise"}
+_OTHER_NAMES: Final = {"characterize": "characterise", "synthesize": "synthesise"}
 
 
 class _Commands(InOrder):

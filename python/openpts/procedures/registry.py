@@ -14,6 +14,7 @@ from openpts.procedures.extended import (
     powercut,
     precon,
     qos,
+    replay,
     sustained,
     thermal,
     trim,
@@ -43,6 +44,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         trim,
         qos,
         workload,
+        replay,
         fiosynth,
     )
 }

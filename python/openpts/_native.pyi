@@ -12,6 +12,7 @@ __all__ = [
     "Engine",
     "Histogram",
     "IntervalResult",
+    "LiveCapture",
     "OperationResult",
     "PowerCut",
     "Preset",
@@ -52,6 +53,36 @@ class WatchedTime:
 
         They are asked for in order: what ended before the first is forgotten.
         """
+
+@final
+class LiveCapture:
+    """A capture of block I/O while it goes on: what the kernel hands out becomes a file. Times are ns of
+    time.monotonic_ns.
+    """
+
+    def __new__(cls, order: str) -> LiveCapture:
+        """Begin one, and its file; ``order`` is JSON. Raises UnavailableError, ValueError."""
+
+    def feed(self, processor: int, bytes: builtins.bytes) -> None:
+        """Take what a processor's buffer held."""
+
+    def advance(self, until_ns: int) -> None:
+        """No event before this moment will come any more. Raises UnavailableError if the file takes no more."""
+
+    def lose(self, processor: int, from_ns: int, to_ns: int, events: int) -> None:
+        """The kernel had no room for some events."""
+
+    def host_was_busy(self, at_ns: int, share: float) -> None:
+        """How busy the host's processors were so far in the step of this moment, from 0 to 1."""
+
+    def commands(self) -> list[str]:
+        """Names of processes so far, in the order of their numbers."""
+
+    def summary(self) -> str:
+        """What there is so far, as JSON."""
+
+    def finish(self, end: str) -> str:
+        """End the capture and its file; ``end`` and what is returned are JSON. Raises UnavailableError."""
 
 def power_fault_names() -> list[str]:
     """The names of faults that a drive may have when its power goes."""

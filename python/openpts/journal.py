@@ -1,9 +1,9 @@
 """What openpts has changed on this machine and must put back, kept on disk until it is put back.
 
 An entry is written and synchronized before a change is made: a password on a drive, a write cache, a
-setting of the host. A run that ends takes its own entries out. Those of a run that was killed, or of a
-machine that lost power, stay and are found by the next one, by ``openpts unlock`` and by ``openpts doctor
---restore``.
+setting of the host, a mounted file system. A run that ends takes its own entries out. Those of a run that
+was killed, or of a machine that lost power, stay and are found by the next one, by ``openpts unlock`` and by
+``openpts doctor --restore``.
 """
 
 import fcntl
@@ -44,6 +44,7 @@ class Kind(StrEnum):
     DRIVE_PASSWORD = "drive password"  # noqa: S105 a kind, not a password
     WRITE_CACHE = "write cache"
     HOST_SETTING = "host setting"
+    MOUNT = "mount"
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ _ARGUMENTS: Final = {
     "openpts run benchmarks": '"sim:client-qlc?capacity=256GB"',
     # and those that are about a file
     **{f"openpts {verb} workload": "mine.fio sim:enterprise-tlc" for verb in ("plan", "run")},
+    **{f"openpts {verb} app": "/mnt/data -- tar -xf /data/linux.tar" for verb in ("plan", "run")},
     **{f"openpts {verb} fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc" for verb in ("plan", "run")},
 }
 _TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}

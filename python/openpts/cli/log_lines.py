@@ -13,9 +13,11 @@ from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
 from openpts.runner.events import (
+    CommandEnded,
     CycleEnded,
     DeviationFound,
     Event,
+    FileSystemPrepared,
     Healed,
     IoHangs,
     PowerWasCut,
@@ -35,6 +37,7 @@ from openpts.runner.events import (
 from openpts.runner.step_faults import HANG_NS, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
+from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_words
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut, losses_text
@@ -107,8 +110,8 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = phase_lines(progress)
-        case PowerWasCut(cut):
-            lines = [_cut_line(cut)]
+        case PowerWasCut() | FileSystemPrepared() | CommandEnded():
+            lines = [_line_without_steps(event)]
         case SteadyStateJudged(phase, number, _, _):
             judged = judged_round_text(phase, number)
             lines = [f"steady state after {judged}? {line}" for line in steady_state_lines(progress)]
@@ -117,12 +120,37 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     return lines
 
 
+def _line_without_steps(event: PowerWasCut | FileSystemPrepared | CommandEnded) -> str:
+    match event:
+        case PowerWasCut(cut):
+            return _cut_line(cut)
+        case FileSystemPrepared(report):
+            return file_system_words(report)
+        case CommandEnded(run):
+            return _command_line(run)
+
+
 def _cut_line(cut: Cut) -> str:
     """``cut 3, WCE: 1,204 writes, 37 flushes acknowledged, 980 writes had to survive: nothing lost``."""
     found = losses_text(cut.losses) or "nothing lost"
     return (
         f"cut {cut.number}, {cut.write_cache}: {cut.writes:,} writes, {cut.flushes:,} flushes acknowledged, "
         f"{cut.promised:,} writes had to survive: {found}"
+    )
+
+
+def _command_line(run: CommandRun) -> str:
+    """``warm run 1: 1.204 s, 12.0 MB read, 4.2 MB written, drive busy for 31.0 % of the time``."""
+    done, synced = run.until_exit, run.synced
+    written_bytes = done.written_bytes + synced.written_bytes
+    busy_pct = 100 * done.busy_ns / run.elapsed_ns if run.elapsed_ns else 0.0
+    cache = f", page cache {run.page_cache}" if run.kind is RunKind.COLD else ""
+    failure = "" if run.stands else f"; it {run.failure}"
+    figure = "" if run.figure is None else f", figure {run.figure:,.10g}"
+    return (
+        f"{run.name}: {run.elapsed_ns / NS_PER_S:.3f} s{figure}, {format_capacity(done.read_bytes)} read, "
+        f"{format_capacity(written_bytes)} written, drive busy for {busy_pct:.1f} % of the time"
+        f"{cache}{failure}"
     )
 
 
@@ -184,8 +212,8 @@ def _order_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
     longest_ns = sum(sum(planned.durations_ns) for planned in plan)
     return (
         f"{conditions.test.upper()} test, {conditions.class_text}, on {target.name} "
-        f"({capacity}, sector {target.sector_bytes} B), {_demand_text(conditions)}seed {conditions.seed}, "
-        f"up to about {format_duration(longest_ns)}{_assumption(plan)}"
+        f"({capacity}, sector {target.sector_bytes} B), {_demand_text(conditions)}seed {conditions.seed}"
+        + (f", up to about {format_duration(longest_ns)}{_assumption(plan)}" if plan else "")
     )
 
 

@@ -26,14 +26,52 @@ def parameter_options(
 
     ``conditions`` have some of the test's parameters instead of all.
     """
-    return [_option(test, parameter) for parameter in parameters_of(conditions or test.conditions).values()]
+    parameters = parameters_of(conditions or test.conditions).values()
+    return [_option(test, parameter) for parameter in parameters if not parameter.is_rest]
+
+
+class WithRest(click.Command):
+    """A command whose words behind ``--`` are the value of one parameter, such as a program to run.
+
+    Nothing before ``--`` is one of them, so that an option of that program is never taken for one of ours.
+    """
+
+    rest: Parameter | None = None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words behind the first ``--`` apart; what comes before is as of any command."""
+        if self.rest is None:
+            return super().parse_args(ctx, args)
+        place = args.index("--") if "--" in args else len(args)
+        words, rest = args[:place], args[place + 1 :]
+        try:
+            left = super().parse_args(ctx, words)
+        except click.UsageError as error:
+            if place == len(args) and "unexpected extra argument" in error.message:
+                usage = f"{ctx.command_path} TARGET {self.rest.argument}"
+                raise click.UsageError(f"{self.rest.option} has to come after --: {usage}", ctx) from error
+            raise
+        ctx.params[f"{_PREFIX}{self.rest.name}"] = rest if place < len(args) else None
+        return left
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """With the rest at the end."""
+        pieces = super().collect_usage_pieces(ctx)
+        return pieces if self.rest is None else [*pieces, f"[{self.rest.argument}]"]
+
+
+def command_with_rest(test: Procedure, command: click.Command) -> click.Command:
+    """The command, which takes the words behind ``--`` if the test has a parameter for them."""
+    assert isinstance(command, WithRest)  # noqa: S101 made as such
+    command.rest = next((one for one in parameters_of(test.conditions).values() if one.is_rest), None)
+    return command
 
 
 def target_of(test: Procedure, options: dict[str, Any]) -> str | None:
     """Take TARGET out of a command's options. A word alone is TARGET: a plan has the parameter before it."""
     target: str | None = options.pop("target")
     for name, parameter in parameters_of(test.conditions).items():
-        if target is None and parameter.argument:
+        if target is None and parameter.argument and not parameter.is_rest:
             target, options[f"{_PREFIX}{name}"] = options[f"{_PREFIX}{name}"], None
     return target
 

@@ -11,7 +11,7 @@ import click
 from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
-from openpts.cli.parameter_options import target_of
+from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices, choices_of, options_of
@@ -66,6 +66,7 @@ _PLAN_OPTIONS = together(
 def _command(test: Procedure) -> click.Command:
     @click.command(
         test.name,
+        cls=WithRest,
         help=f"Plan the {test.title} test ({test.source}).\n\n"
         "TARGET and options are those of a run; --capacity can replace TARGET.",
         short_help=f"Plan the {test.title} test ({test.source}).",
@@ -78,7 +79,7 @@ def _command(test: Procedure) -> click.Command:
         target = options.pop("target") if options["capacity"] else target_of(test, options)
         _print_plan(target, choices_of(test, options), as_json=as_json, **options)
 
-    return command
+    return command_with_rest(test, command)
 
 
 for _test in PROCEDURES.values():
@@ -96,7 +97,7 @@ def _print_plan(
     **rates: float | None,
 ) -> None:
     roots = SystemRoots()
-    unopened = _unopened(target, capacity, roots)
+    unopened = _unopened(target, capacity, choices.test, roots)
     plan = planned_run(choices, unopened, _drive(unopened, **rates))
     steps = [step for planned in plan.longest for step in planned.apply.steps]
     if choices.test.cuts_power:
@@ -111,7 +112,8 @@ def _print_plan(
     name = unopened.facts.path if unopened.preset is None else unopened.facts.name
     if target is None:
         name = unopened.facts.name
-    verdict = None if target is None or names_simulated(target) else verdict_on(parse_target(target), roots)
+    no_drive = target is None or names_simulated(target) or Path(target).is_dir()
+    verdict = None if target is None or no_drive else verdict_on(parse_target(target), roots)
     if as_json:
         found = plan_object(plan, name, ledger, unopened.assumed, tbw, purge=by)
         safety = None if verdict is None else verdict_object(verdict)
@@ -124,7 +126,9 @@ def _print_plan(
             click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
 
 
-def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> UnopenedTarget:
+def _unopened(
+    target: str | None, capacity: str | None, test: Procedure, roots: SystemRoots
+) -> UnopenedTarget:
     match target, capacity:
         case None, None:
             context = click.get_current_context()
@@ -135,7 +139,7 @@ def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> U
                 param_type="parameter",
             )
         case str(), None:
-            return UnopenedTarget.of(target, roots)
+            return (UnopenedTarget.of_programs if test.runs_commands else UnopenedTarget.of)(target, roots)
         case None, str():
             return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
     raise UsageError("name either a target or --capacity to plan for")

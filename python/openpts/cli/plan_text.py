@@ -31,6 +31,12 @@ def plan_lines(
         f"{format_capacity(plan.user_capacity_bytes)}"
     )
     yield ""
+    if conditions.planned_lines:
+        yield from conditions.planned_lines
+        for assumption in assumed:
+            yield f"assumed     {assumption}"
+        yield from _ledger_lines(ledger)
+        return
     cycle = 0
     for block in plan.blocks:
         if block.pattern[0].cycle != cycle:
@@ -67,6 +73,7 @@ def plan_object(
         "shortened": plan.shortened,
         "shortest": _extent_object(plan, plan.shortest_extent, tbw_bytes),
         "longest": _extent_object(plan, plan.longest_extent, tbw_bytes),
+        **({"planned": list(lines)} if (lines := plan.conditions.planned_lines) else {}),
         "blocks": [
             {"count": block.count, "parts": [_apply_object(planned) for planned in block.pattern]}
             for block in plan.blocks

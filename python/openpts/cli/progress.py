@@ -11,6 +11,7 @@ from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
 from openpts.runner.events import (
+    CommandStarted,
     Event,
     PurgeFinished,
     PurgeProgressed,
@@ -160,8 +161,10 @@ def _bounded(phase: Phase, steps: Sequence[Step]) -> bool:
     return phase is not Phase.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
 
 
-def _phase_without_steps(event: PurgeProgressed | RunPaused) -> str:
+def _phase_without_steps(event: PurgeProgressed | RunPaused | CommandStarted) -> str:
     match event:
+        case CommandStarted(order):
+            return f"{order.kind} run {order.number} of the command"
         case PurgeProgressed(None, text):
             return f"purge, {text}"
         case PurgeProgressed(share, text):
@@ -220,7 +223,7 @@ class RunProgress:
                 self._plan.follow(plan)
             case PurgeStarted():
                 self.phase, self.apply, self.judged, self.written_bytes = "purge", None, None, 0
-            case PurgeProgressed() | RunPaused():
+            case PurgeProgressed() | RunPaused() | CommandStarted():
                 self.phase = _phase_without_steps(event)
                 self.iops_now = self.bytes_per_s_now = 0.0
             case PurgeFinished(report):

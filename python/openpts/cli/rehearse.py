@@ -208,7 +208,8 @@ def _command(test: Procedure) -> click.Command:
 
 
 for _test in PROCEDURES.values():
-    rehearse_command.add_command(_command(_test))
+    if not _test.runs_commands:  # on no model of a drive
+        rehearse_command.add_command(_command(_test))
 
 
 def _refuse_without_a_drive(options: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.limit_lines import limit_lines
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.parameter_options import target_of
+from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, reports_on
@@ -32,7 +32,7 @@ from openpts.errors import (
     UsageError,
 )
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import People
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
@@ -172,7 +172,9 @@ def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, p
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(test.name, help=help_of(test), short_help=f"{test.title} test ({test.source}).")
+    @click.command(
+        test.name, cls=WithRest, help=help_of(test), short_help=f"{test.title} test ({test.source})."
+    )
     @together(*options_of(test))
     @click.argument("target", metavar="TARGET", required=False)
     @together(*([PURGE_OPTION] if test.purges else []))
@@ -197,7 +199,7 @@ def _command(test: Procedure) -> click.Command:
         if test.cuts_power:
             end_with_losses(folder)
 
-    return command
+    return command_with_rest(test, command)
 
 
 for _test in PROCEDURES.values():
@@ -290,8 +292,12 @@ def display_on(stream: IO[str]) -> Iterator[Listener]:
 def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
-    steps = len(read_run(folders[0]).steps)
-    kept = "1 step is" if steps == 1 else f"{steps} steps are"
+    run = read_run(folders[0])
+    one, several, count = "step is", "steps are", len(run.steps)
+    if procedure_of(run.manifest.conditions.test).runs_commands:
+        one, several = "run of the command is", "runs of the command are"
+        count = sum(command_run.stands for command_run in run.manifest.command_runs)
+    kept = f"1 {one}" if count == 1 else f"{count} {several}"
     return (
         f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
         f"`openpts resume {folders[0]}` goes on"

@@ -27,6 +27,7 @@ from openpts.cli.procedure_options import (
 from openpts.cli.report import reports_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
+from openpts.device.mounted.directory import refuse_simulated
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.near_word import near_word
@@ -279,6 +280,8 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
 def _planned(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
     """The plan of one of the tests; what it would be refused for has its name."""
     try:
+        if choices.test.runs_commands:
+            refuse_simulated(unopened.facts.path)
         plan = planned_run(choices, unopened, drive)
         if unopened.preset is not None and not choices.test.cuts_power:
             steps = [step for planned in plan.longest for step in planned.apply.steps]

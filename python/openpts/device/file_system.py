@@ -7,7 +7,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.errors import TargetError
 from openpts.system_files import Mount, SystemRoots, read_mounts
 
-_IN_MEMORY: Final = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+IN_MEMORY: Final = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
 def find_mount(path: Path, roots: SystemRoots) -> Mount | None:
@@ -27,7 +27,7 @@ def find_mount(path: Path, roots: SystemRoots) -> Mount | None:
 def check_file_system(path: Path, roots: SystemRoots) -> None:
     """Raise TargetError for a file in memory: since Linux 6.6 it takes O_DIRECT, but no drive is below."""
     mount = find_mount(path, roots)
-    if mount is not None and mount.fs_type in _IN_MEMORY:
+    if mount is not None and mount.fs_type in IN_MEMORY:
         raise TargetError(
             f"{path} is on {mount.fs_type}, which is memory, not a drive: "
             "choose a file on another file system, such as ext4 or xfs"

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 
 from openpts import _native
-from openpts.engine.contract import EngineProgress, EngineStoppedError
-from openpts.engine.options import CaptureSummary
+from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError, UsageError
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.power_cut import Accusation, Cut, CutLoad
-from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import Step
 
 _SOURCE: Final = "openpts._native"
 POWER_FAULTS: Final = tuple(_native.power_fault_names())
@@ -44,8 +41,8 @@ class WriterProgress:
     failure: str | None
 
 
-class StampedWriters:
-    """Implements openpts.engine.contract.CapturingEngine, but runs no steps: it writes until a power cut.
+class StampedWriters(NoSteps):
+    """Writes until a power cut.
 
     It holds no target: each call gets the descriptor of what is open then.
     """
@@ -136,37 +133,6 @@ class StampedWriters:
 
     def _sectors(self, rules: PowerRules) -> int:
         return max(1, rules.atomic_bytes // self._sector_bytes)
-
-    def check(self, steps: Sequence[Step]) -> None:
-        """See the contract: steps of power cuts are only for the plan."""
-
-    def submit(self, steps: Sequence[Step]) -> NoReturn:
-        """See the contract."""
-        raise EngineStoppedError(f"{len(steps)} steps for an engine that only writes up to a power cut")
-
-    def poll(self, timeout_s: float) -> Sample | None:
-        """See the contract."""
-        raise EngineStoppedError(f"nothing will come within {timeout_s} s")
-
-    def progress(self) -> EngineProgress:
-        """See the contract."""
-        return EngineProgress(0, 0, 0, 0)
-
-    def new_intervals(self) -> tuple[Interval, ...]:
-        """See the contract."""
-        return ()
-
-    def stop(self) -> None:
-        """See the contract."""
-
-    @property
-    def cpus(self) -> tuple[int, ...]:
-        """See the contract."""
-        return ()
-
-    def finish(self) -> CaptureSummary | None:
-        """See the contract."""
-        return None
 
 
 def _cut(

@@ -63,11 +63,12 @@ class Conditions(Struct, frozen=True, kw_only=True):
     ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
 
     ``parameters`` are what an operator may set, in the order in which it is applied; without them, a test
-    adds its own fields that have a help.
+    adds its own fields that have a help. ``unused`` are fields of the base class that mean nothing to a test.
     """
 
     of_specification: ClassVar[bool] = True
     steady_state: ClassVar[SteadyState] = SteadyState.NONE
+    unused: ClassVar[frozenset[str]] = frozenset()
     set_by_class: ClassVar[bool] = True
     parameters: ClassVar[Listed] = (
         "time_scale",
@@ -229,6 +230,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
     def lacking(self) -> str:
         """What the test can't be run without and does not have: what to do, in words; empty if nothing."""
         return ""
+
+    @property
+    def planned_lines(self) -> tuple[str, ...]:
+        """What a run will do, of a test whose steps are not known beforehand; empty for all others."""
+        return ()
 
     @property
     def chosen_workloads(self) -> tuple[Workload, ...]:

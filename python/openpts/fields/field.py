@@ -11,10 +11,13 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+
+_REST: Final = "-- "
+"""In front of the name of an argument: it is all that comes behind ``--``."""
 
 Change = Callable[[str, Any, Any], Any]
 """Takes the parameter's name as the operator wrote it, the value and the conditions; returns the new ones.
@@ -60,7 +63,8 @@ class Parameter:
     ``change`` and ``show`` are given where the value is not simply that of ``field``; ``show`` is the value
     of conditions as on the command line, empty where there is none. ``rare``: it is for plan files; the
     command line takes it as well, but its help does not list it. ``argument``: the command line takes it as
-    its first argument, under that name in the help, and not as an option.
+    its first argument, under that name in the help, and not as an option; with -- in front of it, all words
+    behind -- are its value.
     """
 
     name: str
@@ -76,7 +80,14 @@ class Parameter:
     @property
     def option(self) -> str:
         """Its name on the command line."""
+        if self.is_rest:
+            return self.argument.removeprefix(_REST).partition(" ")[0]
         return self.argument or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is all that comes behind ``--`` on the command line."""
+        return self.argument.startswith(_REST)
 
     @property
     def type(self) -> Any:
@@ -125,6 +136,11 @@ class Field:
     rare: bool = False
     argument: str = ""
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether its value is all that comes behind ``--`` on the command line: words of a command."""
+        return self.argument.startswith(_REST)
+
     def but(self, **changes: Any) -> Self:
         """The same condition as another test has it."""
         return dataclasses.replace(self, **changes)
@@ -149,7 +165,8 @@ def parameters_of(conditions: type[Struct]) -> dict[str, Parameter]:
     bases = [base for base in reversed(conditions.__mro__) if issubclass(base, Struct)]
     listed = [entry for base in bases for entry in _listed(base)]
     found = [_of_field(entry, fields[entry]) if isinstance(entry, str) else entry for entry in listed]
-    return {parameter.name: parameter for parameter in found}
+    unused: frozenset[str] = getattr(conditions, "unused", frozenset())
+    return {parameter.name: parameter for parameter in found if parameter.field not in unused}
 
 
 def _listed(base: type[Struct]) -> Iterator[str | Parameter]:

@@ -33,6 +33,13 @@ def read_setting(path: Path) -> str | None:
 
 def write_setting(path: Path, value: str, roots: SystemRoots) -> None:
     """Write a value to a file of the kernel that exists, and see that it holds. Raises HostSettingError."""
+    write_request(path, value, roots)
+    if (now := read_setting(path.resolve())) != value:
+        raise HostSettingError(f"it was written, but reads {now or 'nothing'}")
+
+
+def write_request(path: Path, value: str, roots: SystemRoots) -> None:
+    """Write to a file of the kernel that does something once and keeps no value. Raises HostSettingError."""
     real = path.resolve()
     if not any(real.is_relative_to(top.resolve()) for top in (roots.sys, roots.proc / "sys")):
         raise HostSettingError(f"{path} is not a kernel setting")
@@ -44,8 +51,6 @@ def write_setting(path: Path, value: str, roots: SystemRoots) -> None:
             os.close(fd)
     except OSError as error:
         raise HostSettingError(_reason(error)) from error
-    if (now := read_setting(real)) != value:
-        raise HostSettingError(f"it was written, but reads {now or 'nothing'}")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
+from openpts.vocabulary.command_run import CommandOrder, CommandRun
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.power_cut import Cut
@@ -79,6 +80,9 @@ def dry_run(
                 cycle += 1
             if isinstance(request, ReadHealth):
                 answer = HealthReading("a plan: no device was asked")
+            if isinstance(request, CommandOrder):
+                # how long it takes is the program's own affair; alike runs are as few as there can be
+                answer = CommandRun(request.kind, request.number, 1, "", NS_PER_S, 0)
             if isinstance(request, Apply | CutPower):
                 apply = request.apply if isinstance(request, CutPower) else request
                 count += len(apply.steps)
@@ -272,7 +276,7 @@ def record_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
 
 def largest_program_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
     """What the largest program, which runs without a pause, adds to run.db."""
-    return max(record_bytes([one], interval_ns) for one in planned)
+    return max((record_bytes([one], interval_ns) for one in planned), default=_BYTES_AT_LEAST)
 
 
 def capture_bytes(planned: Sequence[PlannedApply], drive: AssumedDrive) -> int:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, Union
 
 from openpts.errors import RecordError
 from openpts.procedures.extended import (
+    app,
     benchmarks,
     entropy,
     fill,
@@ -46,6 +47,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         workload,
         replay,
         fiosynth,
+        app,
     )
 }
 """The tests of the practice beyond the specification."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from openpts.procedures.registry import AnyConditions
+from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.power_cut import Cut
@@ -93,6 +94,8 @@ class Manifest:
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
     that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
     ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
+    ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
+    runs, in their order.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
     """
 
@@ -125,4 +128,6 @@ class Manifest:
     attempts: tuple[Attempt, ...] = ()
     cuts: tuple[Cut, ...] = ()
     trimmed: TrimmedReads | None = None
+    file_systems: tuple[FileSystemReport, ...] = ()
+    command_runs: tuple[CommandRun, ...] = ()
     purpose: Purpose = field(default_factory=Purpose)

@@ -30,6 +30,9 @@ CAPTURE_FOLDER = "capture"
 INPUT_FOLDER = "input"
 """Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
 
+OUTPUT_FOLDER = "output"
+"""Holds what programs of the operator's printed, where a test runs them."""
+
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 

@@ -13,7 +13,7 @@ from openpts.errors import RecordError
 from openpts.folder_files import check_folder, open_file, read_file, write_files
 from openpts.ownership import CLAIM_NAME
 from openpts.record.suite import SUITE_NAME
-from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER
+from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER, OUTPUT_FOLDER
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.suite_index import INDEX_NAME
 
@@ -25,6 +25,7 @@ RECORD_PATTERNS: Final = (
     CLAIM_NAME,
     f"{INPUT_FOLDER}/*",
     f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run
+    f"{OUTPUT_FOLDER}/*",
 )
 SUITE_FILES: Final = (SUITE_NAME, INDEX_NAME)
 
@@ -42,7 +43,7 @@ class RecordFile:
 def record_files(folders: Sequence[Path]) -> list[RecordFile]:
     """What belongs to the records of run folders. Raises RecordError for what can't be read, or is a link."""
     for folder in folders:
-        for path in (*folder.glob(f"{CAPTURE_FOLDER}*"), folder / INPUT_FOLDER):
+        for path in (*folder.glob(f"{CAPTURE_FOLDER}*"), folder / INPUT_FOLDER, folder / OUTPUT_FOLDER):
             _check_folder(folder, path.name)
     files = [
         (folder, path)

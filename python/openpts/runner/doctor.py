@@ -19,7 +19,7 @@ from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal, Kind
 from openpts.programs import Run, run_program
-from openpts.runner.healing import Healing, heal
+from openpts.runner.healing import BEFORE_A_RUN, Healing, heal
 from openpts.system_files import SystemRoots, read_lines
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
@@ -93,7 +93,7 @@ def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tup
 
     Passwords apart: those are for `openpts unlock`.
     """
-    return heal(journal, roots, {Kind.HOST_SETTING, Kind.WRITE_CACHE}, run=run)
+    return heal(journal, roots, BEFORE_A_RUN, run=run)
 
 
 def _disk(text: str, roots: SystemRoots) -> BlockDevice | None:

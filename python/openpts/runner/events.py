@@ -8,6 +8,7 @@ from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
 from openpts.runner.healing import Healing
+from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -138,6 +139,27 @@ class PowerWasCut:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSystemPrepared:
+    """Where a program of the operator's will run."""
+
+    report: FileSystemReport
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStarted:
+    """A program of the operator's is started."""
+
+    order: CommandOrder
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """It has ended, as it should or otherwise."""
+
+    run: CommandRun
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateJudged:
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
@@ -179,6 +201,9 @@ Event = (
     | RunGoesOn
     | StepFinished
     | PowerWasCut
+    | FileSystemPrepared
+    | CommandStarted
+    | CommandEnded
     | SteadyStateJudged
     | CycleEnded
     | RunEnded

@@ -8,8 +8,9 @@ from typing import Final, Protocol
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
+from openpts.device.mounted.prepared_drive import is_mount_of_file, put_back_mount
 from openpts.device.purge.ata_password import take_password_off
-from openpts.device.targets.target import BlockTarget, Target
+from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
 from openpts.errors import OpenptsError, RefusedError
 from openpts.host.changes import put_back_setting
@@ -31,6 +32,7 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
     Kind.DRIVE_PASSWORD: take_password_off,
+    Kind.MOUNT: put_back_mount,
 }
 """Who can put back what."""
 
@@ -42,7 +44,7 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, Noted, SystemRoots], str | None]]] 
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING})
+BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT})
 """What the next run puts back by itself."""
 
 
@@ -101,6 +103,8 @@ def heal_before_run(
     def is_on_it(entry: Entry) -> bool:
         if entry.kind is Kind.HOST_SETTING:
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
+        if entry.kind is Kind.MOUNT and isinstance(target, FileTarget):
+            return is_mount_of_file(entry, target.path)
         return device is not None and is_drive(device, entry.subject)
 
     left_behind = [entry for entry in journal.left_behind() if is_on_it(entry)]
@@ -116,7 +120,7 @@ def heal_before_run(
             f"another openpts is using the password of {drive_text(entry.subject)}, which was set "
             f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
         )
-    changes_it = any(entry.kind is Kind.WRITE_CACHE for entry in left_behind)
+    changes_it = any(entry.kind in {Kind.WRITE_CACHE, Kind.MOUNT} for entry in left_behind)
     with drive_claimed(device, run_id, roots) if device is not None and changes_it else nullcontext():
         return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 

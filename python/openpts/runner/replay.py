@@ -8,11 +8,13 @@ from typing import Final
 from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
+from openpts.vocabulary.command_run import CommandOrder
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
     CycleFinished,
+    PrepareFileSystem,
     Purge,
     ReadHealth,
     ReadTrimmed,
@@ -75,6 +77,10 @@ class CutOff:
                 return f"{phase_text(phase, number)} of cycle {cycle}"
             case SetWriteCache():
                 return f"the setting of the write cache in cycle {cycle}"
+            case CommandOrder(kind, number):
+                return f"{kind} run {number} of the command"
+            case PrepareFileSystem():
+                return "the preparation of the file system"
             case ReadTrimmed():
                 return f"the reads of trimmed LBAs of cycle {cycle}"
             case ReadHealth(phase, number):
@@ -185,6 +191,8 @@ class _Record:
         self._health = {
             place: record for place, record in enumerate(run.health) if record.occasion is Occasion.DURING
         }
+        self._file_systems = len(manifest.file_systems)
+        self._command_runs = {(one.kind, one.number): one for one in manifest.command_runs if one.stands}
         self._at = BEFORE_THE_FIRST
 
     def answer(self, request: Request) -> Answered | None:
@@ -204,11 +212,23 @@ class _Record:
                     return None
             case ReadHealth(phase, number):
                 return self._reading(request, (cycle, phase, number))
-            case ReadTrimmed() if not self._is_trimmed:
-                return None
+            case ReadTrimmed() | PrepareFileSystem() | CommandOrder():
+                return self._kept(request)
             case Apply():
                 return self._applied(request)
         return Answered(request, None, cycle)
+
+    def _kept(self, request: ReadTrimmed | PrepareFileSystem | CommandOrder) -> Answered | None:
+        """What the manifest has of it; of a run of a command only one that came to its end."""
+        match request:
+            case CommandOrder(kind, number):
+                found = self._command_runs.get((kind, number))
+                return None if found is None else Answered(request, found, self.cycle)
+            case PrepareFileSystem():
+                is_there = self._file_systems > 0
+            case ReadTrimmed():
+                is_there = self._is_trimmed
+        return Answered(request, None, self.cycle) if is_there else None
 
     def _reading(self, request: Request, key: tuple[int, Phase, int]) -> Answered | None:
         for place, record in self._health.items():

@@ -142,9 +142,11 @@ def demand_of(steps: Sequence[Step]) -> Demand:
     stimuli = stimuli_of(steps)
     transfers = [stimulus for stimulus in stimuli if stimulus.operations.read or stimulus.operations.write]
     return Demand(
-        tc=max(sum(stimulus.tc for stimulus in step.stimuli) for step in steps),
-        qd=max(stimulus.qd for stimulus in stimuli),
-        block_size_bytes=max(stimulus.block_size_bytes for stimulus in transfers or stimuli),
+        tc=max((sum(stimulus.tc for stimulus in step.stimuli) for step in steps), default=1),
+        qd=max((stimulus.qd for stimulus in stimuli), default=1),
+        block_size_bytes=max(
+            (stimulus.block_size_bytes for stimulus in transfers or stimuli), default=_PAGE_BYTES
+        ),
     )
 
 

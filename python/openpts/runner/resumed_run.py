@@ -25,10 +25,20 @@ from openpts.runner.preparation import Preparation
 from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
 from openpts.units import format_duration
+from openpts.vocabulary.command_run import CommandOrder, RunKind
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
+from openpts.vocabulary.requests import (
+    Apply,
+    CycleFinished,
+    PrepareFileSystem,
+    Purge,
+    ReadHealth,
+    Request,
+    Script,
+    SetWriteCache,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,8 @@ class ResumedRun:
             purges,
             manifest.write_caches[: cut.count(SetWriteCache)],
             manifest.cycles[: cut.count(CycleFinished)],
+            manifest.file_systems,
+            manifest.command_runs,
             run.ledger,
             cut.at,
             self._clock_ns,
@@ -129,6 +141,11 @@ class ResumedRun:
             repeat(self.cut.kept, self.run, engine, preparation, "resume")
             return
         driver.add_deviations(self.entries)
+        if isinstance(self.cut.next, CommandOrder):
+            # a mount lasts no longer than its process, and what was read last is in no cache any more
+            for answered in self.cut.kept:
+                if isinstance(answered.request, PrepareFileSystem) or _conditions(answered.request):
+                    driver.repeat(answered.request)
         if isinstance(self.cut.next, Apply | ReadHealth):
             driver.restore_write_cache()
 
@@ -159,8 +176,12 @@ def resumed_run(
     return ResumedRun(run, cut, last, begun, entries, now.healed)
 
 
+def _conditions(request: Request) -> bool:
+    return isinstance(request, CommandOrder) and request.kind is RunKind.CONDITIONING
+
+
 def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
-    if wanted.run.manifest.target.simulation is not None:
+    if test.runs_commands or wanted.run.manifest.target.simulation is not None:
         return GoesOn.PROGRAM
     return GoesOn.PHASE if test.resumes or wanted.accept_interruption else GoesOn.CYCLE
 

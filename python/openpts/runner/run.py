@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.engine.contract import CapturingEngine
+from openpts.engine.no_steps import NoSteps
 from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
@@ -36,6 +37,7 @@ from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
+from openpts.runner.mounted_device import MountedDevice, mounted_device
 from openpts.runner.order import Order
 from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
@@ -45,9 +47,10 @@ from openpts.runner.script_runner import LiveDriver, Past
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.command_run import CommandOrder
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
-from openpts.vocabulary.requests import CutPower, CycleFinished, Script
+from openpts.vocabulary.requests import CutPower, CycleFinished, PrepareFileSystem, Script
 from openpts.vocabulary.stimulus import Step
 
 _SERIAL_DIGITS: Final = 4
@@ -78,6 +81,7 @@ class _CheckedRun:
     preparation: Preparation
     resumed: ResumedRun | None
     cutter: PowerCutter | None
+    mounted: MountedDevice | None
 
     def script(self) -> Script:
         """What is to be driven: the test, or the rest of one that goes on."""
@@ -102,7 +106,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
     run_id = new_run_id() if order.resumes is None else order.resumes.run_id
     with (
         terminate_as_interrupt(),
-        device_under_test(order.target, order.consent, for_writing=True, run_id=run_id) as device,
+        _opened(test, order, run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
@@ -110,6 +114,12 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
         _close(run)
         complete()
     return FinishedRun(run.checked.folder, run.driver.cycles)
+
+
+def _opened(test: Procedure, order: Order, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
+    if test.runs_commands:
+        return mounted_device(order.target, order.consent, run_id)
+    return device_under_test(order.target, order.consent, for_writing=True, run_id=run_id)
 
 
 def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _CheckedRun:
@@ -150,6 +160,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
         preparation.check_purge()
     attempt = 1 if resumed is None else resumed.number
     cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
+    mounted = _mounted(test.script(conditions, capacity_bytes), device) if test.runs_commands else None
     options = captured(options, steps, folder, device.facts, attempt)
     if resumed is not None:
         options = replace(options, resumed=resumed.engine_state)
@@ -167,6 +178,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
         preparation,
         resumed,
         cutter,
+        mounted,
     )
 
 
@@ -177,9 +189,22 @@ def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
     return device.power_cutter(request.load, request.command)
 
 
+def _mounted(script: Script, device: DeviceUnderTest) -> MountedDevice:
+    """What carries out a script that begins with a file system and goes on with a command, once checked."""
+    assert isinstance(device, MountedDevice)  # noqa: S101 opened as such
+    prepare = next(script)
+    command = script.send(None)
+    assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 a test that runs commands declares it
+    assert isinstance(command, CommandOrder)  # noqa: S101 likewise
+    device.check(prepare.order, command.words)
+    return device
+
+
 def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
     if checked.cutter is not None:
         return nullcontext(checked.cutter.writers)
+    if checked.mounted is not None:
+        return nullcontext(NoSteps())
     demand, seed = demand_of(checked.steps), checked.conditions.seed
     return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
@@ -197,12 +222,21 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         checks = data_checks(steps, device.facts, checked.conditions.seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
         # what is open of a drive keeps its name from it when it comes back
-        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
+        steps_are_timed = cutter is None and checked.mounted is None
+        telemetry = order.telemetry if steps_are_timed else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
         with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
             driver = LiveDriver(
-                engine, checked.preparation, writer, emit, device.health, sampler, past, cutter
+                engine,
+                checked.preparation,
+                writer,
+                emit,
+                device.health,
+                sampler,
+                past,
+                cutter,
+                checked.mounted,
             )
             resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
             driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))

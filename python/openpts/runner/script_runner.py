@@ -15,9 +15,12 @@ from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import (
+    CommandEnded,
+    CommandStarted,
     CycleEnded,
     DeviationFound,
     Event,
+    FileSystemPrepared,
     IoHangs,
     Listener,
     PowerWasCut,
@@ -30,6 +33,7 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.mounted_device import MountedDevice
 from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
 from openpts.runner.record_pause import RecordPause
@@ -37,6 +41,7 @@ from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
+from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
@@ -47,6 +52,7 @@ from openpts.vocabulary.requests import (
     Apply,
     CutPower,
     CycleFinished,
+    PrepareFileSystem,
     Purge,
     ReadHealth,
     ReadTrimmed,
@@ -78,6 +84,8 @@ class Past:
     purges: tuple[PurgeReport, ...] = ()
     write_caches: tuple[WriteCacheReport, ...] = ()
     cycles: tuple[CycleFinished, ...] = ()
+    file_systems: tuple[FileSystemReport, ...] = ()
+    command_runs: tuple[CommandRun, ...] = ()
     ledger: tuple[Deviation, ...] = ()
     place: StepPlace = BEFORE_THE_FIRST
     clock_ns: int = 0
@@ -99,6 +107,7 @@ class LiveDriver:
     sampler: Sampler
     past: Past = field(default_factory=Past)
     cutter: PowerCutter | None = None
+    mounted: MountedDevice | None = None
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[tuple[Event, tuple[Deviation, ...]]] = field(default_factory=list)
@@ -107,6 +116,8 @@ class LiveDriver:
     _write_caches: list[WriteCacheReport] = field(init=False)
     _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(init=False)
+    _file_systems: list[FileSystemReport] = field(init=False)
+    _command_runs: list[CommandRun] = field(init=False)
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
     _engine_clock_offset_ns: int | None = None
@@ -115,6 +126,8 @@ class LiveDriver:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
         self._cycles, self._entered = list(self.past.cycles), set(self.past.ledger)
+        self._file_systems = list(self.past.file_systems)
+        self._command_runs = list(self.past.command_runs)
         self.pause = RecordPause(self.writer, self.emit)
 
     def drive(self, script: Script) -> None:
@@ -146,12 +159,10 @@ class LiveDriver:
                 self.writer.update_manifest(write_caches=self._write_caches)
             case Apply():
                 return tuple(self._run(request))
-            case CutPower():
-                return self._cut(request)
-            case ReadTrimmed(active_range, seed):
-                self._write_down()
-                trimmed = self.preparation.device.trimmed_reads(active_range, seed)
-                self.writer.update_manifest(trimmed=trimmed)
+            case CutPower() | CommandOrder():
+                return self._cut(request) if isinstance(request, CutPower) else self._run_command(request)
+            case PrepareFileSystem() | ReadTrimmed():
+                self._prepare(request)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
@@ -195,6 +206,43 @@ class LiveDriver:
         self.writer.update_manifest(cuts=self._cuts)
         self.emit(PowerWasCut(cut))
         return cut
+
+    def repeat(self, request: Request) -> None:
+        """Carry out once more what an earlier attempt did: what followed from it is gone."""
+        self._carry_out(request)
+
+    def _prepare(self, request: PrepareFileSystem | ReadTrimmed) -> None:
+        """Whatever a script asks of the device that the manifest keeps."""
+        self._write_down()
+        if isinstance(request, ReadTrimmed):
+            trimmed = self.preparation.device.trimmed_reads(request.active_range, request.seed)
+            self.writer.update_manifest(trimmed=trimmed)
+            return
+        assert self.mounted is not None  # noqa: S101 a test that runs commands declares it
+        report = self.mounted.prepare(request.order)
+        self._file_systems.append(report)
+        self.writer.update_manifest(file_systems=self._file_systems)
+        self.emit(FileSystemPrepared(report))
+
+    def _run_command(self, order: CommandOrder) -> CommandRun:
+        """Run the program; the record has the run however it ended. Raises RunFailedError if not well."""
+        assert self.mounted is not None  # noqa: S101 a test that runs commands declares it
+        self.pause.until_written()
+        self._check_device()
+        self.emit(CommandStarted(order))
+        index, attempt = len(self._command_runs) + 1, len(self._file_systems)
+        run = self.mounted.run(order, self.writer.folder, index, attempt)
+        self._command_runs.append(run)
+        self.writer.update_manifest(command_runs=self._command_runs)
+        self.emit(CommandEnded(run))
+        if run.stands:
+            self._check_device()
+            return run
+        if run.stopped_by_operator:
+            raise KeyboardInterrupt
+        where = " and ".join(str(self.writer.folder / name) for name in run.outputs)
+        output = f"its output is in {where}" if where else "it printed nothing"
+        raise RunFailedError(f"{run.name}: the command {run.failure}; {output}")
 
     def _purge_progressed(self, share: float | None, text: str) -> None:
         self.emit(PurgeProgressed(share, text))

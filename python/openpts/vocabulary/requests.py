@@ -8,6 +8,8 @@ A script is a generator: it yields one of these and receives, where the table sa
     ReadHealth               a HealthReading
     CutPower                 a Cut
     ReadTrimmed              nothing (the record keeps what was read)
+    PrepareFileSystem        nothing (the record keeps what was prepared)
+    CommandOrder             a CommandRun
     SteadyStateChecked       nothing (the script tells; listeners show it)
     CycleFinished            nothing (the script tells; the record keeps it)
 
@@ -17,6 +19,7 @@ Three drivers run the same script: on a device, on assumed rates (a plan), and o
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemOrder
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut, CutLoad
@@ -94,6 +97,13 @@ class ReadTrimmed:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareFileSystem:
+    """Bring the target into the state in which a program of the operator's is to find it."""
+
+    order: FileSystemOrder
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateChecked:
     """The script has judged the window that ends at this round of the phase; one report per ``names``."""
 
@@ -126,9 +136,18 @@ class CycleFinished:
 
 
 Request = (
-    Purge | SetWriteCache | Apply | ReadHealth | CutPower | ReadTrimmed | SteadyStateChecked | CycleFinished
+    Purge
+    | SetWriteCache
+    | Apply
+    | ReadHealth
+    | CutPower
+    | ReadTrimmed
+    | PrepareFileSystem
+    | CommandOrder
+    | SteadyStateChecked
+    | CycleFinished
 )
-Answer = None | tuple[Sample, ...] | HealthReading | Cut
+Answer = None | tuple[Sample, ...] | HealthReading | Cut | CommandRun
 Script = Generator[Request, Answer, None]
 
 
@@ -147,4 +166,10 @@ def health_in(answer: Answer) -> HealthReading:
 def cut_in(answer: Answer) -> Cut:
     """What a runner answers to a CutPower."""
     assert isinstance(answer, Cut)  # noqa: S101 no runner answers otherwise
+    return answer
+
+
+def command_run_in(answer: Answer) -> CommandRun:
+    """What a runner answers to a CommandOrder."""
+    assert isinstance(answer, CommandRun)  # noqa: S101 no runner answers otherwise
     return answer

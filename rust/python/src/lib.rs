@@ -4,6 +4,7 @@ mod arguments;
 mod engine;
 mod errors;
 mod histogram;
+mod live;
 mod powercut;
 mod preset;
 mod results;
@@ -64,6 +65,8 @@ mod native {
     use super::errors::{StoppedError, UnavailableError};
     #[pymodule_export]
     use super::histogram::PyHistogram;
+    #[pymodule_export]
+    use super::live::PyLiveCapture;
     #[pymodule_export]
     use super::powercut::{PyPowerCut, power_fault_names};
     #[pymodule_export]

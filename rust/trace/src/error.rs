@@ -14,6 +14,12 @@ pub enum TraceError {
         /// Why.
         source: io::Error,
     },
+    /// What is made of it can't be written.
+    #[error("can't write the trace: {0}")]
+    Write(io::Error),
+    /// The operator has stopped it.
+    #[error("stopped")]
+    Stopped,
     /// More of it is damaged than is allowed.
     #[error(
         "refused: {damaged} of {records} records are damaged, more than {} %; see them with `openpts trace check`, \

@@ -3,6 +3,7 @@
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
+use super::text;
 
 /// Bytes of a source's beginning by which its format is recognized.
 pub const HEAD_BYTES: usize = 1 << 16;
@@ -83,4 +84,7 @@ pub struct Format {
 pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
     super::blktrace::FORMATS,
+    super::binary::FORMATS,
+    text::FORMATS,
+    text::COLUMN_FORMATS,
 ];

@@ -10,12 +10,16 @@
 //! All of it streams: memory is bounded, whatever the length of a trace. What a reader meets is counted: records
 //! read = accepted + skipped (by a named reason) + damaged (by a named class, the first with their places).
 
+mod binary;
 mod blktrace;
 mod block_event;
 mod canonical;
+pub mod characterize;
+mod combine;
 mod error;
 mod formats;
 mod header;
+mod live;
 mod open;
 mod open_ios;
 mod order;
@@ -26,14 +30,18 @@ pub mod schedule;
 mod source;
 pub mod steps;
 mod tally;
+mod text;
 mod trace;
 mod traced_io;
+mod write;
 
 pub use block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
 pub use canonical::CanonicalWriter;
+pub use combine::{Filter, Filtered, Merged, Part, Speed};
 pub use error::TraceError;
 pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
 pub use header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
+pub use live::{LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Way};
 pub use open::{NOT_TRACES, NotTrace};
 pub use order::Reorder;
 pub use pairing::Pairing;
@@ -43,3 +51,4 @@ pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Loss, Place, SkipReason, Tally};
 pub use trace::{IoStream, OpenOptions, Trace, open_trace};
 pub use traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo, TracedOperation};
+pub use write::{OutputFormat, Written, write_trace};

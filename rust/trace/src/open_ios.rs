@@ -49,7 +49,6 @@ impl OpenIo {
 }
 
 /// All of them, by number. Memory is bounded: about 50 MB at worst.
-#[derive(Default)]
 pub(crate) struct OpenIos {
     /// From the oldest that is held, in the order of arrival.
     held: VecDeque<OpenIo>,
@@ -60,11 +59,32 @@ pub(crate) struct OpenIos {
     open: BTreeSet<Key>,
     /// Longest of each operation.
     longest_sectors: [u64; TracedOperation::ALL.len()],
+    /// How many of those there may be.
+    most_late: usize,
     /// Whether any has ended so far.
     pub has_completions: bool,
 }
 
+impl Default for OpenIos {
+    fn default() -> Self {
+        Self {
+            held: VecDeque::new(),
+            first_held: 0,
+            late: BTreeMap::new(),
+            open: BTreeSet::new(),
+            longest_sectors: [0; TracedOperation::ALL.len()],
+            most_late: LATE_IOS,
+            has_completions: false,
+        }
+    }
+}
+
 impl OpenIos {
+    /// Whose I/Os leave in the order of their arrival, whatever becomes of them.
+    pub fn in_order() -> Self {
+        Self { most_late: 0, ..Self::default() }
+    }
+
     pub fn len(&self) -> usize {
         self.open.len()
     }
@@ -166,7 +186,7 @@ impl OpenIos {
             self.late.insert(self.first_held, entry);
             self.first_held += 1;
         }
-        if self.late.len() > LATE_IOS
+        if self.late.len() > self.most_late
             && let Some((&number, _)) = self.late.first_key_value()
         {
             self.close(number);

@@ -47,6 +47,13 @@ impl Pairing {
         }
     }
 
+    /// From this level, and strictly in the order of arrival: one that is open after very many others have arrived
+    /// leaves without its completion.
+    #[must_use]
+    pub fn in_order(from: Level) -> Self {
+        Self { open: OpenIos::in_order(), ..Self::new(Some(from)) }
+    }
+
     /// Which events the I/Os are.
     #[must_use]
     pub fn level(&self) -> Level {

@@ -280,7 +280,7 @@ impl IoStream for Trace {
                 }
             } else if self.is_read {
                 if let Some(spreader) = &mut self.spreader {
-                    spreader.end_group(batch, &mut self.tally);
+                    spreader.finish(batch, &mut self.tally);
                 }
                 self.end()?;
             } else {

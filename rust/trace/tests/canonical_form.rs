@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use openpts_trace::{
-    CanonicalWriter, Counts, FidelityClass, Flags, IoStream, Level, OpenOptions, Quality, Status,
-    TraceHeader, TracedDevice, TracedIo, TracedOperation, open_trace,
+    CanonicalWriter, Counts, FidelityClass, Flags, IoStream, Level, NO_PROCESS, NO_PROCESSOR, OpenOptions,
+    Quality, Status, TraceHeader, TracedDevice, TracedIo, TracedOperation, open_trace,
 };
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
@@ -118,14 +118,23 @@ fn oltp(count: usize) -> Vec<TracedIo> {
         .collect()
 }
 
-#[test]
-fn an_io_of_a_database_takes_eight_bytes() {
+fn bytes_per_io(ios: &[TracedIo]) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
-    let ios = oltp(400_000);
-    write(&path, &ios);
-    let bytes_per_io = std::fs::metadata(&path).unwrap().len() as f64 / ios.len() as f64;
-    println!("{bytes_per_io:.2} bytes for an I/O");
-    assert!(bytes_per_io <= 8.0, "{bytes_per_io:.2} bytes for an I/O");
+    write(&path, ios);
+    let bytes = std::fs::metadata(&path).unwrap().len() as f64 / ios.len() as f64;
+    println!("{bytes:.2} bytes for an I/O");
     assert_eq!(read(path).0, ios);
+    bytes
+}
+
+#[test]
+fn an_io_of_a_database_takes_eight_bytes_and_its_issuer_one_more() {
+    let mut ios = oltp(400_000);
+    let with_issuers = bytes_per_io(&ios);
+    for io in &mut ios {
+        (io.pid, io.command, io.cpu) = (NO_PROCESS, 0, NO_PROCESSOR);
+    }
+    let without = bytes_per_io(&ios);
+    assert!(without <= 8.0 && with_issuers <= 9.0, "{without:.2}, with issuers {with_issuers:.2}");
 }

@@ -57,14 +57,16 @@ _HINTS: Final = {
 
 @contextmanager
 def open_target(
-    target: Target, consent: Consent, roots: SystemRoots, run_id: str | None = None
+    target: Target, consent: Consent, roots: SystemRoots, run_id: str | None = None, *, lent: bool = False
 ) -> Iterator[OpenTarget]:
     """Hand out a target for writing, and close it at the end.
 
     A drive is claimed for the run (None: one without a record), and open with O_RDWR, O_DIRECT and O_EXCL; a
     file is allocated in full, locked, and open with O_RDWR and O_DIRECT. A file that was made here is removed
-    again if the block fails before anything is written to it. Raises RefusedError where a rule is against it,
-    and TargetError where the target is missing or can't serve.
+    again if the block fails before anything is written to it. ``lent``: a drive is for programs that claim it
+    with O_EXCL themselves, such as those that format and mount it; it stays the run's own, and is open for
+    reading. Raises RefusedError where a rule is against it, and TargetError where the target is missing or
+    can't serve.
     """
     with ExitStack() as held:
         if isinstance(target, FileTarget):
@@ -75,6 +77,8 @@ def open_target(
             device = _free_drive(target, consent, roots)
             owner = held.enter_context(drive_claimed(device, run_id, roots))
             opened = _claim(device, partial(unconfirmed, target, device, consent), consent, held, roots)
+            if lent:
+                _give_way(opened.fd, device)
         try:
             siblings = tuple(_open_siblings(opened, owner.run_id, consent, held, roots))
             yield replace(opened, siblings=siblings, owner=owner)
@@ -169,6 +173,20 @@ def _claim(
     _check_held(fd, device, consent, roots)
     refuse([word()])
     return OpenTarget(fd, _facts(fd, device), device)
+
+
+def _give_way(fd: int, device: BlockDevice) -> None:
+    """Let go of the kernel's claim: the descriptor is one for reading now, of the same drive."""
+    try:
+        reading = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise TargetError(f"{device.node} can't be opened: {error.strerror}; see dmesg") from error
+    try:
+        if number_text(os.fstat(reading).st_rdev) != device.number:
+            raise TargetError(f"{device.node} became another device while it was opened: try again")
+        os.dup2(reading, fd, inheritable=False)
+    finally:
+        os.close(reading)
 
 
 def _held_exclusively(device: BlockDevice, flags: int, held: ExitStack) -> int:

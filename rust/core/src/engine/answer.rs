@@ -11,13 +11,25 @@ use crate::workload::{Io, Operation};
 
 /// Why a completion is no success. A short transfer is a failure: a drive that was removed answers
 /// reads with 0 bytes and no error.
+#[inline]
 pub(super) fn failure_of(completion: Completion, io: &Io) -> Option<String> {
-    match u32::try_from(completion.result) {
-        Ok(_) if !matches!(io.operation, Operation::Read | Operation::Write) => None,
-        Ok(bytes) if bytes == io.length_bytes => None,
-        Ok(bytes) => Some(format!("short transfer: {bytes} of {} B", io.length_bytes)),
-        Err(_) if completion.status > 0 => Some(format!("NVMe status {:#x}", completion.status)),
-        Err(_) => Some(reason_of(-completion.result)),
+    let transfers = matches!(io.operation, Operation::Read | Operation::Write);
+    let is_whole = if transfers {
+        u32::try_from(completion.result) == Ok(io.length_bytes)
+    } else {
+        completion.result >= 0
+    };
+    if is_whole { None } else { Some(failure(completion, io)) }
+}
+
+#[cold]
+fn failure(completion: Completion, io: &Io) -> String {
+    if completion.result >= 0 {
+        format!("short transfer: {} of {} B", completion.result, io.length_bytes)
+    } else if completion.status > 0 {
+        format!("NVMe status {:#x}", completion.status)
+    } else {
+        reason_of(-completion.result)
     }
 }
 

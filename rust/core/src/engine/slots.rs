@@ -89,6 +89,8 @@ pub(super) struct Slots {
     flights: Arc<Flights>,
     free: Vec<usize>,
     prepared: Vec<usize>,
+    /// Whether any of those has a planned moment.
+    some_planned: bool,
     /// When a slot became free while none was: what was planned for an earlier moment had no room until then.
     room_since_ns: u64,
 }
@@ -101,6 +103,7 @@ impl Slots {
             flights,
             free: (0..count).rev().collect(),
             prepared: Vec::with_capacity(count),
+            some_planned: false,
             room_since_ns: 0,
         }
     }
@@ -123,7 +126,7 @@ impl Slots {
     }
 
     /// Put the I/O into the next free slot. Its latency begins at `planned_ns`, or with the submission.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, io: &Io, planned_ns: Option<u64>) {
         let slot = self.reserve().expect("the caller looked");
         self.take_reserved(slot, io, planned_ns);
@@ -136,12 +139,13 @@ impl Slots {
     }
 
     /// As `take`, into a slot that was reserved.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_reserved(&mut self, slot: usize, io: &Io, planned_ns: Option<u64>) {
         self.flights.0[slot].prepare(io);
         self.flights.0[slot]
             .planned_ns
             .store(planned_ns.map_or(0, |planned_ns| planned_ns.max(1)), Ordering::Relaxed);
+        self.some_planned |= planned_ns.is_some();
         self.prepared.push(slot);
     }
 
@@ -149,13 +153,16 @@ impl Slots {
     /// room, is given to `slipped`: the time of the thread, and not that of the drive.
     #[inline]
     pub(super) fn submitted(&mut self, now_ns: u64, mut slipped: impl FnMut(u64)) {
-        for slot in self.prepared.drain(..) {
-            let flight = &self.flights.0[slot];
-            flight.issued_ns.store(now_ns, Ordering::Relaxed);
-            let planned_ns = flight.planned_ns.load(Ordering::Relaxed);
-            if planned_ns > 0 {
-                slipped(now_ns.saturating_sub(planned_ns.max(self.room_since_ns)));
+        if std::mem::take(&mut self.some_planned) {
+            for slot in &self.prepared {
+                let planned_ns = self.flights.0[*slot].planned_ns.load(Ordering::Relaxed);
+                if planned_ns > 0 {
+                    slipped(now_ns.saturating_sub(planned_ns.max(self.room_since_ns)));
+                }
             }
+        }
+        for slot in self.prepared.drain(..) {
+            self.flights.0[slot].issued_ns.store(now_ns, Ordering::Relaxed);
         }
     }
 

@@ -283,7 +283,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     /// Make the data of a write.
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, slot: usize, io: &Io) {
         match io.operation {
             Operation::Write => {

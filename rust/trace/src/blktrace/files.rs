@@ -12,7 +12,7 @@ use crate::tally::{Place, Tally};
 use super::record::{Header, RecordLayout, VERSIONS};
 
 /// A record with its payload and its place.
-pub(super) struct Record {
+pub(crate) struct Record {
     pub header: Header,
     pub layout: RecordLayout,
     pub payload: Vec<u8>,

@@ -3,12 +3,15 @@
 
 mod actions;
 mod files;
+mod interpreter;
 mod reader;
 mod record;
 
 use super::formats::Format;
 
-use record::RecordLayout;
+pub(crate) use files::Record;
+pub(crate) use interpreter::Interpreter;
+pub(crate) use record::RecordLayout;
 
 /// As it is listed.
 pub static FORMATS: &[Format] = &[Format {

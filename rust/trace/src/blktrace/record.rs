@@ -1,7 +1,7 @@
 //! One record as it is in the file.
 
 /// Those that can be read.
-pub const VERSIONS: [u8; 2] = [7, 8];
+pub(super) const VERSIONS: [u8; 2] = [7, 8];
 
 const MAGIC: u32 = 0x0065_6174;
 /// Bytes in front of the payload.
@@ -11,7 +11,7 @@ const HIGHEST_VERSION: u8 = 0x1f;
 
 /// Version and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordLayout {
+pub(crate) struct RecordLayout {
     /// Of the record.
     pub version: u8,
     is_big_endian: bool,
@@ -22,7 +22,6 @@ impl RecordLayout {
     pub const LONGEST: usize = 64;
 
     /// That of the record which begins here, of any version.
-    #[must_use]
     pub fn at(head: &[u8]) -> Option<Self> {
         let magic: [u8; 4] = head.get(..4)?.try_into().ok()?;
         let little = u32::from_le_bytes(magic);
@@ -39,19 +38,18 @@ impl RecordLayout {
     }
 
     /// Bytes of its header, if the version is known.
-    #[must_use]
     pub fn header_bytes(self) -> Option<usize> {
         let index = VERSIONS.iter().position(|&version| version == self.version)?;
         Some(HEADER_BYTES[index])
     }
 
     /// Whether numbers are written alike.
-    pub(super) const fn has_order_of(self, other: Self) -> bool {
+    pub const fn has_order_of(self, other: Self) -> bool {
         self.is_big_endian == other.is_big_endian
     }
 
     /// The fields of a whole header.
-    pub(super) fn decode(self, header: &[u8]) -> Header {
+    pub fn decode(self, header: &[u8]) -> Header {
         let u16_at = |at: usize| {
             let bytes = [header[at], header[at + 1]];
             if self.is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
@@ -80,7 +78,7 @@ impl RecordLayout {
     }
 
     /// Two numbers of a payload in the byte order of the record.
-    pub(super) fn two_u32(self, payload: &[u8]) -> Option<(u32, u32)> {
+    pub fn two_u32(self, payload: &[u8]) -> Option<(u32, u32)> {
         let number = |at: usize| {
             let bytes = payload.get(at..at + 4)?.try_into().ok()?;
             Some(if self.is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
@@ -91,7 +89,7 @@ impl RecordLayout {
 
 /// The fields, in the order of version 7.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub(crate) struct Header {
     pub sequence: u32,
     pub time_ns: u64,
     pub sector: u64,

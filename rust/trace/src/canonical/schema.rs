@@ -16,11 +16,10 @@ pub(super) const VERSION: &str = "1";
 /// Rows of a group: what is kept in memory before it is written.
 pub(super) const ROW_GROUP_IOS: usize = 1 << 17;
 
-/// Columns, in the order of the file.
+/// Columns that are read; before them is the position in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    Sequence,
-    Issued,
+    Issued = 1,
     Latency,
     Operation,
     Offset,
@@ -45,7 +44,7 @@ const SPLIT: Option<Encoding> = Some(Encoding::BYTE_STREAM_SPLIT);
 const OPTIONAL: Repetition = Repetition::OPTIONAL;
 const REQUIRED: Repetition = Repetition::REQUIRED;
 
-/// In the order of [`Column`].
+/// In the order of the file, as [`Column`] has them.
 const ROWS: [Row; 15] = [
     Row("seq", Physical::INT64, 64, false, REQUIRED, DELTA),
     Row("t_ns", Physical::INT64, 64, true, REQUIRED, DELTA),
@@ -86,7 +85,7 @@ pub(super) fn schema() -> TypePtr {
 
 /// How the columns are written.
 pub(super) fn properties() -> WriterPropertiesPtr {
-    let zstd = ZstdLevel::try_new(1).expect("a level of zstd");
+    let zstd = ZstdLevel::try_new(3).expect("a level of zstd");
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_created_by(concat!("openpts ", env!("CARGO_PKG_VERSION")).into())

@@ -34,8 +34,9 @@ impl Spreader {
         tally: &mut Tally,
     ) -> Result<(), TraceError> {
         for io in ios {
-            if self.group.last().is_some_and(|last| last.issued_ns != io.issued_ns) {
-                self.end_group(spread, tally);
+            if let Some(last) = self.group.last().filter(|last| last.issued_ns != io.issued_ns) {
+                let until_next_ns = io.issued_ns.abs_diff(last.issued_ns);
+                self.end_group(until_next_ns, spread, tally);
             }
             if self.group.len() == WINDOW_IOS {
                 return Err(TraceError::Refused(format!(
@@ -49,10 +50,15 @@ impl Spreader {
     }
 
     /// Append all that is left.
-    pub(in super::super) fn end_group(&mut self, spread: &mut Vec<TracedIo>, tally: &mut Tally) {
+    pub(in super::super) fn finish(&mut self, spread: &mut Vec<TracedIo>, tally: &mut Tally) {
+        self.end_group(self.tick_ns, spread, tally);
+    }
+
+    /// The next I/O keeps its place: where it is within the tick, that ends there.
+    fn end_group(&mut self, until_next_ns: u64, spread: &mut Vec<TracedIo>, tally: &mut Tally) {
         if self.group.len() > 1 {
             *tally.notes.entry(SPREAD).or_default() += self.group.len() as u64;
-            let delays_ns = self.delays();
+            let delays_ns = self.delays(self.tick_ns.min(until_next_ns));
             for (io, delay_ns) in self.group.iter_mut().zip(delays_ns) {
                 io.issued_ns = io.issued_ns.saturating_add(delay_ns);
                 io.completed_ns = io.completed_ns.map(|completed_ns| completed_ns.saturating_add(delay_ns));
@@ -63,8 +69,8 @@ impl Spreader {
     }
 
     /// Of the I/Os of a group after its time, in order.
-    fn delays(&mut self) -> Vec<i64> {
-        let tick_ns = u128::from(self.tick_ns);
+    fn delays(&mut self, tick_ns: u64) -> Vec<i64> {
+        let tick_ns = u128::from(tick_ns);
         let ios = self.group.len() as u128;
         let mut delays_ns = match self.how {
             Spread::Burst => vec![0; self.group.len()],

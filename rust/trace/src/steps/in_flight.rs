@@ -34,6 +34,16 @@ impl InFlight {
         self.completions.iter().map(|Reverse(completed_ns)| *completed_ns).max()
     }
 
+    /// Go on to a moment: hear of each completion up to it.
+    pub(crate) fn advance_completions(&mut self, until_ns: i64, mut completed: impl FnMut(i64)) {
+        while let Some(&Reverse(completed_ns)) = self.completions.peek()
+            && completed_ns <= until_ns
+        {
+            completed(completed_ns);
+            self.completions.pop();
+        }
+    }
+
     /// Go on to a moment: hear of each span with one depth, from its first to after its last ns.
     pub(crate) fn advance(&mut self, until_ns: i64, mut span: impl FnMut(u64, i64, i64)) {
         while let Some(&Reverse(completed_ns)) = self.completions.peek()

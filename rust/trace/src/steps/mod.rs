@@ -12,6 +12,7 @@ mod tests;
 
 pub use depth_times::DepthTimes;
 pub use file::{StepHeader, read_steps, write_steps};
+pub(crate) use in_flight::InFlight;
 pub use row::{ALL_DEVICES, Counts, Latencies, StepRow, Subject, coarsened};
 pub use sequence::{SEQUENTIAL_RULE, Sequences, Verdict, WINDOW_RUNS, WINDOWED_RULE};
 pub use stream::{Kind, Pattern, Stream};

@@ -169,7 +169,7 @@ impl<C: Commands> Queue for Ring<C> {
         self.slots.buffer(slot, length)
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, slot: usize, io: &Io) {
         let memory = SlotMemory { slots: &mut self.slots, slot, registered: self.registered_buffers };
         let mut entry = self.commands.entry(io, memory);

@@ -1,0 +1,165 @@
+//! How much else is used between two uses of a block, and what a cache of each size would miss.
+
+use serde_json::{Value, json};
+
+use super::blocks::{BLOCK_BYTES, touched};
+use super::sample::{GROUPS, Sample, error_of_groups, group_of, name_of};
+use super::values::bin_of;
+use crate::steps::Kind;
+use crate::traced_io::TracedIo;
+use std::collections::BTreeMap;
+
+/// Blocks that are followed at once: so many keep the mean error of the curve below 1 %.
+const MOST_BLOCKS: usize = 1 << 15;
+/// Uses after which they are numbered from 0 again.
+const MOST_USES: usize = 1 << 18;
+
+/// Sums over a prefix of the uses, in logarithmic time.
+struct Marks(Vec<i32>);
+
+impl Marks {
+    fn add(&mut self, place: usize, value: i32) {
+        let mut index = place + 1;
+        while index < self.0.len() {
+            self.0[index] += value;
+            index += index & index.wrapping_neg();
+        }
+    }
+
+    /// Of all places up to this one.
+    fn sum(&self, place: usize) -> i32 {
+        let mut index = place + 1;
+        let mut sum = 0;
+        while index > 0 {
+            sum += self.0[index];
+            index &= index - 1;
+        }
+        sum
+    }
+}
+
+/// Uses in one group of blocks.
+#[derive(Clone, Default)]
+struct Group {
+    /// By distinct blocks in between, in parts of octaves.
+    again: BTreeMap<u64, u64>,
+    first: u64,
+}
+
+/// Distances of all reads and writes, in blocks of 4 KiB, by SHARDS of fixed size.
+pub(super) struct Reuse {
+    last_use: Sample<u32>,
+    marks: Marks,
+    uses: usize,
+    groups: Vec<Group>,
+    accesses: u64,
+    sampled: u64,
+}
+
+impl Default for Reuse {
+    fn default() -> Self {
+        Self {
+            last_use: Sample::new(MOST_BLOCKS),
+            marks: Marks(vec![0; MOST_USES + 1]),
+            uses: 0,
+            groups: vec![Group::default(); GROUPS],
+            accesses: 0,
+            sampled: 0,
+        }
+    }
+}
+
+impl Reuse {
+    pub(super) fn push(&mut self, kind: Kind, io: &TracedIo) {
+        if !kind.has_pattern() || io.length_bytes == 0 {
+            return;
+        }
+        let blocks = touched(io);
+        self.accesses += blocks.end() - blocks.start() + 1;
+        for block in blocks {
+            let name = name_of(io.device, block);
+            if self.last_use.has(name) {
+                self.access(name);
+            }
+        }
+    }
+
+    fn access(&mut self, name: u64) {
+        if self.uses == MOST_USES {
+            self.renumber();
+        }
+        let weight = self.last_use.weight();
+        let now = self.uses;
+        self.uses += 1;
+        self.sampled += weight;
+        let group = &mut self.groups[group_of(name)];
+        match self.last_use.blocks.insert(name, now as u32) {
+            Some(last) => {
+                let last = last as usize;
+                // every block has one mark, at its last use
+                let others = (self.last_use.blocks.len() as i32 - self.marks.sum(last)) as u64;
+                *group.again.entry(bin_of(others * weight)).or_default() += weight;
+                self.marks.add(last, -1);
+            }
+            None => group.first += weight,
+        }
+        self.marks.add(now, 1);
+        let marks = &mut self.marks;
+        while self.last_use.thin(|_, last| marks.add(*last as usize, -1)) {}
+    }
+
+    /// Give the last uses the lowest numbers, in their order.
+    fn renumber(&mut self) {
+        let mut uses: Vec<(u32, u64)> =
+            self.last_use.blocks.iter().map(|(name, last)| (*last, *name)).collect();
+        uses.sort_unstable();
+        self.marks.0.fill(0);
+        self.uses = uses.len();
+        for (place, (_, name)) in uses.into_iter().enumerate() {
+            self.last_use.blocks.insert(name, place as u32);
+            self.marks.add(place, 1);
+        }
+    }
+
+    /// `null` without reads and writes.
+    pub(super) fn to_json(&self) -> Value {
+        if self.accesses == 0 {
+            return Value::Null;
+        }
+        let mut again: BTreeMap<u64, u64> = BTreeMap::new();
+        for (distance, n) in self.groups.iter().flat_map(|group| &group.again) {
+            *again.entry(*distance).or_default() += n;
+        }
+        let first: u64 = self.groups.iter().map(|group| group.first).sum();
+        // Samples that are too many or too few are corrected where they stand for blocks that are used all the time.
+        let surplus = self.accesses as f64 - self.sampled as f64;
+        let is_exact = self.last_use.halvings == 0;
+        let curve: Vec<_> = (0..48)
+            .map(|octave| {
+                let blocks = 1u64 << octave;
+                let misses = |again: &BTreeMap<u64, u64>, first: u64| {
+                    (first + again.range(blocks..).map(|(_, n)| n).sum::<u64>()) as f64
+                };
+                let ratio = (misses(&again, first) / (self.sampled as f64 + surplus)).min(1.0);
+                let of_group = |group: &Group| {
+                    let all = group.first + group.again.values().sum::<u64>();
+                    (all > 0).then(|| misses(&group.again, group.first) / all as f64)
+                };
+                let of_groups: Vec<f64> = self.groups.iter().filter_map(of_group).collect();
+                let error = if is_exact { 0.0 } else { error_of_groups(&of_groups) };
+                (blocks, ratio, error)
+            })
+            .collect();
+        let last =
+            curve.iter().position(|(blocks, _, _)| again.range(blocks..).next().is_none()).unwrap_or(47);
+        let curve: Vec<_> = curve[..=last]
+            .iter()
+            .map(|(blocks, ratio, error)| json!({"cache_bytes": blocks * BLOCK_BYTES, "miss_ratio": ratio, "error": error}))
+            .collect();
+        let distances: Vec<_> = again.iter().map(|(blocks, n)| (blocks * BLOCK_BYTES, n)).collect();
+        json!({
+            "accesses": self.accesses, "first_uses": first, "distance_bytes": distances, "miss_ratio_curve": curve,
+            "sampled_blocks": self.last_use.blocks.len(), "sampling_rate": 1.0 / self.last_use.weight() as f64,
+        })
+    }
+}

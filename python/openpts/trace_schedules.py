@@ -3,6 +3,7 @@
 import tempfile
 from fractions import Fraction
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +62,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 
 _FILES: Final[dict[str, Path]] = {}
+_NUMBERS: Final = count()
 
 
 @cache
@@ -70,7 +72,7 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _new_file() -> Path:
-    return Path(_folder().name) / f"{len(_FILES)}.schedule"
+    return Path(_folder().name) / f"{next(_NUMBERS)}.schedule"
 
 
 @cache
@@ -97,7 +99,6 @@ def prepared(plan: Plan) -> Prepared:
             with_parents=plan.with_parents,
         )
     except (ValueError, OSError) as error:
-        out.unlink(missing_ok=True)
         raise UsageError(f"cannot replay {', '.join(plan.paths)}: {error}") from error
     _FILES[made.hash] = out
     return Prepared(

@@ -112,7 +112,7 @@ def _replays(connection: sqlite3.Connection) -> Mapping[_Key, _StoredReplay]:
     found: dict[_Key, _StoredReplay] = {}
     row: _ReplayRow
     for row in rows_of(connection.execute(_query("replay", _ReplayRow)), "replay", _ReplayRow):
-        played = None if row.played is None else decode_json(row.played, Played)
+        played: Played | None = None if row.played is None else decode_json(row.played, Played)
         if played is not None and played.stream != row.position:
             raise ValidationError(f"table replay has stream {played.stream} at position {row.position}")
         found[row.step_id, row.position] = _StoredReplay(decode_json(row.replay, Replay), played)

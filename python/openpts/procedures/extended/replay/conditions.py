@@ -82,8 +82,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
     """``passes`` of the I/Os of ``trace``, which go where ``mapping`` has them, at ``speed``.
 
     ``max_idle_ns`` is what a time without anything in flight is cut to; None leaves them. ``depth`` is the
-    most that may be outstanding, None four times what was in the trace. I/Os issued before ``from_ns`` or from
-    ``to_ns`` on are left out.
+    most that may be outstanding, None four times what was in the trace. I/Os issued before ``from_ns`` or
+    from ``to_ns`` on are left out.
     """
 
     unscaled: ClassVar[tuple[str, ...]] = ("max_idle_ns", "from_ns", "to_ns")
@@ -173,7 +173,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Conflicts,
         Field(
             "Conflicts",
-            "Let an I/O that overlaps one in flight wait, go, or be left out, where one of them changes data.",
+            "Let an I/O that overlaps one in flight wait, go, or be left out, where one of them changes "
+            "data.",
             Kind(Literal["strict", "allow", "drop"], lambda _name, word: Conflicts(word), metavar=None),
             text="conflicts: {}",
         ),
@@ -200,7 +201,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Prefill,
         Field(
             "Written before",
-            "Write what will be read, all that is touched, the whole drive, or nothing before the first pass.",
+            "Write what will be read, all that is touched, the whole drive, or nothing before the first "
+            "pass.",
             Kind(
                 Literal["reads", "footprint", "full", "none"],
                 lambda _name, word: Prefill(word),

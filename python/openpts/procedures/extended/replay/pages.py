@@ -314,8 +314,8 @@ def _score_table(results: ReplayResults, conditions: ReplayConditions) -> Table:
         f"openpts Trace Score ({idle})",
         ("Score", "Bandwidth (MB/s)", "Mean access time (us)", "Busy time (s)"),
         ((name, _score_cells(score)) for name, score in scored),
-        "Geometric mean of bandwidth over busy time in MB/s and of 1 / mean access time in 1/s, of reads and writes, "
-        "from submission; the formula that UL publishes for PCMark 10.",
+        "Geometric mean of bandwidth over busy time in MB/s and of 1 / mean access time in 1/s, of reads and "
+        "writes, from submission; the formula that UL publishes for PCMark 10.",
     )
 
 

@@ -90,6 +90,7 @@ MAKES_TEMPORARY_FILES = {
     "device/mounted/prepared_drive.py": "a folder to mount on",
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
+    "trace_schedules.py": "a folder for schedules, gone with the process",
 }
 OPENS_DATABASES = {
     "record/reader.py": "a record, once its files are known to be files",
@@ -378,6 +379,8 @@ RUST_OPENS = re.compile(
 RUST_OPENS_BY_NAME = {
     "trace/src/live/sink.rs": "the file of a capture",
     "core/src/capture/destination.rs": "Parquet files in the run folder",
+    "core/src/workload/schedule/format.rs": "schedules, for reading",
+    "python/src/schedule.rs": "new schedules, in a folder of the process",
 }
 
 

@@ -15,6 +15,7 @@ from openpts.procedures.extended import (
     powercut,
     precon,
     qos,
+    replay,
     sustained,
     thermal,
     trim,
@@ -44,6 +45,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         trim,
         qos,
         workload,
+        replay,
         fiosynth,
         app,
     )

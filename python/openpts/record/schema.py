@@ -11,14 +11,15 @@ Version 6: the streams at the end of each step, and the attempts and orders of t
 was cut off is resumed from. A folder of an earlier version has none of them, and is read as it is.
 Version 7: steps of several streams, with what each did, and how late planned I/Os were submitted; carried for
 the streams at the end of a step. A folder of an earlier version has single stimuli, and is read as it is.
+Version 8: replays of traces. A folder of an earlier version has none, and is read as it is.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 7
-READABLE_VERSIONS: Final = frozenset({4, 5, 6, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 8
+READABLE_VERSIONS: Final = frozenset({4, 5, 6, 7, SCHEMA_VERSION})
 WITH_TIMES_OF_DAY: Final = 6
 """The first version that has when each step was stored."""
 
@@ -161,6 +162,14 @@ CREATE TABLE stream_interval_operation (    -- as operation, for one interval of
     PRIMARY KEY (step_id, interval_index, position, operation)
 ) STRICT;
 
+CREATE TABLE replay (                       -- of a stream that replays a trace
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,   -- that of the stream
+    replay              TEXT NOT NULL,      -- JSON of vocabulary.replay.Replay
+    played              TEXT,               -- JSON of vocabulary.replay.Played; NULL: the step failed at once
+    PRIMARY KEY (step_id, position)
+) STRICT;
+
 CREATE TABLE io_error (                     -- I/Os of a step that failed alike
     step_id             INTEGER NOT NULL REFERENCES step,
     position            INTEGER NOT NULL,   -- from 0 within its step
@@ -230,6 +239,7 @@ _ADDED: Final = (
             " SELECT *, 0 position FROM interval_operation WHERE 0",
         ),
     ),
+    (8, ("CREATE TEMP VIEW replay AS SELECT 0 step_id, 0 position, 0 replay, 0 played WHERE 0",)),
 )
 
 

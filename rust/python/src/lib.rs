@@ -9,6 +9,7 @@ mod live;
 mod powercut;
 mod preset;
 mod results;
+mod schedule;
 #[cfg(feature = "nvme-target")]
 mod served;
 mod simulated;
@@ -78,6 +79,8 @@ mod native {
     use super::results::{
         PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult, PyStreamResult,
     };
+    #[pymodule_export]
+    use super::schedule::{PyMadeSchedule, PyPlayed, filling_schedule, prepare_schedule};
     #[cfg(feature = "nvme-target")]
     #[pymodule_export]
     use super::served::PyServedDrive;

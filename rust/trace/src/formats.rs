@@ -91,6 +91,7 @@ pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
     super::blktrace::FORMATS,
     super::binary::FORMATS,
+    super::recipe::FORMATS,
     text::FORMATS,
     text::COLUMN_FORMATS,
     text::REFUSED_FORMATS,

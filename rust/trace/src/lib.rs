@@ -46,7 +46,7 @@ pub use open::{NOT_TRACES, NotTrace};
 pub use order::Reorder;
 pub use pairing::Pairing;
 pub use reader::{BATCH_IOS, Dictionary, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
-pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think, recipe_of_name};
+pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Loss, Place, SkipReason, Tally};
 pub use trace::{IoStream, OpenOptions, Trace, open_trace};

@@ -39,7 +39,8 @@ def with_subject(conditions: Any) -> Any:
         case FiosynthConditions():
             return replace(conditions, suite=read_suite(CLONE, "One"))
         case AppConditions(figure=None):
-            figure = FigureOrder("rate", "Rate: ([0-9.]+)", "MB/s", Better.LOWER)
-            return replace(conditions, command=("tar", "-xf", "linux.tar"), figure=figure)
+            figure = FigureOrder("rate", "Rate: ([0-9.]+)", "MB/s")
+            command = ("tar", "-xf", "linux.tar")
+            return replace(conditions, command=command, figure=figure, figure_better=Better.LOWER)
         case _:
             return conditions

@@ -40,6 +40,7 @@ TOLD_ELSEWHERE = {
     "file_system",
     "fill_level_pct",
     "limit_ns",
+    "figure_better",
 }
 SCRATCH_BYTES = 256 * 1024**2
 
@@ -49,17 +50,12 @@ def quick(test: Procedure) -> Any:
     return choices.adjust(with_subject(test.standard_conditions(DriveClass.ENTERPRISE, 1)))
 
 
-def with_figure(conditions: Any, parameter: Parameter) -> Any:
-    """Which way of a figure is better can be said of one that there is."""
-    return with_subject(conditions) if parameter.name == "figure_better" else conditions
-
-
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_each_parameter_sets_its_field(
     test: Procedure, parameter: Parameter, drive_class: DriveClass
 ) -> None:
-    standard = with_figure(test.standard_conditions(drive_class, 1), parameter)
+    standard = test.standard_conditions(drive_class, 1)
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
     assert getattr(used, parameter.field) != getattr(standard, parameter.field)
@@ -67,7 +63,7 @@ def test_each_parameter_sets_its_field(
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 def test_each_change_is_in_the_ledger(test: Procedure, parameter: Parameter) -> None:
-    standard = with_figure(test.standard_conditions(DriveClass.ENTERPRISE, 1), parameter)
+    standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
     entries = deviations(used, standard, test.rules)

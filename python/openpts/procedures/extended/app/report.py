@@ -102,7 +102,7 @@ def _measures(results: AppResults) -> list[Measured]:
                 f"{kind.capitalize()} runs, median {{name}}",
                 figure.unit,
                 _set_cell,
-                better=figure.better,
+                better=results.conditions.figure_better or Better.UNJUDGED,
                 repeats=_several,
                 cover_label=f"{{name}}, {kind}",
             ).of(results.figures(kind), Subject(figure.name, key="figure"))

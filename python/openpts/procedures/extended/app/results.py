@@ -81,7 +81,7 @@ def figure_set(conditions: AppConditions, runs: Sequence[CommandRun]) -> RunSet 
     values = tuple(run.figure for run in runs if run.figure is not None)
     if conditions.figure is None or not values:
         return None
-    return RunSet(values, conditions.figure.better, conditions.set_rule)
+    return RunSet(values, conditions.figure_better or Better.UNJUDGED, conditions.set_rule)
 
 
 # SOL-STAT-02, 03, 05, 06, 09

@@ -371,7 +371,7 @@ RUST_OPENS = re.compile(
 )
 RUST_OPENS_BY_NAME = {
     "core/src/capture/destination.rs": "Parquet files in the run folder",
-    "trace/src/canonical/parquet_file.rs": "a trace, to read; a copy without a name of what comes from a pipe",
+    "trace/src/canonical/parquet_file.rs": "a trace, to read; a nameless copy of what comes from a pipe",
     "trace/src/open/files.rs": "a trace, to read",
     "trace/src/open/fingerprint.rs": "a trace, to read",
     "trace/src/open/tar_members.rs": "a trace, to read",

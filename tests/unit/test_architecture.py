@@ -48,6 +48,7 @@ def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() ->
         "characteristics/native.py",
         "simulation/presets.py",
         "simulation/scale.py",
+        "traces/treatment.py",
     }
 
 

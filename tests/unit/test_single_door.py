@@ -373,7 +373,7 @@ def test_a_purge_is_carried_out_by_those_who_may() -> None:
 
 # what opens something by its name, in the standard library and in the crates that are used
 RUST_OPENS = re.compile(
-    r"OpenOptions|File::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
+    r"OpenOptions::new|tempfile::tempfile|File::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
     r"|libc::(open|openat|creat)\b|opcode::Open|process::Command"
 )
 RUST_OPENS_BY_NAME = {
@@ -381,6 +381,11 @@ RUST_OPENS_BY_NAME = {
     "core/src/capture/destination.rs": "Parquet files in the run folder",
     "core/src/workload/schedule/format.rs": "schedules, for reading",
     "python/src/schedule.rs": "new schedules, in a folder of the process",
+    "trace/src/canonical/parquet_file.rs": "a trace, to read; a nameless copy of what comes from a pipe",
+    "trace/src/open/files.rs": "a trace, to read",
+    "trace/src/open/fingerprint.rs": "a trace, to read",
+    "trace/src/open/tar_members.rs": "a trace, to read",
+    "trace/src/order/external.rs": "a file without a name, to sort in",
 }
 
 

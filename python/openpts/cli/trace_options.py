@@ -97,7 +97,7 @@ def open_options(options: Mapping[str, Any], devices: tuple[str, ...] = ()) -> O
     """What the options say. Raises UsageError, and TraceError for a column map that can't be read."""
     spread = RandomSpread(Poisson(options["seed"])) if options["spread"] == "poisson" else options["spread"]
     return OpenOptions(
-        format=options["format_"],
+        format=options["format_"] or (None if options["columns"] is None else "columns"),
         read=ReadOptions(
             level=options["level"],
             unknown_direction=options["unknown_direction"],

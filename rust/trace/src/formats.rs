@@ -1,11 +1,10 @@
-//! All formats that can be read: how each is recognized, and what reads it.
+//! What a format is: how it is recognized, and what reads it.
 
 use serde::Deserialize;
 
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
-use super::text;
 
 /// Bytes of a source's beginning by which its format is recognized.
 pub const HEAD_BYTES: usize = 1 << 16;
@@ -84,15 +83,3 @@ pub struct Format {
     /// What reads it: several files are one trace, in this order.
     pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }
-
-/// All of them: those with a reader of their own, those that are read by a column map, those that are refused.
-#[rustfmt::skip]
-pub static FORMATS: &[&[Format]] = &[
-    super::canonical::FORMATS,
-    super::blktrace::FORMATS,
-    super::binary::FORMATS,
-    super::recipe::FORMATS,
-    text::FORMATS,
-    text::COLUMN_FORMATS,
-    text::REFUSED_FORMATS,
-];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::error::TraceError;
-use super::formats::ReadOptions;
+use super::formats::{ReadOptions, Segments};
 use super::header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
 use super::open::{Fingerprint, reader_of, sources_of};
 use super::order::{External, Late, Plausible, Reorder, Spreader, Window, check};
@@ -101,8 +101,10 @@ impl Trace {
         fingerprints: Vec<Fingerprint>,
         options: &OpenOptions,
     ) -> Self {
+        // Recordings that begin at the same moment are one after the other in their file.
+        let is_overlaid = options.read.segments == Segments::Merge;
         let sorter = match (options.reorder, reader.disorder()) {
-            (Reorder::Within(window_ns), Disorder::Near | Disorder::None) => {
+            (Reorder::Within(window_ns), Disorder::Near | Disorder::None) if !is_overlaid => {
                 Sorter::Window(Window::new(window_ns))
             }
             _ => Sorter::External(External::default()),

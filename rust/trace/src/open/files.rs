@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use super::super::error::TraceError;
 use super::super::recipe;
 use super::super::source::Source;
-use super::Opened;
 use super::fingerprint::Fingerprint;
 use super::layers::{Bytes, uncovered};
 use super::tar_members::{is_tar, members_of};
+use super::{Opened, STDIN};
 
-/// Stands for standard input.
-pub(super) const STDIN: &str = "-";
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// All sources of some paths, in their order.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::error::TraceError;
 use super::super::header::SourceFile;
-use super::files::STDIN;
+use super::STDIN;
 
 #[derive(Default)]
 struct State {

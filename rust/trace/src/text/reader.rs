@@ -39,11 +39,13 @@ pub(super) struct TextReader<L> {
     lines: Lines,
     by: L,
     is_finished: bool,
+    /// That the last line was of.
+    file: usize,
 }
 
 impl<L: LineReader + 'static> TextReader<L> {
     pub(super) fn boxed(sources: Vec<Source>, by: L) -> Box<dyn TraceReader> {
-        Box::new(Self { lines: Lines::new(sources), by, is_finished: false })
+        Box::new(Self { lines: Lines::new(sources), by, is_finished: false, file: 0 })
     }
 }
 
@@ -58,6 +60,7 @@ impl<L: LineReader> TraceReader for TextReader<L> {
                 self.by.finish(batch, tally)?;
                 return Ok(true);
             };
+            self.file = line.file;
             if line.is_too_long {
                 tally.damage(line.file, Place::Line(line.number), TOO_LONG);
             } else if line.text.iter().all(u8::is_ascii_whitespace) {
@@ -71,5 +74,9 @@ impl<L: LineReader> TraceReader for TextReader<L> {
 
     fn facts(&self) -> SourceFacts {
         self.by.facts()
+    }
+
+    fn current_file(&self) -> usize {
+        self.file
     }
 }

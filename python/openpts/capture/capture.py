@@ -223,7 +223,7 @@ def _opened(
             attempt.close()
             missing.append(f"{way.name}: {error}")
             continue
-        undo.enter_context(attempt)
+        undo.callback(attempt.close)  # the entries stay if closing fails
         undo.callback(opened.close)
         return way, opened, tuple(missing)
     raise CaptureUnavailableError((*missing, NO_EBPF))

@@ -1,4 +1,4 @@
-"""`openpts capture` on a loop device, by an instance of tracefs: held against what the engine itself recorded."""
+"""`openpts capture` on loop devices, by tracefs: held against what the engine itself recorded."""
 
 import json
 import os

@@ -30,7 +30,7 @@ OTHER_WORDS: Final = {
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
 
 
-def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() -> None:
+def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_module() -> None:
     """Presets are the drives' own parameters, and what reads them and their theory is there."""
     users = {
         name
@@ -45,6 +45,7 @@ def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() ->
     }
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
+        "capture/capture.py",
         "characteristics/native.py",
         "simulation/presets.py",
         "simulation/scale.py",

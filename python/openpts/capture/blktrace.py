@@ -5,7 +5,7 @@ import fcntl
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -38,9 +38,9 @@ def _read_and_write(number: int, layout: struct.Struct) -> int:
 
 @dataclass(slots=True)
 class _Relay:
-    """The relay files of one disk."""
+    """The relay files of one disk, which is open only while it is asked: others would find it in use."""
 
-    device: int
+    node: Path
     folder: Path
     files: list[int]
 
@@ -55,12 +55,12 @@ class OpenBlktrace:
     def start(self) -> None:
         """Record from now on."""
         for relay in self.relays:
-            fcntl.ioctl(relay.device, _START)
+            _ask(relay.node, _START)
 
     def stop(self) -> None:
         """Record no more."""
         for relay in self.relays:
-            fcntl.ioctl(relay.device, _STOP)
+            _ask(relay.node, _STOP)
 
     def drain(self, feed: Feed) -> None:
         """Hand out what the files hold."""
@@ -113,22 +113,24 @@ class Blktrace:
 
 def take_down(node: Path) -> None:
     """Stop and remove whatever blktrace there is on a device that may be gone. Raises MissingError."""
+    for request in (_STOP, _TEARDOWN):
+        try:
+            _ask(node, request)
+        except OSError as error:
+            if error.errno in {errno.EPERM, errno.EACCES}:
+                raise MissingError(f"can't stop the trace of {node}: {error.strerror}") from error
+
+
+def _ask(node: Path, request: int, setup: bytearray | None = None) -> None:
+    """Raises OSError."""
+    device = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        device = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENXIO, errno.ENODEV}:
-            return
-        raise MissingError(f"can't open {node}: {error.strerror}") from error
-    try:
-        _take_down(device)
+        if setup is None:
+            fcntl.ioctl(device, request)
+        else:
+            fcntl.ioctl(device, request, setup)
     finally:
         os.close(device)
-
-
-def _take_down(device: int) -> None:
-    for request in (_STOP, _TEARDOWN):
-        with suppress(OSError):
-            fcntl.ioctl(device, request)
 
 
 def _range(parts: Sequence[CapturedDevice]) -> tuple[int, int]:
@@ -142,16 +144,11 @@ def _range(parts: Sequence[CapturedDevice]) -> tuple[int, int]:
 def _set_up(node: Path, request: "_Request", folder: Path, roots: SystemRoots) -> Iterator[_Relay]:
     with ExitStack() as undo:
         try:
-            device = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            raise MissingError(f"can't open {node}: {error.strerror}") from error
-        undo.callback(os.close, device)
-        try:
-            name = request.send(device)
+            name = request.send(node)
         except OSError as error:
             raise MissingError(_refused(error, node, roots)) from error
-        undo.callback(_take_down, device)
-        relay = _Relay(device, folder / name, [])
+        undo.callback(take_down, node)
+        relay = _Relay(node, folder / name, [])
         try:
             for path in sorted(relay.folder.glob("trace[0-9]*"), key=lambda path: int(path.name[5:])):
                 relay.files.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
@@ -171,17 +168,17 @@ class _Request:
     sub_buffers: int
     sectors: tuple[int, int]
 
-    def send(self, device: int) -> str:
+    def send(self, node: Path) -> str:
         """Ask for records of version 8, and of version 7 where the kernel knows no other. Raises OSError."""
         asked = (b"", self.actions, _SUB_BUFFER_BYTES, self.sub_buffers, *self.sectors, 0)
         wide = bytearray(_SETUP_2.pack(*asked, 0))
         try:
-            fcntl.ioctl(device, _read_and_write(142, _SETUP_2), wide)
+            _ask(node, _read_and_write(142, _SETUP_2), wide)
         except OSError as error:
             if error.errno not in {errno.ENOTTY, errno.EINVAL}:
                 raise
             narrow = bytearray(_SETUP.pack(*asked))
-            fcntl.ioctl(device, _read_and_write(115, _SETUP), narrow)
+            _ask(node, _read_and_write(115, _SETUP), narrow)
             return bytes(_SETUP.unpack(narrow)[0]).split(b"\0")[0].decode()
         return bytes(_SETUP_2.unpack(wide)[0]).split(b"\0")[0].decode()
 

@@ -223,10 +223,15 @@ def _opened(
             attempt.close()
             missing.append(f"{way.name}: {error}")
             continue
-        undo.enter_context(attempt)
-        undo.callback(opened.close)
+        undo.callback(_close, opened, attempt)
         return way, opened, tuple(missing)
     raise CaptureUnavailableError((*missing, NO_EBPF))
+
+
+def _close(opened: OpenWay, entries: ExitStack) -> None:
+    """The journal keeps its entries if that fails."""
+    opened.close()
+    entries.close()
 
 
 def _subjects(

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use openpts_trace::steps::{Detail, StepLength, StepOptions, StepTable, read_steps};
+use openpts_trace::steps::{
+    ALL_DEVICES, Detail, StepLength, StepOptions, StepTable, read_steps, write_steps,
+};
 use openpts_trace::{
     IoStream, Level, LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Loss, OpenOptions,
     ReadOptions, TracedIo, TracedOperation, Way, open_trace,
@@ -121,13 +123,17 @@ fn steps_of_a_capture_are_those_of_its_events() {
         devices: 1,
         detail: Detail::Full,
     });
+    table.lose(1, ALL_DEVICES, 3);
     for io in read_all(&[events], None) {
         table.push(&io).expect("in order");
     }
-    table.lose(1, openpts_trace::steps::ALL_DEVICES, 3);
-    let mut rows = table.finish(Some(3_000_000_000)).expect("rows");
-    rows.sort_by_key(|row| (row.device, row.step, row.subject));
-    assert_eq!(live, rows);
+    let rows = table.finish(Some(3_000_000_000)).expect("rows");
+    // through a file as well: it has the rows in its own order
+    let file = write_steps(tempfile::tempfile().expect("a file"), &header, &rows).expect("room");
+    let (_, rows) = read_steps(file).expect("steps");
+    let differs = live.iter().zip(&rows).find(|(one, other)| one != other);
+    assert!(differs.is_none(), "{differs:?}");
+    assert_eq!(live.len(), rows.len());
     assert_eq!((header.level.as_str(), header.step_length_ns), ("issue", STEP_NS));
 }
 

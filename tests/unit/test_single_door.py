@@ -87,6 +87,7 @@ MAKES_FOLDERS = {
 }
 MAKES_TEMPORARY_FILES = {
     "capture/cost.py": "a folder for a capture that is not kept",
+    "cli/trace_synthesize.py": "a folder for a job file and the capture of a simulated drive",
     "device/mounted/prepared_drive.py": "a folder to mount on",
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
@@ -382,6 +383,7 @@ RUST_OPENS_BY_NAME = {
     "core/src/workload/schedule/format.rs": "schedules, for reading",
     "python/src/schedule.rs": "new schedules, in a folder of the process",
     "trace/src/canonical/parquet_file.rs": "a trace, to read; a nameless copy of what comes from a pipe",
+    "trace/src/canonical/parquet_file.rs": "a trace, to read; a copy without a name of what comes from a pipe",
     "trace/src/open/files.rs": "a trace, to read",
     "trace/src/open/fingerprint.rs": "a trace, to read",
     "trace/src/open/tar_members.rs": "a trace, to read",

@@ -31,7 +31,7 @@ def total_variation(one: Mapping[str, float], other: Mapping[str, float]) -> flo
     if not all(sums):
         return None
     keys = one.keys() | other.keys()
-    return sum(abs(one.get(key, 0) / sums[0] - other.get(key, 0) / sums[1]) for key in keys) / 2
+    return math.fsum(abs(one.get(key, 0) / sums[0] - other.get(key, 0) / sums[1]) for key in keys) / 2
 
 
 def wasserstein_log2(one: Bins, other: Bins) -> float | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from openpts import _native
-from openpts.errors import OpenptsError, UsageError
+from openpts.errors import TraceError, UsageError
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -24,10 +24,6 @@ class Selection:
     by: str | None = None
     from_s: float | None = None
     to_s: float | None = None
-
-
-class TraceError(OpenptsError):
-    """A trace can't be read, or has nothing to characterize."""
 
 
 def figures_of(trace: Path, selection: Selection = Selection()) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from openpts.characteristics.synthesis import Synthetic, synthesized
 from openpts.cli.console import table_console, table_of
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import UsageError
+from openpts.folder_files import write_files
 from openpts.units import NS_PER_S
 
 _SCHEMA: Final = "openpts.synthetic/1"
@@ -92,16 +93,31 @@ def synthesise(
     made = synthesized(model, seconds)
     job = out.with_suffix(".fio") if job is None and out is not None else job
     if job is not None:
-        job.write_text(made.job)
+        _write(job, made.job)
     if out is not None and job is not None:
-        out.write_text(
-            f'title = "Like {trace.name}"\ntests = ["workload"]\n\n[workload]\njob = {json.dumps(job.name)}\n'
+        lines = (
+            f'title = "Like {trace.stem}"',
+            'tests = ["workload"]',
+            "",
+            "[workload]",
+            f"job = {json.dumps(job.name)}",
         )
+        _write(out, "\n".join((*lines, "")))
     found = None if check is None else distances(truth, _issued(made, check))
     if as_json:
         click.echo(json.dumps(_in_json(made, found, halves), indent=2))
         return
     _print(made, found, halves, is_job_shown=job is None)
+
+
+def _write(path: Path, text: str) -> None:
+    """Raises UsageError."""
+    try:
+        write_files(path.parent, {path.name: text.encode()})
+    except OSError as error:
+        raise UsageError(
+            f"can't write {path}: {error.strerror}; name a file in a folder that exists"
+        ) from error
 
 
 def _issued(made: Synthetic, target: str) -> dict[str, Any]:
@@ -110,7 +126,7 @@ def _issued(made: Synthetic, target: str) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory(prefix="openpts-synthetic-") as folder, redirect_stdout(sys.stderr):
         job, capture = Path(folder) / "job.fio", Path(folder) / "capture"
-        job.write_text(made.job)
+        write_files(Path(folder), {job.name: made.job.encode()}, lasting=False)
         io.main(["--fio", str(job), "--capture", str(capture), "--seed", "1", target], standalone_mode=False)
         return figures_of(capture)
 

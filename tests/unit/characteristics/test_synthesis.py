@@ -115,6 +115,13 @@ def test_a_plan_and_its_job_file_are_written(trace: Path, tmp_path: Path) -> Non
     assert planned.exit_code == 0, planned.output
 
 
+def test_a_file_in_a_folder_that_does_not_exist_is_refused(trace: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        cli, ["trace", "synthesise", str(trace), "--fio", str(tmp_path / "none" / "j.fio")]
+    )
+    assert "can't write" in str(done.exception)
+
+
 def test_half_of_a_trace_is_held_out(trace: Path) -> None:
     words = ["trace", "synthesize", str(trace), "--check", DRIVE, "--held-out", "--json"]
     found = json.loads(CliRunner().invoke(cli, words).stdout)

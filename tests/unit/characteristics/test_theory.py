@@ -31,7 +31,7 @@ def trace_of_counts(counts: np.ndarray, width_ns: int) -> Ios:
 @pytest.mark.parametrize("hurst", [0.5, 0.7, 0.9])
 def test_the_hurst_parameter_of_fractional_gaussian_noise(hurst: float, tmp_path: Path) -> None:
     random = np.random.default_rng(int(hurst * 10))
-    counts = np.rint(20 + 4 * gaussian_noise(hurst, 1 << 15, random)).clip(0).astype(int)
+    counts = np.rint(8 + 2.5 * gaussian_noise(hurst, 1 << 15, random)).clip(0).astype(int)
     shown = figures_of(write_trace(tmp_path / "t.parquet", trace_of_counts(counts, 1 << 20)))["whole"][
         "rates"
     ]["hurst"]
@@ -73,7 +73,7 @@ def test_the_slope_of_blocks_with_accesses_by_zipf(slope: float, tmp_path: Path)
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_the_depth_of_a_queue_with_one_server_is_that_of_theory(load: float, tmp_path: Path) -> None:
     random = np.random.default_rng(5)
-    n, service_ns = 300_000, 10_000
+    n, service_ns = 100_000, 10_000
     at = np.cumsum(random.exponential(service_ns / load, n))
     service = random.exponential(service_ns, n)
     done = np.empty(n)
@@ -86,12 +86,12 @@ def test_the_depth_of_a_queue_with_one_server_is_that_of_theory(load: float, tmp
         issued - issued[0], np.zeros(n, np.int64), np.full(n, 4096), np.zeros(n, bool), completed - issued[0]
     )
     shown = figures_of(write_trace(tmp_path / "t.parquet", ios))["whole"]["completions"]
-    assert shown["queue_depth"]["all"]["mean"] == pytest.approx(load / (1 - load), rel=0.05)
+    assert shown["queue_depth"]["all"]["mean"] == pytest.approx(load / (1 - load), rel=0.08)
     assert shown["busy_ns"] / shown["span_ns"] == pytest.approx(load, rel=0.02)
     # arrivals of a Poisson process see what time averages see
-    assert shown["queue_depth"]["all"]["at_arrival"]["mean"] == pytest.approx(load / (1 - load), rel=0.06)
+    assert shown["queue_depth"]["all"]["at_arrival"]["mean"] == pytest.approx(load / (1 - load), rel=0.08)
     latency = shown["latency"]["read"]["all"]
-    assert latency["mean"] == pytest.approx(service_ns / (1 - load), rel=0.05)
+    assert latency["mean"] == pytest.approx(service_ns / (1 - load), rel=0.08)
 
 
 def blocks_by_zipf(n: int, blocks: int, seed: int) -> Ios:
@@ -148,7 +148,7 @@ def lru_miss_ratios(block: np.ndarray, sizes: list[int]) -> list[float]:
 
 
 def test_a_sample_of_reuse_distances_is_within_one_percent(tmp_path: Path) -> None:
-    ios = blocks_by_zipf(150_000, 120_000, 7)
+    ios = blocks_by_zipf(100_000, 120_000, 7)
     reuse = figures_of(write_trace(tmp_path / "t.parquet", ios))["whole"]["reuse"]
     assert reuse["sampling_rate"] < 1
     sizes = [point["cache_bytes"] // 4096 for point in reuse["miss_ratio_curve"]]

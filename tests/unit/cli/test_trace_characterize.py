@@ -8,9 +8,8 @@ from click.testing import CliRunner, Result
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.characteristics.definitions import DEFINITIONS
-from openpts.characteristics.native import TraceError
 from openpts.cli.main import cli
-from openpts.errors import UsageError
+from openpts.errors import TraceError, UsageError
 from tests.unit.characteristics.traces import random_ios, write_trace
 
 

@@ -137,11 +137,11 @@ impl Characterizer {
                     }
                     Part::Process(..) | Part::Stream(_) | Part::Rest => capacity_bytes,
                 };
-                json!({"part": part.name(facts), "figures": slice.to_json(facts, capacity_bytes)})
+                json!({"part": part.name(facts), "figures": slice.into_json(facts, capacity_bytes)})
             })
             .collect();
         Ok(json!({
-            "whole": whole.to_json(facts, capacity_bytes),
+            "whole": whole.into_json(facts, capacity_bytes),
             "streams": streams(&rows), "steps": steps(&rows, length_ns, self.has_completions),
             "parts": parts,
         }))

@@ -1,4 +1,6 @@
-"""What tests of job files are about where all tests are tested: a job of one stream, a small suite."""
+"""What tests are about that need a subject, where all tests are tested: a job of one stream, a small suite, a
+trace of three seconds.
+"""
 
 from pathlib import Path
 from typing import Any, Final
@@ -7,10 +9,12 @@ from msgspec.structs import replace
 
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
+from openpts.procedures.extended.replay.conditions import ReplayConditions, TraceFile
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import FioJob
 
 CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"
+TRACE: Final = TraceFile("small.iolog", str(CLONE.parent / "fio" / "small.iolog"))
 JOB: Final = FioJob(
     "mix.fio",
     (
@@ -29,11 +33,13 @@ JOB: Final = FioJob(
 
 
 def with_subject(conditions: Any) -> Any:
-    """The conditions with a job or a suite, where the test needs one."""
+    """The conditions with a job, a suite or a trace, where the test needs one."""
     match conditions:
         case WorkloadConditions():
             return replace(conditions, job=JOB)
         case FiosynthConditions():
             return replace(conditions, suite=read_suite(CLONE, "One"))
+        case ReplayConditions():
+            return replace(conditions, trace=TRACE)
         case _:
             return conditions

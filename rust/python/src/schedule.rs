@@ -224,8 +224,9 @@ impl PyPlayed {
             let bytes = if latencies.count() == 0 { Vec::new() } else { histogram::encode(latencies) };
             PyBytes::new(py, &bytes).unbind()
         };
-        let by_cause =
-            |figures: &[u64]| Cause::ALL.into_iter().map(|cause| (cause.name(), figures[cause as usize])).collect();
+        let by_cause = |figures: &[u64]| {
+            Cause::ALL.into_iter().map(|cause| (cause.name(), figures[cause as usize])).collect()
+        };
         let fit = played.in_flight;
         let due = played.due_latencies.iter().filter(|(_, latencies)| latencies.count() > 0);
         Py::new(
@@ -241,7 +242,9 @@ impl PyPlayed {
                 slips: encoded(&played.slips),
                 last_slip_ns: played.last_slip_ns,
                 gap_errors: encoded(&played.gap_errors),
-                due_latencies: due.map(|(operation, latencies)| (operation.name(), encoded(latencies))).collect(),
+                due_latencies: due
+                    .map(|(operation, latencies)| (operation.name(), encoded(latencies)))
+                    .collect(),
                 late: by_cause(&played.late),
                 waited_ns: by_cause(&played.waited_ns),
                 first_submission_ns: played.first_submission_ns,

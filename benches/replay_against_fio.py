@@ -3,39 +3,44 @@
     sudo .venv/bin/python -m benches.replay_against_fio [--iops 10000] [--seconds 2] [--pairs 5]
 
 Lateness is what the block layer saw, the same for both: the moment of an I/O less that of the first, less the
-same in the trace. Each pair is one replay by openpts and one by fio (iolog version 3, libaio); the order of the
-two changes from pair to pair.
+same in the trace. Each pair is one replay by openpts and one by fio (iolog version 3, libaio); the order of
+the two changes from pair to pair.
 """
 
 import argparse
 import random
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
-
-from openpts.units import MIB
+from numpy.typing import NDArray
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.openpts_command import COMMAND
+
+from openpts.units import MIB
 
 _CAPACITY = 64 * MIB
 _BLOCK = 4096
 
 
-def write_trace(path: Path, iops: int, seconds: float) -> np.ndarray:
-    """Reads and writes at exponential distances, whole microseconds; their moments, ns."""
+Due = tuple[int, int]
+"""Moment in ns, and first sector."""
+Lateness = NDArray[np.float64]
+
+
+def write_trace(path: Path, iops: int, seconds: float) -> list[Due]:
+    """Reads and writes at exponential distances, whole microseconds"""
     draws = random.Random(11)
     lines, moments, at_us = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open"], [], 0.0
     for _ in range(round(iops * seconds)):
         block = draws.randrange(_CAPACITY // _BLOCK)
         lines.append(f"{int(at_us)} /dev/x {draws.choice(('read', 'write'))} {block * _BLOCK} {_BLOCK}")
-        moments.append(int(at_us) * 1000)
+        moments.append((int(at_us) * 1000, block * _BLOCK // 512))
         at_us += draws.expovariate(iops / 1e6)
     path.write_text("\n".join([*lines, f"{int(at_us)} /dev/x close", ""]))
-    return np.array(moments)
+    return moments
 
 
 def by_openpts(trace: Path, drive: str, folder: Path) -> None:
@@ -61,16 +66,20 @@ def by_fio(trace: Path, drive: str, folder: Path) -> None:
     )
 
 
-def lateness_us(seen: BlockTrace, moments: np.ndarray) -> tuple[np.ndarray, int]:
-    """Of each I/O, and how many came in another order than the trace has; the first thread's alone."""
+def lateness_us(seen: BlockTrace, trace: list[Due]) -> tuple[Lateness, int]:
+    """Of each I/O by the thread that issues them, and how many were left to other threads."""
     queued = of_event(seen.events, BlockEvent.QUEUE)
     ((task, _),) = Counter(queued["task"].tolist()).most_common(1)
     own = queued[(queued["task"] == task) & (queued["sectors"] == _BLOCK // 512)]
-    if len(own) != len(moments):
-        print(f"  {len(own)} of {len(moments)} I/Os by the busiest thread", file=sys.stderr)
-    count = min(len(own), len(moments))
-    times = own["time_ns"][:count]
-    return ((times - times[0]) - (moments[:count] - moments[0])) / 1000, len(moments) - len(own)
+    found, place = [], 0
+    for time_ns, sector in zip(own["time_ns"].tolist(), own["sector"].tolist(), strict=True):
+        while place < len(trace) and trace[place][1] != sector:
+            place += 1
+        if place == len(trace):
+            raise SystemExit("the order of the trace was not kept")
+        found.append(time_ns - trace[place][0])
+        place += 1
+    return (np.array(found) - found[0]) / 1000, len(trace) - len(found)
 
 
 def main() -> None:
@@ -97,8 +106,8 @@ def main() -> None:
                     late_us, lost = lateness_us(seen, moments)
                     p50, p99, p99_9 = np.percentile(np.abs(late_us), [50, 99, 99.9])
                     print(
-                        f"pair {pair + 1} {tool:8} p50 {p50:10,.1f} us  p99 {p99:10,.1f} us  p99.9 {p99_9:10,.1f} us"
-                        f"  last {late_us[-1]:10,.1f} us  elsewhere {lost}",
+                        f"pair {pair + 1} {tool:8} p50 {p50:10,.1f} us  p99 {p99:10,.1f} us"
+                        f"  p99.9 {p99_9:10,.1f} us  last {late_us[-1]:10,.1f} us  elsewhere {lost}",
                         flush=True,
                     )
         finally:

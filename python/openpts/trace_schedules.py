@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import UsageError
-from openpts.vocabulary.replay import Conflicts, PlaceEffects, Preparation, Replay, ReplayMode
+from openpts.vocabulary.replay import Conflicts, PlaceEffects, Preparation, Replay, ReplayMode, TraceSource
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ def prepared(plan: Plan) -> Prepared:
 
 def _preparation(made: _native.MadeSchedule) -> Preparation:
     return Preparation(
-        sources=tuple(made.sources),
+        sources=tuple(TraceSource(*source) for source in made.sources),
         format=made.format,
         fidelity=made.fidelity,
         traced=made.traced,

@@ -49,11 +49,10 @@ def test_the_device_sees_the_trace_element_by_element_and_so_it_does_of_fio(
     traceable: None, attach_memory: Callable[[int], Path], tmp_path: Path
 ) -> None:
     drive = attach_memory(_CAPACITY)
-    # What udev has read of a new drive is in the page cache: io_uring leaves writes there to other threads.
-    subprocess.run(["blockdev", "--flushbufs", str(drive)], check=True)
     trace = tmp_path / "trace.iolog"
     ios = write_trace(trace)
-    words = ("--passes", "1", "--prefill", "none", "--purge", "none", "--telemetry-period", "off")
+    # The prefill empties the page cache of what the guard has read: io_uring leaves writes there to others.
+    words = ("--passes", "1", "--purge", "none", "--telemetry-period", "off")
     with BlockTrace(drive) as seen:
         ended = openpts(
             "run", "replay", str(trace), str(drive), "--confirm-device-path", str(drive), *words,
@@ -62,7 +61,7 @@ def test_the_device_sees_the_trace_element_by_element_and_so_it_does_of_fio(
     assert ended.exit_code == 0, ended.stderr
     (one,) = ended.json["passes"]
     assert (one["issued"], one["early"], one["reordered"]) == (_IOS, 0, 0)
-    assert issued(seen) == ios
+    assert issued(seen)[-_IOS:] == ios
     try:
         fio = find_fio().path
     except EngineUnavailableError as error:

@@ -86,7 +86,7 @@ def test_what_is_touched_is_written_before_and_the_report_says_so(tmp_path: Path
     assert fill.sample.write.bytes == preparation.after.footprint_bytes
     tables = build_report(run, default_date(run)).tables()
     shown = {row.head.text: row.cells[0].text for row in tables["replay-trace"].rows}
-    assert shown["SHA-256"] == preparation.sources[0][1]
+    assert shown["SHA-256"] == preparation.sources[0].sha256
     assert shown["Written before"] == "footprint"
     assert {
         "replay-slips",

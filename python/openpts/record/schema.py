@@ -9,17 +9,17 @@ after.
 Version 5: standstill, and steps that were repeated. A folder of version 4 has neither, and is read as it is.
 Version 6: the streams at the end of each step, and the attempts and orders of the manifest: what a run that
 was cut off is resumed from. A folder of an earlier version has none of them, and is read as it is.
-Version 7: steps of several streams, with what each did, and how late planned I/Os were submitted; carried for
-the streams at the end of a step. A folder of an earlier version has single stimuli, and is read as it is.
-Version 8: replays of traces. A folder of an earlier version has none, and is read as it is.
+Version 7: steps of several streams, with what each did, replays of traces, and how late planned I/Os were
+submitted; carried for the streams at the end of a step. A folder of an earlier version has single stimuli,
+and is read as it is.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 8
-READABLE_VERSIONS: Final = frozenset({4, 5, 6, 7, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 7
+READABLE_VERSIONS: Final = frozenset({4, 5, 6, SCHEMA_VERSION})
 WITH_TIMES_OF_DAY: Final = 6
 """The first version that has when each step was stored."""
 
@@ -237,9 +237,9 @@ _ADDED: Final = (
             "CREATE TEMP VIEW stream_operation AS SELECT *, 0 position FROM operation WHERE 0",
             "CREATE TEMP VIEW stream_interval_operation AS"
             " SELECT *, 0 position FROM interval_operation WHERE 0",
+            "CREATE TEMP VIEW replay AS SELECT 0 step_id, 0 position, 0 replay, 0 played WHERE 0",
         ),
     ),
-    (8, ("CREATE TEMP VIEW replay AS SELECT 0 step_id, 0 position, 0 replay, 0 played WHERE 0",)),
 )
 
 

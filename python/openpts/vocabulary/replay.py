@@ -26,6 +26,13 @@ class Conflicts(StrEnum):
     DROP = "drop"
 
 
+class TraceSource(msgspec.Struct, frozen=True):
+    """A file of a trace."""
+
+    name: str
+    sha256: str
+
+
 class PlaceEffects(msgspec.Struct, frozen=True, array_like=True):
     """Figures of places: share of sequential I/Os, pairs of I/Os in flight that overlap, bytes touched."""
 
@@ -37,12 +44,12 @@ class PlaceEffects(msgspec.Struct, frozen=True, array_like=True):
 class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a trace on its way into a schedule for one target.
 
-    ``sources`` are its files, each with its SHA-256. ``skipped`` are I/Os that are not replayed, by reason;
+    ``sources`` are its files. ``skipped`` are I/Os that are not replayed, by reason;
     they keep their time. ``changed`` is what was done to others. ``latencies`` are those of the trace, by
     operation, encoded as all are; ``busy_ns`` is the time in which a read or write was executing in it.
     """
 
-    sources: tuple[tuple[str, str], ...]
+    sources: tuple[TraceSource, ...]
     format: str
     fidelity: str
     traced: int

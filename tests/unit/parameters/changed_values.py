@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
 from openpts.procedures.extended.sustained.conditions import ClaimsTable
-from tests.support.job_subjects import CLONE
+from tests.support.job_subjects import CLONE, TRACE
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
@@ -131,6 +131,19 @@ CHANGED: Final[Mapping[str, Any]] = {
     "most_warm_runs": 9,
     "limit": 77,
     "figure_better": "higher",
+    "trace": TRACE.path,
+    "mode": "afap",
+    "speed": "1/2",
+    "max_idle_seconds": 0.025,
+    "from_seconds": 1,
+    "to_seconds": 2,
+    "mapping": "compact",
+    "granule": "128KiB",
+    "conflicts": "allow",
+    "trims_as": "skip",
+    "depth": 7,
+    "prefill": "reads",
+    "read_only": True,
 }
 
 

@@ -15,7 +15,7 @@ from openpts.vocabulary.replay import InFlightFit, trace_score
 def test_published_scores_come_of_published_rates_and_times(
     score: int, mb_per_s: int, access_us: float
 ) -> None:
-    """PCMark 10, as a drive maker's guide prints it: times have three digits, so that scores are within 0.1 %."""
+    """PCMark 10, as a drive maker's guide prints it. Times have three digits: scores are within 0.1 %."""
     ios = 1_000_000
     found = trace_score(mb_per_s * MB, ios, round(access_us * 1000 * ios), NS_PER_S)
     assert found is not None

@@ -33,6 +33,7 @@ TOLD_ELSEWHERE = {
     "secondary_metrics",
     "battery_wh",
     "job",
+    "trace",
     "suite",
     "folder",
     # where and what the operator's program is

@@ -185,6 +185,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             "Trims and zeroes",
             "Replay trims and zeroes as trims, as writes, or not at all.",
             Kind(Literal["keep", "write", "skip"], lambda _name, word: Trims(word), metavar=None),
+            name="trims_as",
             text="trims: {}",
         ),
     ] = Trims.KEEP

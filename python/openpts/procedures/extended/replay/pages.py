@@ -49,7 +49,7 @@ def _trace_table(found: Preparation, conditions: ReplayConditions) -> Table:
         "Trace",
         [
             ("Trace", conditions.trace.name if conditions.trace else "none"),
-            ("SHA-256", ", ".join(digest for _, digest in found.sources)),
+            ("SHA-256", ", ".join(source.sha256 for source in found.sources)),
             ("Format, fidelity class", f"{found.format}, {found.fidelity}"),
             ("I/Os in the trace", f"{found.traced:,}"),
             ("Left out", _counts(found.skipped)),

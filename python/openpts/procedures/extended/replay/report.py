@@ -122,7 +122,7 @@ def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, 
     found = results.preparation
     return {
         "trace": conditions.trace.name if conditions.trace else None,
-        "sources": [digest for _, digest in found.sources] if found else [],
+        "sources": [source.sha256 for source in found.sources] if found else [],
         "schedule": results.passes[0].replay.schedule if results.passes else None,
         "traced_ios": found.traced if found else 0,
         "skipped": dict(found.skipped) if found else {},

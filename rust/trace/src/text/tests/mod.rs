@@ -3,6 +3,8 @@
 
 mod arbitrary;
 mod damaged;
+mod fio;
+mod letters;
 mod lines;
 mod refused;
 mod samples;

@@ -79,7 +79,7 @@ pub struct Format {
     pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }
 
-/// All of them: those with a reader of their own, those that are read by a column map, those that are refused.
+/// All of them, those with a reader of their own before those that are read by a column map.
 #[rustfmt::skip]
 pub static FORMATS: &[&[Format]] = &[
     super::canonical::FORMATS,
@@ -87,5 +87,4 @@ pub static FORMATS: &[&[Format]] = &[
     super::binary::FORMATS,
     text::FORMATS,
     text::COLUMN_FORMATS,
-    text::REFUSED_FORMATS,
 ];

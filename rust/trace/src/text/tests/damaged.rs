@@ -28,8 +28,6 @@ fn damages_of_columns_are_classed() {
     assert_eq!(class(b"419,W,512,16384,-1577808144360767"), "negative number");
     assert_eq!(class(b"419,W,99999999999999999999,16384,1577808144360767"), "number too large");
     assert_eq!(class(b"419,W,512,16384,15778081443607670000"), "number too large");
-    assert_eq!(class(b"419,W,9223372036854775296,512,1577808144360767"), "end beyond 2^63 bytes");
-    assert_eq!(class(b"419,W,512,0,1577808144360767"), "zero length");
     assert_eq!(class(b"419,W,512,16384,1577808144.36.0767"), "not a number");
     assert_eq!(class(b"419,W,8792\x0031648,16384,1577808144360767"), "NUL bytes");
     assert_eq!(class(b"419,W,8792\xff31648,16384,1577808144360767"), "not UTF-8");
@@ -159,8 +157,6 @@ fn damages_of_an_iolog_are_classed() {
     assert_eq!(class("1 /a read 0"), "unknown action");
     assert_eq!(class("x /a read 0 512"), "not a number");
     assert_eq!(class("1 /a read -512 512"), "negative number");
-    assert_eq!(class("1 /a read 0 0"), "zero length");
-    assert_eq!(class("1 /a trim 9223372036854775807 512"), "end beyond 2^63 bytes");
     assert_eq!(class("1 /a wait 5 0"), "wait in an iolog of version 3");
     assert_eq!(class("1 add"), "no file name");
 }
@@ -268,7 +264,6 @@ fn damages_of_xperf_are_classed() {
     assert_eq!(class("DiskRead, 9, 0x1, 0x0"), "too few columns");
     assert_eq!(class("DiskRead, 9, 0x1, 0xg, 0x200, 1, 0"), "not a number");
     assert_eq!(class("DiskRead, 9, 0x1, 0x10000000000000000, 0x200, 1, 0"), "number too large");
-    assert_eq!(class("DiskRead, 9, 0x1, 0x0, 0x0, 1, 0"), "zero length");
     assert_eq!(class("DiskWrite, 9, 0x1, 0x0, 0x200, 1, 0"), "column that the header does not name");
     assert_eq!(
         refusal("xperf", "DiskRead, 9, 0x1, 0x0, 0x200, 1, 0\n"),

@@ -6,7 +6,7 @@ mod damaged;
 mod fio;
 mod letters;
 mod lines;
-mod refused;
+mod not_traces;
 mod samples;
 
 use std::io::Cursor;

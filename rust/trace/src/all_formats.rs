@@ -12,5 +12,4 @@ pub static FORMATS: &[&[Format]] = &[
     super::recipe::FORMATS,
     text::FORMATS,
     text::COLUMN_FORMATS,
-    text::REFUSED_FORMATS,
 ];

@@ -9,14 +9,12 @@ pub(crate) mod letters;
 mod lines;
 mod number;
 mod reader;
-mod refused;
 #[cfg(test)]
 mod tests;
 mod tracepoints;
 mod xperf;
 
 pub(crate) use columns::FORMATS as COLUMN_FORMATS;
-pub(crate) use refused::FORMATS as REFUSED_FORMATS;
 
 use crate::formats::Format;
 

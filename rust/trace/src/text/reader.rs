@@ -38,14 +38,13 @@ pub(super) fn damage(line: Line<'_>, class: DamageClass, tally: &mut Tally) {
 pub(super) struct TextReader<L> {
     lines: Lines,
     by: L,
+    is_in_file: bool,
     is_finished: bool,
-    /// That the last line was of.
-    file: usize,
 }
 
 impl<L: LineReader + 'static> TextReader<L> {
     pub(super) fn boxed(sources: Vec<Source>, by: L) -> Box<dyn TraceReader> {
-        Box::new(Self { lines: Lines::new(sources), by, is_finished: false, file: 0 })
+        Box::new(Self { lines: Lines::new(sources), by, is_in_file: false, is_finished: false })
     }
 }
 
@@ -54,13 +53,18 @@ impl<L: LineReader> TraceReader for TextReader<L> {
         if self.is_finished {
             return Ok(false);
         }
+        // A batch is of one file, so that damage that is found later has its place.
+        if !self.is_in_file && !self.lines.next_file()? {
+            self.is_finished = true;
+            self.by.finish(batch, tally)?;
+            return Ok(true);
+        }
+        self.is_in_file = true;
         for _ in 0..BATCH_IOS {
             let Some(line) = self.lines.next()? else {
-                self.is_finished = true;
-                self.by.finish(batch, tally)?;
-                return Ok(true);
+                self.is_in_file = false;
+                break;
             };
-            self.file = line.file;
             if line.is_too_long {
                 tally.damage(line.file, Place::Line(line.number), TOO_LONG);
             } else if line.text.iter().all(u8::is_ascii_whitespace) {
@@ -77,6 +81,6 @@ impl<L: LineReader> TraceReader for TextReader<L> {
     }
 
     fn current_file(&self) -> usize {
-        self.file
+        self.lines.file()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::columns::named_devices;
 use super::fields::{Fields, Separator};
 use super::lines::{Line, head_lines};
-use super::number::{check_place, hexadecimal, time, whole};
+use super::number::{hexadecimal, time, whole};
 use super::reader::{LineReader, TextReader, damage};
 use crate::error::TraceError;
 use crate::formats::{Format, HEAD_BYTES, Opened, ReadOptions};
@@ -135,7 +135,6 @@ impl Xperf {
         } else {
             let offset_bytes = hexadecimal(self.field(text, columns.offset)?)?;
             let length_bytes = hexadecimal(self.field(text, columns.size)?)?;
-            check_place(operation, offset_bytes, length_bytes, tally)?;
             TracedIo::new(at_ns, operation, offset_bytes, length_bytes, line.number)
         };
         let disk = self.field(text, columns.disk)?;

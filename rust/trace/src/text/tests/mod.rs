@@ -3,8 +3,10 @@
 
 mod arbitrary;
 mod damaged;
+mod fio;
+mod letters;
 mod lines;
-mod refused;
+mod not_traces;
 mod samples;
 
 use std::io::Cursor;

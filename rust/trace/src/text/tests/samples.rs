@@ -1,6 +1,6 @@
 //! Ten sound lines of each format.
 
-use super::{FORMATS, in_words, read};
+use super::{FORMATS, ReadOptions, Tally, format, in_words, read, source};
 
 /// Format of a sample.
 pub(super) fn format_of(name: &str) -> &str {
@@ -107,4 +107,22 @@ fn facts_say_what_a_format_can_support() {
     assert_eq!(facts("tracepoints"), (1_000, true, true, None));
     assert_eq!(facts("tracepoints.perf"), (1, true, true, None));
     assert_eq!(facts("xperf"), (1_000, true, true, None));
+}
+
+#[test]
+fn lines_do_not_allocate() {
+    for (name, head, line) in [
+        ("msr", "", "128166372003061629,hm,1,Read,383496192,32768,58000\n"),
+        ("fiu", "", "89967195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065\n"),
+        ("fio_iolog", "fio version 3 iolog\n0 /a add\n", "9 /a read 0 512\n"),
+    ] {
+        let allocations = |lines| {
+            let text = [head, &line.repeat(lines)].concat();
+            let mut reader = (format(name).open)(vec![source(text)], &ReadOptions::default()).unwrap();
+            let (mut batch, mut tally) = (Vec::with_capacity(1 << 17), Tally::default());
+            let read = || while reader.read(&mut batch, &mut tally).unwrap() {};
+            allocation_counter::measure(read).count_total
+        };
+        assert_eq!(allocations(100_000), allocations(100), "{name}");
+    }
 }

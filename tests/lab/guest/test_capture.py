@@ -14,8 +14,9 @@ from tests.device.conftest import Run
 from tests.support.openpts_command import COMMAND
 
 NVME = Path("/dev/nvme0n1")
+SERIALS = {"nvme0n1": "LABNVME0000", "sda": "2000"}
 TRACES = Path("/sys/kernel/debug/block")
-LOAD = ("--seconds", "1", "--qd", "1", "--seed", "7", "--mix", "50/50")
+LOAD = ("--ios", "1000", "--qd", "1", "--seed", "7", "--mix", "50/50")
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _load(node: Path, *options: str) -> list[str]:
-    consent = ("--confirm-serial", "LABNVME0000") if node == NVME else ("--confirm-device-path", str(node))
+    serial = SERIALS.get(node.name)
+    consent = ("--confirm-serial", serial) if serial else ("--confirm-device-path", str(node))
     return [*COMMAND, "io", str(node), *LOAD, *consent, *options]
 
 
@@ -47,7 +49,7 @@ def _columns(file: Path) -> dict[str, list[Any]]:
 
 
 def _of_engine(seen: dict[str, list[Any]], folder: Path) -> dict[str, list[Any]]:
-    """What was seen from the engine's first I/O to its last: before it are reads of the probe, behind it of udev."""
+    """What was seen of the engine's I/Os: reads of the probe come before, of udev later."""
     offsets = [block * 4096 for block in _columns(next(folder.glob("*.parquet")))["lba"]]
     ends = range(len(offsets), len(seen["seq"]) + 1)
     [end] = [end for end in ends if seen["offset_bytes"][end - len(offsets) : end] == offsets]

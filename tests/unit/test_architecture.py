@@ -25,6 +25,7 @@ OTHER_WORDS: Final = {
     "thermal": "facts of the host, and parameters of a simulated drive",
     "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
+    "replay": "a field of streams, and a table of records",
     "workload": "a field of conditions",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
@@ -49,6 +50,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         "characteristics/native.py",
         "simulation/presets.py",
         "simulation/scale.py",
+        "trace_schedules.py",
         "traces/treatment.py",
     }
 

@@ -1,6 +1,10 @@
-"""The I/Os of a trace again.
+"""Replay of a trace (replay).
 
-Method
+Purpose
+    What a drive does with the I/Os of a trace, in their order and at their moments.
+Clause
+    None: practice beyond the specification. The score is by the formula that UL publishes for PCMark 10.
+Steps
     A purge, the user capacity written so often in sequence, all that the trace touches written once in blocks
     of 128 KiB, and passes of the trace, each from its first I/O.
 Pass rule

@@ -95,11 +95,11 @@ class LiveCapture:
     def __new__(cls, order: str) -> LiveCapture:
         """Begin one, and its file; ``order`` is JSON. Raises UnavailableError, ValueError."""
 
-    def feed(self, processor: int, bytes: builtins.bytes) -> None:
+    def feed(self, processor: int, data: builtins.bytes) -> None:
         """Take what a processor's buffer held."""
 
     def advance(self, until_ns: int) -> None:
-        """No event before this moment will come any more. Raises UnavailableError if the file takes no more."""
+        """No event before this moment will come any more. Raises UnavailableError if the file is full."""
 
     def lose(self, processor: int, from_ns: int, to_ns: int, events: int) -> None:
         """The kernel had no room for some events."""

@@ -1,4 +1,4 @@
-"""What tests are about that need a subject, where all tests are tested: a job, a suite, a command, a trace."""
+"""The subject that a test needs, where all tests are tested: a job, a suite, a command, a trace."""
 
 from pathlib import Path
 from typing import Any, Final

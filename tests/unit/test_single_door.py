@@ -383,7 +383,6 @@ RUST_OPENS_BY_NAME = {
     "core/src/workload/schedule/format.rs": "schedules, for reading",
     "python/src/schedule.rs": "new schedules, in a folder of the process",
     "trace/src/canonical/parquet_file.rs": "a trace, to read; a nameless copy of what comes from a pipe",
-    "trace/src/canonical/parquet_file.rs": "a trace, to read; a copy without a name of what comes from a pipe",
     "trace/src/open/files.rs": "a trace, to read",
     "trace/src/open/fingerprint.rs": "a trace, to read",
     "trace/src/open/tar_members.rs": "a trace, to read",

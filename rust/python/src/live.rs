@@ -38,9 +38,9 @@ impl PyLiveCapture {
         Ok(Self { capture: Mutex::new(Some(capture)) })
     }
 
-    fn feed(&self, py: Python<'_>, processor: usize, bytes: &[u8]) -> PyResult<()> {
+    fn feed(&self, py: Python<'_>, processor: usize, data: &[u8]) -> PyResult<()> {
         self.with(py, |capture| {
-            capture.feed(processor, bytes);
+            capture.feed(processor, data);
             Ok(())
         })
     }

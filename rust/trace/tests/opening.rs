@@ -134,7 +134,7 @@ fn names_of_formats_are_their_own() {
 }
 
 /// A sample of each input that is recognized to be no trace.
-const SAMPLES: [(&str, &[u8]); 13] = [
+const SAMPLES: [(&str, &[u8]); 17] = [
     ("Twitter", b"0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n0,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,get,0\n"),
     ("Meta", b"key,op,size,op_count,key_size\n1,GET,0,1,10\n"),
     ("Wikipedia", b"relative_unix\thashed_path_query\timage_type\tresponse_size\ttime_firstbyte\n5\t1\tjpeg\t9\t0.1\n"),
@@ -148,6 +148,10 @@ const SAMPLES: [(&str, &[u8]); 13] = [
     ("DataSeries", b"DSv1\x00\x00\x00\x00"),
     ("strace", b"1700.1 openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY) = 3\n1700.2 read(3, \"root\", 4096) = 4\n"),
     ("ioshark", b"\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\x22\x22"),
+    ("biosnoop.bt", b"TIME(ms)     COMM             PID      LAT(ms)\n611          bash             7        10\n"),
+    ("iolog 1", b"0, 4096, 4096\n1, 8192, 4096\n"),
+    ("fio log", b"1, 2000, 0, 4096, 0\n2, 1000, 1, 4096, 0\n"),
+    ("FIU", b"1 2 READ f 4\n3 4 WRITE f 4\n"),
     ("bpftrace", b"Attaching 4 probes...\nTIME(ms)     DISK  COMM             PID      LAT(us)\n"),
     ("iostat", b"Linux 6.1 (h)\n\nDevice            r/s     rkB/s   w/s   wkB/s\nsda 1 2 3 4\n"),
     ("blkiomon", b"\ntime: Fri Oct  3\ndevice: 8,0\nsizes read (bytes): num 1, min 4096\n"),

@@ -6,7 +6,6 @@ mod damaged;
 mod fio;
 mod letters;
 mod lines;
-mod not_traces;
 mod samples;
 
 use std::io::Cursor;

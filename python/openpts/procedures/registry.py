@@ -15,6 +15,7 @@ from openpts.procedures.extended import (
     powercut,
     precon,
     qos,
+    rws,
     sustained,
     thermal,
     trim,
@@ -45,6 +46,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         qos,
         workload,
         fiosynth,
+        rws,
         app,
     )
 }

@@ -371,6 +371,7 @@ RUST_OPENS = re.compile(
 )
 RUST_OPENS_BY_NAME = {
     "core/src/capture/destination.rs": "Parquet files in the run folder",
+    "trace/src/steps/capture.rs": "captures that an operator names, to read them",
 }
 
 

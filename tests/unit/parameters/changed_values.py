@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
 from openpts.procedures.extended.sustained.conditions import ClaimsTable
-from tests.support.job_subjects import CLONE
+from tests.support.job_subjects import CLONE, WEB
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
@@ -123,6 +123,12 @@ CHANGED: Final[Mapping[str, Any]] = {
     "suite": "One",
     "from": str(CLONE),
     "precondition_cycles": 3,
+    "capture_file": str(WEB),
+    "parts": ["multi", "replay-native"],
+    "outstanding": 5,
+    "pacing": "rate",
+    "max_idle_seconds": 1,
+    "isolate": True,
 }
 
 

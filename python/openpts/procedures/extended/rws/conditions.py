@@ -6,11 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
+from openpts.characteristics.capture import Capture, CaptureStep, capture_of
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import DEPTH, SECONDS_OR_NONE, SWITCH, listed
-from openpts.procedures.extended.rws.capture import Capture, CaptureStep, capture_of
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 
@@ -57,6 +57,7 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
                 metavar="CAPTURE",
                 beside=lambda word, folder: str(Path(folder) / word),
             ),
+            name="capture_file",
             free="what is applied, not how",
             argument="CAPTURE",
         ),
@@ -81,7 +82,7 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         int | None,
         Field(
             "Outstanding I/Os",
-            "Keep this many I/Os outstanding.  [default: the capture's mean queue depth]",
+            "Keep this many I/Os outstanding; without it, as many as the capture had on average.",
             DEPTH,
             text=lambda value: "outstanding I/Os of the capture" if value is None else f"{value} outstanding",
         ),
@@ -119,9 +120,9 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
 
     @property
-    def comparable_with(self) -> tuple[str, str]:
+    def compares_by(self) -> str:
         """Results compare only with those of the same capture."""
-        return "capture", "" if self.capture is None else str(self.capture.sha256)
+        return "" if self.capture is None else str(self.capture)
 
     @property
     def lacking(self) -> str:

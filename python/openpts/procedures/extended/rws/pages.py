@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 from openpts.analysis.figures import Figures, counted
+from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, category_axis, page, table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table, Verdict
-from openpts.procedures.extended.rws.capture import Capture, CaptureStep, CaptureStream
 from openpts.procedures.extended.rws.passes import PASS_FIGURES, pass_figures
 from openpts.procedures.extended.rws.results import Alone, Replay, RwsRun
 from openpts.procedures.shared.fio_job.pages import stream_blocks

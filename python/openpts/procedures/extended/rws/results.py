@@ -6,7 +6,7 @@ from statistics import median
 
 from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
-from openpts.procedures.extended.rws.capture import Capture, CaptureStream
+from openpts.characteristics.capture import Capture, CaptureStream
 from openpts.procedures.extended.rws.conditions import Part, RwsConditions
 from openpts.procedures.extended.rws.passes import pass_figures
 from openpts.procedures.kit.header import of_cycle

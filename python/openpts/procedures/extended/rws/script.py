@@ -24,7 +24,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.extended.rws.capture import Capture
+from openpts.characteristics.capture import Capture
 from openpts.procedures.extended.rws.conditions import PART_TITLES, Part, RwsConditions
 from openpts.procedures.extended.rws.passes import PASS_FIGURES, pass_figures
 from openpts.procedures.extended.rws.streams import alone, composite, replayed

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.procedures.extended.rws.capture import CaptureStep, CaptureStream
+from openpts.characteristics.capture import CaptureStep, CaptureStream
 from openpts.procedures.extended.rws.conditions import RwsConditions
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import (

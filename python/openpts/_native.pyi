@@ -27,6 +27,7 @@ __all__ = [
     "WatchedTime",
     "build_info",
     "capture_steps",
+    "characterize",
     "measure_overhead",
     "power_fault_names",
     "probe",
@@ -37,6 +38,21 @@ class UnavailableError(OSError):
 
 class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
+
+def characterize(
+    paths: list[PathLike[str]],
+    *,
+    format: str | None,  # noqa: A002 as options have it
+    devices: list[str],
+    by: str | None,
+    from_ns: int,
+    to_ns: int,
+) -> str:
+    """All figures of one trace of these files, as JSON: of I/Os issued from one moment to before another.
+
+    ``by`` is device, process, stream or None: what parts with all figures of their own have in common. Raises
+    ValueError if the trace can't be read, is refused, or has no such I/Os.
+    """
 
 def build_info() -> dict[str, str]:
     """Version, build profile and processor architecture of the Rust module.

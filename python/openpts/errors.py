@@ -17,6 +17,7 @@ refusal from a broken drive without reading the text::
     |   |-- LostRecordError          its files were deleted, moved or replaced during the run
     |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
+    |-- TraceError              12   a trace of I/Os can't be used
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
 
@@ -102,6 +103,12 @@ class NotSettledError(OpenptsError):
     """The drive did not come to rest in the time that was allowed."""
 
     exit_code = 9
+
+
+class TraceError(OpenptsError):
+    """A trace of I/Os can't be read, or is refused: nothing was made of it."""
+
+    exit_code = 12
 
 
 class InterruptedRunError(OpenptsError):

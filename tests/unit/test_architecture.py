@@ -46,6 +46,7 @@ def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() ->
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
         "characteristics/capture_file.py",
+        "characteristics/native.py",
         "simulation/presets.py",
         "simulation/scale.py",
     }

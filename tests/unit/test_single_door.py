@@ -83,6 +83,7 @@ MAKES_FOLDERS = {
     "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
+    "cli/trace_synthesize.py": "a folder for a job file and the capture of a simulated drive",
     "device/mounted/prepared_drive.py": "a folder to mount on",
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
@@ -366,12 +367,17 @@ def test_a_purge_is_carried_out_by_those_who_may() -> None:
 
 # what opens something by its name, in the standard library and in the crates that are used
 RUST_OPENS = re.compile(
-    r"OpenOptions|File::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
+    r"OpenOptions::new|tempfile::tempfile|File::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
     r"|libc::(open|openat|creat)\b|opcode::Open|process::Command"
 )
 RUST_OPENS_BY_NAME = {
     "core/src/capture/destination.rs": "Parquet files in the run folder",
     "trace/src/steps/capture.rs": "captures that an operator names, to read them",
+    "trace/src/canonical/parquet_file.rs": "a trace, to read; a copy without a name of what comes from a pipe",
+    "trace/src/open/files.rs": "a trace, to read",
+    "trace/src/open/fingerprint.rs": "a trace, to read",
+    "trace/src/open/tar_members.rs": "a trace, to read",
+    "trace/src/order/external.rs": "a file without a name, to sort in",
 }
 
 

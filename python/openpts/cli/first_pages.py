@@ -120,6 +120,9 @@ _ARGUMENTS: Final = {
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
+    "openpts trace": "characterise server.parquet",
+    "openpts trace characterise": "server.parquet --html",
+    "openpts trace synthesise": "server.parquet --fio like.fio",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     # tests that need more of a drive than the common example has
     "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',
@@ -160,6 +163,8 @@ _EXIT_CODES = [
     ("8", "a run folder can't be written or read"),
     ("9", "idle-flush: the drive did not come to rest in time"),
     ("10", "the drive failed a limit; the run and its report are complete"),
+    ("11", "records of a trace were damaged or lost; the others were used"),
+    ("12", "a trace is refused"),
     ("130", "stopped by the operator; what was measured is kept"),
 ]
 

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod capture_steps;
+mod characterize;
 mod engine;
 mod errors;
 mod histogram;
@@ -61,6 +62,8 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 mod native {
     #[pymodule_export]
     use super::capture_steps::capture_steps;
+    #[pymodule_export]
+    use super::characterize::characterize;
     #[pymodule_export]
     use super::engine::PyEngine;
     #[pymodule_export]

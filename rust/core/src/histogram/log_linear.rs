@@ -221,7 +221,8 @@ fn new_page() -> Box<Page> {
 
 /// The 1-based rank of a percentile among `count` sorted values.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn rank_of(percentile: f64, count: u64) -> u64 {
+#[must_use]
+pub fn rank_of(percentile: f64, count: u64) -> u64 {
     // A percentile such as 99.9 has no exact binary form; without the slack, 99.9 % of 1000 values
     // would come out as rank 1000 instead of 999.
     let exact = percentile.clamp(0.0, 100.0) / 100.0 * count as f64;

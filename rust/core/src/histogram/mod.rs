@@ -4,4 +4,4 @@ mod encoding;
 mod log_linear;
 
 pub use encoding::{DecodeError, decode, encode};
-pub use log_linear::{Bounds, Bucket, LatencyHistogram};
+pub use log_linear::{Bounds, Bucket, LatencyHistogram, rank_of};

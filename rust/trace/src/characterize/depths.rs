@@ -161,7 +161,7 @@ impl Depths {
     }
 
     /// `null` without completions; ends at the last event.
-    pub(super) fn to_json(mut self, last_issue_ns: i64) -> Value {
+    pub(super) fn into_json(mut self, last_issue_ns: i64) -> Value {
         if self.completed == 0 {
             return Value::Null;
         }

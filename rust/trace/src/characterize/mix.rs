@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::values::{Distribution, ratio};
+use openpts_core::histogram::rank_of;
+
+use super::values::{Distribution, PERCENTILES, ratio};
 use crate::steps::Kind;
 use crate::traced_io::{Flags, Status, TracedIo};
 
@@ -59,6 +61,20 @@ impl Operation {
         }
     }
 
+    /// Exact ones.
+    fn percentiles(&self) -> Value {
+        let of = |percentile: f64| {
+            let mut left = rank_of(percentile, self.ios);
+            let holds = |(_, ios): &(&u64, &u64)| {
+                let is_here = left <= **ios;
+                left = left.saturating_sub(**ios);
+                is_here
+            };
+            (percentile, self.lengths.iter().find(holds).map_or(0, |(length, _)| *length))
+        };
+        json!(PERCENTILES.map(of))
+    }
+
     fn to_json(&self, all_ios: u64, all_bytes: u64) -> Value {
         let mut top: Vec<_> = self.lengths.iter().map(|(length, ios)| (*length, *ios)).collect();
         top.sort_by_key(|(length, ios)| (std::cmp::Reverse(*ios), *length));
@@ -70,12 +86,16 @@ impl Operation {
             .zip(self.aligned)
             .map(|(bytes, n)| (bytes.to_string(), ratio(n, self.ios)))
             .collect();
+        let mut distribution = self.distribution.to_json();
+        if self.other_lengths == 0 {
+            distribution["percentiles"] = self.percentiles();
+        }
         json!({
             "ios": self.ios, "bytes": self.bytes, "failed": self.failed,
             "share_of_ios": ratio(self.ios, all_ios), "share_of_bytes": ratio(self.bytes, all_bytes),
             "flags": flags,
             "lengths": {
-                "distribution": self.distribution.to_json(), "top": top,
+                "distribution": distribution, "top": top,
                 "distinct": self.lengths.len(), "not_in_table_ios": self.other_lengths,
                 "aligned_shares": aligned, "partial_4k_ios": self.partial,
             },

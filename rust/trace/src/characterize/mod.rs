@@ -32,7 +32,7 @@ use slice::Slice;
 const MOST_BLOCKS: usize = 1 << 20;
 const MOST_BLOCKS_OF_PART: usize = 1 << 15;
 /// Parts with figures of their own; what is in none of them is in a last one.
-const MOST_PARTS: usize = 32;
+const MOST_PARTS: usize = 15;
 
 /// By what a trace is cut into parts that have all figures, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,11 +137,11 @@ impl Characterizer {
                     }
                     Part::Process(..) | Part::Stream(_) | Part::Rest => capacity_bytes,
                 };
-                json!({"part": part.name(facts), "figures": slice.to_json(facts, capacity_bytes)})
+                json!({"part": part.name(facts), "figures": slice.into_json(facts, capacity_bytes)})
             })
             .collect();
         Ok(json!({
-            "whole": whole.to_json(facts, capacity_bytes),
+            "whole": whole.into_json(facts, capacity_bytes),
             "streams": streams(&rows), "steps": steps(&rows, length_ns, self.has_completions),
             "parts": parts,
         }))

@@ -78,7 +78,7 @@ impl Runs {
         }
     }
 
-    fn to_json(mut self, ios: u64) -> Value {
+    fn into_json(mut self, ios: u64) -> Value {
         let open: BTreeMap<_, _> = std::mem::take(&mut self.open).into_iter().collect();
         open.into_values().flat_map(|open| open.0).for_each(|run| self.end(run));
         json!({
@@ -175,7 +175,7 @@ impl Places {
         operation.near.push(io);
     }
 
-    pub(super) fn to_json(self) -> Value {
+    pub(super) fn into_json(self) -> Value {
         let mut by_operation = serde_json::Map::new();
         for (kind, operation) in [Kind::Read, Kind::Write].into_iter().zip(self.operations) {
             if operation.ios == 0 {
@@ -188,8 +188,8 @@ impl Places {
                     "ios": operation.strict_ios, "share_of_ios": ratio(operation.strict_ios, ios),
                     "bytes": operation.strict_bytes,
                 },
-                "windowed": operation.windowed.to_json(ios),
-                "near": operation.near.to_json(ios),
+                "windowed": operation.windowed.into_json(ios),
+                "near": operation.near.into_json(ios),
                 "random_by_distance": {
                     "ios": operation.random_ios, "share_of_ios": ratio(operation.random_ios, ios),
                 },

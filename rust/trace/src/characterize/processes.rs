@@ -60,7 +60,7 @@ impl Processes {
     }
 
     /// `null` if no process is known.
-    pub(super) fn to_json(mut self, commands: &[String]) -> Value {
+    pub(super) fn into_json(mut self, commands: &[String]) -> Value {
         if self.known.is_empty() {
             return Value::Null;
         }

@@ -5,13 +5,7 @@ use serde_json::{Value, json};
 use super::hurst;
 
 /// Peaks over mean are printed for these.
-const PEAK_NS: [(&str, u64); 5] = [
-    ("10 ms", 10_000_000),
-    ("1 s", 1_000_000_000),
-    ("10 s", 10_000_000_000),
-    ("60 s", 60_000_000_000),
-    ("300 s", 300_000_000_000),
-];
+const PEAK_NS: [u64; 5] = [10_000_000, 1_000_000_000, 10_000_000_000, 60_000_000_000, 300_000_000_000];
 /// Scales of dispersion that are printed, each twice the one before, and bins that the coarsest has at least.
 const OCTAVES: usize = 12;
 const LEAST_BINS: usize = 32;
@@ -40,7 +34,7 @@ pub(super) struct Rates {
 
 impl Default for Rates {
     fn default() -> Self {
-        let peaks = PEAK_NS.map(|(_, width_ns)| Peak { width_ns, bin: 0, ios: 0, most: 0 });
+        let peaks = PEAK_NS.map(|width_ns| Peak { width_ns, bin: 0, ios: 0, most: 0 });
         Self { width_log2: FIRST_WIDTH_LOG2, bins: Vec::new(), peaks, ios: 0, last_ns: 0 }
     }
 }
@@ -77,12 +71,13 @@ impl Rates {
 
     /// The mean is that of the whole trace; a scale that is longer than the trace has none.
     fn peaks(&self) -> Value {
-        let peaks = self.peaks.iter().zip(PEAK_NS).map(|(peak, (name, width_ns))| {
+        let peaks = self.peaks.iter().map(|peak| {
+            let width_ns = peak.width_ns;
             let mean = self.ios as f64 * width_ns as f64 / self.last_ns as f64;
             let is_known = self.last_ns >= width_ns;
-            (name.to_owned(), if is_known { json!(peak.most as f64 / mean) } else { Value::Null })
+            (width_ns as f64 / 1e9, is_known.then(|| peak.most as f64 / mean))
         });
-        Value::Object(peaks.collect())
+        json!(peaks.collect::<Vec<_>>())
     }
 
     /// Variance over mean of the counts in whole bins, from the coarsest scale of enough bins downwards.

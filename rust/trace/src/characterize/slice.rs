@@ -90,7 +90,7 @@ impl Slice {
         Ok(())
     }
 
-    pub(super) fn to_json(self, facts: &SourceFacts, capacity_bytes: Option<u64>) -> Value {
+    pub(super) fn into_json(self, facts: &SourceFacts, capacity_bytes: Option<u64>) -> Value {
         let span_ns = self.start_ns.abs_diff(self.last_ns);
         let has_slack = facts.resolution_ns > 0
             && facts.resolution_ns <= FINE_NS
@@ -100,14 +100,14 @@ impl Slice {
             "span_ns": span_ns, "start_ns": self.start_ns,
             "endurance": self.endurance(span_ns, capacity_bytes),
             "mix": self.mix.to_json(),
-            "places": self.places.to_json(),
+            "places": self.places.into_json(),
             "arrivals": self.arrivals.to_json(),
             "rates": self.rates.to_json(),
-            "completions": self.depths.to_json(self.last_ns),
+            "completions": self.depths.into_json(self.last_ns),
             "map": self.heat.to_json(),
             "blocks": self.blocks.to_json(self.last_ns, capacity_bytes),
             "reuse": self.reuse.to_json(),
-            "processes": self.processes.to_json(&facts.commands),
+            "processes": self.processes.into_json(&facts.commands),
             "think_time": if has_slack { self.think_time.to_json() } else { Value::Null },
             "content": Value::Null,
         })

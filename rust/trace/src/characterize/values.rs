@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// Parts of an octave that comparisons use.
 const PARTS_PER_OCTAVE: u32 = 8;
 /// Percentiles that are printed.
-const PERCENTILES: [f64; 9] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 99.99];
+pub(super) const PERCENTILES: [f64; 9] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 99.99];
 
 /// A distribution with exact count, mean, deviation and extremes; its percentiles are within 0.1 %.
 #[derive(Clone, Debug, Default)]

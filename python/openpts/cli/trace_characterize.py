@@ -1,0 +1,178 @@
+"""`openpts trace characterise`: all figures of a trace, and the distances of two."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from openpts.characteristics.definitions import DEFINITIONS, SCHEMA
+from openpts.characteristics.distances import Distance, by_group, distances
+from openpts.characteristics.native import Selection, figures_of
+from openpts.cli.console import table_console, table_of
+from openpts.errors import UsageError
+
+if TYPE_CHECKING:
+    from openpts.pages.model import Report, Table
+
+Figures = Mapping[str, Any]
+
+_TWO: Final = 2
+_DISTANCES_SCHEMA: Final = "openpts.trace-distances/1"
+_PIPE_COLUMNS: Final = 190
+
+
+@click.command("characterise")
+@click.argument("traces", metavar="TRACE [OTHER]", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--format", "format_", metavar="NAME", help="Read the trace as this format.  [default: by its contents]"
+)
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="NAME",
+    help="Take the I/Os of this device. May be repeated.",
+)
+@click.option(
+    "--by", type=click.Choice(["device", "process", "stream"]), help="Compute all figures for each part, too."
+)
+@click.option("--from", "from_s", type=click.FloatRange(min=0), metavar="S", help="Begin at this second.")
+@click.option("--to", "to_s", type=click.FloatRange(min=0), metavar="S", help="End before this second.")
+@click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file.")
+@click.option("--pdf", is_flag=True, help="Write pages for print (PDF).")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Write files into this folder.  [default: .]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as one JSON object.")
+def characterise(
+    traces: tuple[Path, ...],
+    *,
+    format_: str | None,
+    devices: tuple[str, ...],
+    by: str | None,
+    from_s: float | None,
+    to_s: float | None,
+    html: bool,
+    pdf: bool,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Show what a trace is like, in one pass; with OTHER, how far two traces are apart.
+
+    Counters are exact; what is estimated has its error beside it; what a trace can't tell is unknown. The
+    definition of each figure is in the output. Distances are given for each figure and group; they are not
+    added up.
+    """
+    if len(traces) > _TWO:
+        raise UsageError(
+            f"can't compare {len(traces)} traces: give one, or two; "
+            "join the files of one with `openpts trace convert`"
+        )
+    selection = Selection(format_, devices, by, from_s, to_s)
+    figures = [figures_of(trace, selection) for trace in traces]
+    if len(figures) == _TWO:
+        if html or pdf:
+            raise UsageError("can't write pages of distances: use --json, or characterise each trace")
+        _print_distances(traces, distances(*figures), as_json=as_json)
+        return
+    _show(traces[0], figures[0], out if html or pdf else None, {"html": html, "pdf": pdf}, as_json=as_json)
+
+
+def _show(
+    trace: Path, figures: Figures, out: Path | None, wanted: Mapping[str, bool], *, as_json: bool
+) -> None:
+    from openpts.characteristics.pages import characteristics_report  # noqa: PLC0415 slow to load
+
+    if as_json and out is None:
+        click.echo(json.dumps(_described(figures), indent=2))
+        return
+    report = characteristics_report(figures, trace.name)
+    written = [] if out is None else _write(report, out, wanted)
+    if as_json:
+        click.echo(json.dumps({**_described(figures), "reports": written}, indent=2))
+        return
+    print_pages(sys.stdout, report)
+    for path in written:
+        click.echo(f"report: {path}")
+
+
+def _described(figures: Figures) -> dict[str, Any]:
+    """The figures with their definitions, and what follows from them."""
+    from openpts.characteristics.pages import applied_in_json  # noqa: PLC0415 slow to load
+    from openpts.characteristics.questions import questions  # noqa: PLC0415 likewise
+
+    answers = {answer.question: answer.text for answer in questions(figures)}
+    own = {"schema": SCHEMA, "definitions": DEFINITIONS, "applied_workload": applied_in_json(figures)}
+    return {**own, "questions": answers, **figures}
+
+
+def _write(report: "Report", out: Path, wanted: Mapping[str, bool]) -> list[str]:
+    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 slow to load
+
+    options = ReportOptions(html=wanted["html"], pdf=wanted["pdf"], csv=False)
+    return [str(path) for path in write_model(report, out, options).documents]
+
+
+def print_pages(stream: IO[str], report: "Report") -> None:
+    """The tables and sentences of all pages, as far as lines of text can show them."""
+    from openpts.pages.model import Table, Verdict  # noqa: PLC0415 slow to load
+
+    console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
+    for page in report.pages():
+        console.print(f"\n== {page.title}", style="bold")
+        for block in page.blocks:
+            if isinstance(block, Verdict):
+                console.print(block.text, style="red" if block.tone == "fail" else None)
+            elif isinstance(block, Table) and block.printed and block.rows:
+                console.print(f"\n{block.title}")
+                console.print(_text_table(block))
+                if block.note:
+                    console.print(block.note)
+
+
+def _text_table(shown: "Table") -> Any:
+    heads = (shown.head, *shown.columns)
+    table = table_of(*(f">{column.label}" if column.align == "right" else column.label for column in heads))
+    for row in shown.rows:
+        table.add_row(
+            row.head.text,
+            *(f"n/a: {cell.note}" if cell.tone == "missing" else cell.text for cell in row.cells),
+        )
+    return table
+
+
+def _print_distances(traces: Sequence[Path], found: Sequence[Distance], *, as_json: bool) -> None:
+    if as_json:
+        listed = [
+            {"group": d.group, "figure": d.figure, "measure": d.measure, "distance": d.value} for d in found
+        ]
+        names = [str(trace) for trace in traces]
+        shown = {"schema": _DISTANCES_SCHEMA, "traces": names, "distances": listed, "groups": by_group(found)}
+        click.echo(json.dumps(shown, indent=2))
+        return
+    console = table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS)
+    console.print(distance_table(found))
+    groups = table_of("Group", "Measure", ">Mean distance")
+    for group, measures in by_group(found).items():
+        for measure, value in measures.items():
+            groups.add_row(group, measure, _text(value))
+    console.print()
+    console.print(groups)
+
+
+def distance_table(found: Sequence[Distance]) -> Any:
+    """Each distance with its measure."""
+    table = table_of("Group", "Figure", "Measure", ">Distance")
+    for distance in found:
+        table.add_row(distance.group, distance.figure, distance.measure, _text(distance.value))
+    return table
+
+
+def _text(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"

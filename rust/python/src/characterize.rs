@@ -1,0 +1,80 @@
+//! What traces are like.
+
+use std::path::PathBuf;
+
+use openpts_trace::characterize::{By, Characterizer};
+use openpts_trace::{BATCH_IOS, IoStream, OpenOptions, TraceError, open_trace};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::errors::value_error;
+
+/// Batches after which a signal is looked for.
+const BATCHES_PER_LOOK: usize = 16;
+
+/// Why a trace could not be characterized.
+enum Failure {
+    Trace(TraceError),
+    Signal(PyErr),
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error)
+    }
+}
+
+/// All figures of a trace, as JSON: of the I/Os that were issued from one moment to before another.
+#[pyfunction]
+#[pyo3(signature = (paths, *, format, devices, by, from_ns, to_ns))]
+pub(super) fn characterize(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    format: Option<String>,
+    devices: Vec<String>,
+    by: Option<&str>,
+    from_ns: i64,
+    to_ns: i64,
+) -> PyResult<String> {
+    let by = match by {
+        None => None,
+        Some("device") => Some(By::Device),
+        Some("process") => Some(By::Process),
+        Some("stream") => Some(By::Stream),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!("{other} is not device, process or stream")));
+        }
+    };
+    let options = OpenOptions { format, devices, ..OpenOptions::default() };
+    py.detach(|| figures(&paths, &options, by, from_ns..to_ns)).map_err(|failure| match failure {
+        Failure::Trace(error) => value_error(error),
+        Failure::Signal(error) => error,
+    })
+}
+
+fn figures(
+    paths: &[PathBuf],
+    options: &OpenOptions,
+    by: Option<By>,
+    span_ns: std::ops::Range<i64>,
+) -> Result<String, Failure> {
+    let mut trace = open_trace(paths, options)?;
+    let mut characterizer = Characterizer::new(by);
+    let mut batch = Vec::with_capacity(BATCH_IOS);
+    let mut batches = 0usize;
+    while trace.read(&mut batch)? {
+        for io in batch.iter().filter(|io| span_ns.contains(&io.issued_ns)) {
+            characterizer.push(io)?;
+        }
+        batches += 1;
+        if batches.is_multiple_of(BATCHES_PER_LOOK) {
+            Python::attach(|py| py.check_signals()).map_err(Failure::Signal)?;
+        }
+    }
+    let mut figures = characterizer.finish(&trace.facts())?;
+    let header = trace.header()?;
+    figures["trace"] = serde_json::json!({
+        "files": trace.names(), "header": header, "warnings": trace.warnings(), "meaning": header.class.meaning(),
+    });
+    Ok(figures.to_string())
+}

@@ -1,0 +1,93 @@
+"""`openpts trace characterise`, as its user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.characteristics.definitions import DEFINITIONS
+from openpts.cli.main import cli
+from openpts.errors import TraceError, UsageError
+from tests.unit.characteristics.traces import random_ios, write_trace
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("trace") / "trace.parquet", random_ios(1, devices=2))
+
+
+@pytest.fixture(scope="module")
+def blind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    ios = random_ios(2, 50)
+    ios.done = ios.pid = None
+    return write_trace(tmp_path_factory.mktemp("trace") / "blind.parquet", ios)
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["trace", *map(str, words)])
+
+
+def test_the_pages_in_a_pipe(trace: Path, snapshot: SnapshotAssertion) -> None:
+    done = run("characterise", trace, "--by", "device")
+    assert done.output.replace(str(trace), "trace.parquet") == snapshot
+
+
+def test_what_is_unknown_is_said(blind: Path, snapshot: SnapshotAssertion) -> None:
+    lines = [
+        line for line in run("characterise", blind).output.splitlines() if "unknown" in line or "n/a" in line
+    ]
+    assert lines == snapshot
+
+
+def test_json_has_definitions_and_all_figures(trace: Path) -> None:
+    shown = json.loads(run("characterize", trace, "--json").output)
+    assert shown["schema"] == "openpts.characteristics/1"
+    assert shown["definitions"] == DEFINITIONS
+    assert len(shown["questions"]) == 5
+    assert shown["whole"]["mix"]["ios"] == 400
+
+
+def test_a_page_is_written(trace: Path, tmp_path: Path) -> None:
+    done = run("characterise", trace, "--html", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "Places over Time" in (tmp_path / "characteristics.html").read_text()
+
+
+def test_distances_of_two(trace: Path, blind: Path, snapshot: SnapshotAssertion) -> None:
+    assert run("characterise", trace, blind).output == snapshot
+    shown = json.loads(run("characterise", trace, trace, "--json").output)
+    assert {distance["distance"] for distance in shown["distances"]} == {0}
+    assert "total" not in shown
+
+
+def test_a_span_of_seconds(trace: Path) -> None:
+    whole, first, last = (
+        json.loads(run("characterise", trace, "--json", *words).output)["whole"]["mix"]["ios"]
+        for words in ((), ("--to", "0.1"), ("--from", "0.1"))
+    )
+    assert 0 < first < whole
+    assert first + last == whole
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--from", "2", "--to", "1"), UsageError),
+        (("--from", "1e6"), TraceError),
+        (("--device", "nothere"), TraceError),
+    ],
+)
+def test_spans_and_devices_without_ios_are_refused(
+    trace: Path, words: tuple[str, ...], error: type[Exception], snapshot: SnapshotAssertion
+) -> None:
+    done = run("characterise", trace, *words)
+    assert isinstance(done.exception, error)
+    assert str(done.exception).replace(str(trace), "trace.parquet") == snapshot
+
+
+def test_three_traces_are_refused(trace: Path, snapshot: SnapshotAssertion) -> None:
+    done = run("characterise", trace, trace, trace)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == snapshot

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream, capture_of
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
+from openpts.pages.model import Verdict
 from openpts.procedures.extended.rws.conditions import Part, RwsConditions
 from openpts.procedures.shared.fio_job.streams import parts_of
 from openpts.record.reader import Run
@@ -120,7 +122,9 @@ def test_a_paced_replay_on_a_drive_that_drifts_is_not_steady(tmp_path: Path) -> 
     assert not replay["steady"]
 
 
-def test_reports_follow_the_text_as_openpts_reads_it_and_claim_nothing(tmp_path: Path) -> None:
+def test_reports_follow_the_text_as_openpts_reads_it_and_claim_nothing(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     capture = of_capture((step(READS, WRITES),), version="7")
     run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, max_rounds=5))
     report = build_report(run, default_date(run))
@@ -128,6 +132,11 @@ def test_reports_follow_the_text_as_openpts_reads_it_and_claim_nothing(tmp_path:
     assert section.title == "Real-World Storage Workload: after the RWSW PTS, reading of openpts"
     rows = {row.label: row.value for group in section.header.groups for row in group.rows}
     assert (rows["Capture"], rows["SHA-256"]) == ("web, 7", CAPTURE.sha256[:16])
+    words = [f"{row.label}: {row.value}" for group in section.header.groups[2:] for row in group.rows]
+    for page in section.pages[1:]:
+        words += [page.title, *(block.text for block in page.blocks if isinstance(block, Verdict))]
+    assert "\n".join(words) == snapshot
+    assert "conformant" not in "\n".join(words).lower()
     unchecked = [entry for entry in run.ledger if "after the RWSW PTS, reading of openpts" in entry.used]
     assert {entry.rule_id for entry in unchecked} == {
         *("RWS-DEF-04", "RWS-DEF-05", "RWS-CUM-01", "RWS-PRE-01", "RWS-RPT-01"),

@@ -8,7 +8,7 @@ from openpts.procedures.kit.procedure import Procedure
 PROCEDURE: Final = Procedure(
     package=__name__,
     conditions=RwsConditions,
-    title="Real-World Storage Workload of a Capture",
+    title="Real-World Storage Workload",
     short_title="RWS",
     purpose="""The workload of a captured system: its streams alone, all at once, and its steps in order.
 

@@ -149,7 +149,7 @@ def test_runs_compare_only_with_those_of_the_same_capture(tmp_path: Path) -> Non
     hashes = ("a" * 64, "b" * 64, "a" * 64)
     runs = []
     for number, digest in enumerate(hashes):
-        capture = of_capture((step(READS, WRITES),), sha256=digest)
+        capture = of_capture((step(READS, WRITES),), sha256=digest, name=f"web-{number}")
         adjust = shortened(capture, Part.MULTI, max_rounds=5)
         runs.append(run_rws(tmp_path / str(number), preset, adjust))
     same, other = ([Entry(runs[n], label=str(n)) for n in pair] for pair in ((0, 2), (0, 1)))

@@ -121,8 +121,8 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     @property
     def compares_by(self) -> str:
-        """Results compare only with those of the same capture."""
-        return "" if self.capture is None else str(self.capture)
+        """Results compare only with those of the same capture, whatever its file was called."""
+        return "" if self.capture is None else f"SHA-256 {self.capture.sha256}"
 
     @property
     def lacking(self) -> str:

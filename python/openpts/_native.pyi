@@ -1,7 +1,7 @@
 """The Rust data plane: latency histograms, the engine, simulated drives and their engine."""
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, final
 
@@ -31,6 +31,9 @@ __all__ = [
     "measure_overhead",
     "power_fault_names",
     "probe",
+    "trace_formats",
+    "trace_outputs",
+    "treat_traces",
 ]
 
 class UnavailableError(OSError):
@@ -58,6 +61,19 @@ def build_info() -> dict[str, str]:
     """Version, build profile and processor architecture of the Rust module.
 
     The profile is ``release``, or else its name with the level of optimization: ``dev (opt-level 3)``.
+    """
+
+def trace_formats() -> list[tuple[str, str]]:
+    """Name and label of each format of traces that can be read."""
+
+def trace_outputs() -> list[str]:
+    """The names of the formats that traces can be written in."""
+
+def treat_traces(order: str, *, descriptor: int | None, heard: Callable[[int], object]) -> str:
+    """Read traces once, and write what an order asks for to an open file; order and result are JSON.
+
+    ``heard`` gets the number of I/Os so far, now and then; what it raises ends everything. Raises ValueError
+    for traces that can't be used, and OSError if the file can't be written.
     """
 
 @final
@@ -271,6 +287,7 @@ class StepResult:
     errors: list[tuple[str, str, int, list[int]]]
     standstills: list[tuple[int, int]]
     carried: str
+    played: list[Played]
     energy_j: float | None
     media_write_bytes: int | None
 
@@ -648,3 +665,134 @@ class SimulatedEngine:
 
         Raises UnavailableError if not every I/O is in them.
         """
+
+@final
+class MadeSchedule:
+    """A trace prepared for one target, and what became of it on the way.
+
+    ``skipped`` are I/Os that are not replayed, by reason, ``changed`` what was done to others. ``before`` and
+    ``after`` the mapping: share of sequential reads and writes in per cent, overlapping I/Os in flight
+    together, and bytes touched. Ranges are pairs of the first byte and the one behind. ``sources`` are the
+    names and SHA-256 of the trace's files; ``hash`` is that of the schedule's records.
+    """
+
+    @property
+    def ios(self) -> int: ...
+    @property
+    def span_ns(self) -> int: ...
+    @property
+    def end_bytes(self) -> int: ...
+    @property
+    def peak_in_flight(self) -> int: ...
+    @property
+    def largest_bytes(self) -> int: ...
+    @property
+    def by_operation(self) -> dict[str, int]: ...
+    @property
+    def hash(self) -> str: ...
+    @property
+    def traced(self) -> int: ...
+    @property
+    def skipped(self) -> dict[str, int]: ...
+    @property
+    def changed(self) -> dict[str, int]: ...
+    @property
+    def rounding_bytes(self) -> int: ...
+    @property
+    def clipped_bytes(self) -> int: ...
+    @property
+    def cut_idles(self) -> int: ...
+    @property
+    def cut_ns(self) -> int: ...
+    @property
+    def before(self) -> tuple[float, int, int]: ...
+    @property
+    def after(self) -> tuple[float, int, int]: ...
+    @property
+    def read_ranges(self) -> list[tuple[int, int]]: ...
+    @property
+    def touched_ranges(self) -> list[tuple[int, int]]: ...
+    @property
+    def original_latencies(self) -> dict[str, bytes]: ...
+    @property
+    def original_bytes(self) -> int: ...
+    @property
+    def original_busy_ns(self) -> int: ...
+    @property
+    def original_span_ns(self) -> int: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def fidelity(self) -> str: ...
+    @property
+    def sources(self) -> list[tuple[str, str]]: ...
+
+@final
+class Played:
+    """How true the replay of a schedule was; see vocabulary.replay.Played."""
+
+    @property
+    def stream(self) -> int: ...
+    @property
+    def scheduled(self) -> int: ...
+    @property
+    def issued(self) -> int: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def conflicts(self) -> int: ...
+    @property
+    def reordered(self) -> int: ...
+    @property
+    def early(self) -> int: ...
+    @property
+    def slips(self) -> bytes: ...
+    @property
+    def last_slip_ns(self) -> int: ...
+    @property
+    def gap_errors(self) -> bytes: ...
+    @property
+    def due_latencies(self) -> dict[str, bytes]: ...
+    @property
+    def late(self) -> dict[str, int]: ...
+    @property
+    def waited_ns(self) -> dict[str, int]: ...
+    @property
+    def first_submission_ns(self) -> int | None: ...
+    @property
+    def last_answer_ns(self) -> int: ...
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def in_flight(self) -> tuple[int, float, float, float, float, float, float]: ...
+
+def prepare_schedule(
+    paths: Sequence[str],
+    out: str,
+    *,
+    format: str | None,  # noqa: A002 as the command line has it
+    capacity_bytes: int,
+    sector_bytes: int,
+    mapping: str,
+    granule_bytes: int,
+    speed: tuple[int, int],
+    max_idle_ns: int | None,
+    from_ns: int,
+    to_ns: int | None,
+    reads: bool,
+    writes: bool,
+    trims: str,
+    most_bytes: int,
+    with_parents: bool,
+) -> MadeSchedule:
+    """Prepare the trace of these files as a schedule in a new file.
+
+    ``mapping`` is identity, clip, wrap, scale or compact, ``trims`` keep, write or skip; ``speed`` is traced
+    time over replayed time, as a fraction. Raises ValueError for a trace that can't be read or does not fit,
+    OSError if the file can't be made.
+    """
+
+def filling_schedule(
+    out: str, *, ranges: Sequence[tuple[int, int]], sector_bytes: int, block_size_bytes: int
+) -> tuple[str, int]:
+    """Write a schedule that writes these ranges in order, in a new file; its hash, and its I/Os."""

@@ -72,6 +72,33 @@ def make_empty_file(folder: Path, name: str) -> None:
 
 
 @contextmanager
+def new_file(folder: Path, name: str) -> Iterator[int]:
+    """The descriptor of a file to write, which has its name once all went well, and is on the disk then.
+
+    Raises OSError, FileExistsError if anything has that name.
+    """
+    with _opened(folder, _within(name).parent) as parent:
+        place = _within(name).name
+        _refuse_if_there(place, parent)
+        with _drafts(parent) as drafts:
+            descriptor = _new("0", drafts)
+            try:
+                yield descriptor
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            _refuse_if_there(place, parent)
+            os.rename("0", place, src_dir_fd=drafts, dst_dir_fd=parent)
+        _synchronize(".", parent)
+
+
+def _refuse_if_there(name: str, parent: int) -> None:
+    with suppress(FileNotFoundError):
+        os.lstat(name, dir_fd=parent)
+        raise FileExistsError(errno.EEXIST, "it is there already: name another one, or remove it", name)
+
+
+@contextmanager
 def open_file(folder: Path, name: str) -> Iterator[io.BufferedReader]:
     """A regular file below the folder, to read. Raises OSError for a link, a device, or a link on its way."""
     with _opened(folder, _within(name).parent) as parent:

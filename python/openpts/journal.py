@@ -44,6 +44,7 @@ class Kind(StrEnum):
     DRIVE_PASSWORD = "drive password"  # noqa: S105 a kind, not a password
     WRITE_CACHE = "write cache"
     HOST_SETTING = "host setting"
+    BLOCK_TRACE = "block trace"
     MOUNT = "mount"
 
 

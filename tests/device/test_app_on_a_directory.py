@@ -67,6 +67,7 @@ def test_a_cold_run_reads_the_drive_and_a_warm_run_memory(directory: Path, tmp_p
     assert manifest.file_systems[0].made_by == ""
     assert [one.rule_id for one in read_run(tmp_path / "run").ledger if one.rule_id == "SOL-GEN-06"] == []
     assert conditioning.number == 1
+    assert manifest.file_systems[0].trim.startswith("not done: ")
 
 
 def test_what_is_written_directly_is_what_reaches_the_drive(directory: Path, tmp_path: Path) -> None:
@@ -87,6 +88,7 @@ def test_what_is_left_in_memory_is_written_back_and_counted(directory: Path, tmp
         assert one.sync_ns > 0
 
 
+@pytest.mark.slow
 def test_a_program_is_cpu_bound_or_drive_bound(directory: Path, tmp_path: Path) -> None:
     found = {}
     for name, code in (("burn", _BURN), ("direct", _DIRECT)):
@@ -102,7 +104,7 @@ def test_a_program_is_cpu_bound_or_drive_bound(directory: Path, tmp_path: Path) 
     # on a busy machine others may have the processor while it waits for it
     assert found["burn"]["bound"] == "CPU-bound" or found["burn"]["cpu_stall_pct"] > 20
     assert found["burn"]["busy_pct"] < 10
-    assert found["direct"]["bound"] == "drive-bound"
+    assert found["direct"]["bound"] == "drive-bound" or found["direct"]["cpu_stall_pct"] > 20
     (burn,) = runs_of(tmp_path / "burn", RunKind.WARM)
     assert 0.4e9 <= burn.user_ns + burn.system_ns <= burn.elapsed_ns * 1.1
     assert found["direct"]["busy_pct"] > found["direct"]["cpu_pct"]
@@ -136,6 +138,7 @@ def test_the_report_has_the_median_and_the_spread_of_what_was_measured(
 
 
 @pytest.mark.proves("SOL-STAT-05", "SOL-STAT-06")
+@pytest.mark.slow
 def test_runs_that_lie_apart_are_more_until_they_are_discarded(directory: Path, tmp_path: Path) -> None:
     script = "n=$(cat n 2>/dev/null || echo 1); echo $((n * 2)) > n; echo $n"
     figure = ("--figure", "n=([0-9]+)", "--figure-better", "lower")
@@ -271,6 +274,7 @@ def test_without_the_right_to_drop_the_page_cache_the_run_says_so(directory: Pat
     assert [one.rule_id for one in read_run(out).ledger].count("SOL-GEN-06") == 1
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_as_gain_in_speed(directory: Path, tmp_path: Path) -> None:
     for name, seconds in (("slow", "0.4"), ("fast", "0.2")):
         folder = tmp_path / name

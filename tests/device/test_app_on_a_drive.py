@@ -165,6 +165,7 @@ def test_what_a_killed_run_left_mounted_is_undone_by_the_next(file: str, tmp_pat
     assert _living(mark) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_mounted_is_undone_when_asked(file: str, tmp_path: Path) -> None:
     mark = _killed_in_its_command(file, tmp_path)
     restored = openpts("doctor", "--restore", cwd=tmp_path)
@@ -172,6 +173,7 @@ def test_what_a_killed_run_left_mounted_is_undone_when_asked(file: str, tmp_path
     assert _living(mark) == []
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_on_a_new_file_system(file: str, tmp_path: Path) -> None:
     count = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n"
     script = f"{count}; test $n != 3 || kill -9 $PPID; sleep 0.2"

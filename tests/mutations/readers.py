@@ -35,10 +35,12 @@ from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report
 from openpts.simulation.presets import load_preset
+from openpts.traces.treatment import Input, check, write
 from openpts.vocabulary.stimulus import Step
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
+from tests.support.made_traces import reads_and_writes
 from tests.unit.engine.fio.steps import SECOND, stimulus
 
 Inputs = Callable[[int], bytes]
@@ -275,6 +277,22 @@ def of_fio(path: Path) -> object:
     return parse_result(path.read_bytes().decode(errors="replace"), "", Step.of(stimulus(), SECOND))
 
 
+def traces(seeds: Seeds) -> tuple[bytes, ...]:
+    """Binary ones of each kind: as they come, in each form that is written, and a capture."""
+    folder = seeds.run.parent
+    raw = folder / "raw"
+    raw.write_bytes(reads_and_writes(60))
+    written = []
+    for to in ("openpts", "blktrace"):
+        write([Input((str(raw),))], to, folder / f"trace-{to}", lambda _: None)
+        written.append((folder / f"trace-{to}").read_bytes())
+    return raw.read_bytes(), *written, seeds.capture.read_bytes()
+
+
+def trace(path: Path) -> object:
+    return check(Input((str(path),)), lambda _: None)
+
+
 def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
     """Each by the name of what it reads. What is large comes less often than what is small."""
     run, cut = seeds.run, seeds.cut
@@ -302,6 +320,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
             changed_capture(seeds),
             beside=seeds.captured,
         ),
+        "trace": Reader("trace", from_texts(*traces(seeds)), trace, exit_codes=frozenset({12})),
         "fio's result": Reader("fio.json", from_texts(*RESULTS_OF_FIO), of_fio, refuses=(NoResultError,)),
         "TOML plan": Reader("plan.toml", from_texts(*PLANS_TOML), plan_of),
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),

@@ -44,6 +44,7 @@ SAMPLES = {
     "report rederived": 6,
     "checksums": 40,
     "capture": 6,
+    "trace": 600,
     "fio's result": 300,
     "TOML plan": 150,
     "YAML plan": 100,

@@ -1,4 +1,4 @@
-"""What tests of given workloads are about where all tests are tested: a job, a small suite, a capture."""
+"""What tests need as a subject where all tests are tested: a job, a suite, a command, a trace, a capture."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -6,13 +6,18 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream
+from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
+from openpts.procedures.extended.replay.conditions import ReplayConditions, TraceFile
 from openpts.procedures.extended.rws.conditions import RwsConditions
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import FioJob
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.command_run import FigureOrder
 
 CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"
+TRACE: Final = TraceFile("small.iolog", str(CLONE.parent / "fio" / "small.iolog"))
 JOB: Final = FioJob(
     "mix.fio",
     (
@@ -64,7 +69,7 @@ CAPTURE: Final = Capture(
 
 
 def with_subject(conditions: Any) -> Any:
-    """The conditions with a job or a suite, where the test needs one."""
+    """The conditions with a job, a suite or a trace, where the test needs one."""
     match conditions:
         case WorkloadConditions():
             return replace(conditions, job=JOB)
@@ -72,5 +77,11 @@ def with_subject(conditions: Any) -> Any:
             return replace(conditions, capture=CAPTURE)
         case FiosynthConditions():
             return replace(conditions, suite=read_suite(CLONE, "One"))
+        case AppConditions(figure=None):
+            figure = FigureOrder("rate", "Rate: ([0-9.]+)", "MB/s")
+            command = ("tar", "-xf", "linux.tar")
+            return replace(conditions, command=command, figure=figure, figure_better=Better.LOWER)
+        case ReplayConditions():
+            return replace(conditions, trace=TRACE)
         case _:
             return conditions

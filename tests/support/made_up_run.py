@@ -14,6 +14,13 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.command_run import (
+    CommandOrder,
+    CommandRun,
+    DeviceCounts,
+    FileSystemReport,
+    RunKind,
+)
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     CaptureReport,
@@ -30,6 +37,7 @@ from openpts.vocabulary.requests import (
     Apply,
     CutPower,
     CycleFinished,
+    PrepareFileSystem,
     Purge,
     ReadHealth,
     ReadTrimmed,
@@ -112,6 +120,10 @@ def made_up_run(
             capture=CaptureReport("capture", files=3, ios=10**6) if name in _BY_DEMAND else None,
             cycles=tuple(request for request in requests if isinstance(request, CycleFinished)),
             trimmed=_TRIMMED if any(isinstance(request, ReadTrimmed) for request in requests) else None,
+            file_systems=tuple(
+                _FILE_SYSTEM for request in requests if isinstance(request, PrepareFileSystem)
+            ),
+            command_runs=tuple(_command(one) for one in requests if isinstance(one, CommandOrder)),
             cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
         ),
         steps=tuple(steps),
@@ -210,6 +222,45 @@ _TRIMMED = TrimmedReads(
 _PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
 
 
+_FILE_SYSTEM = FileSystemReport(
+    device="/dev/nvme9n1",
+    directory="/run/openpts-app-made-up",
+    type="ext4",
+    options="rw,relatime",
+    made_by="mkfs.ext4 /dev/nvme9n1",
+    capacity_bytes=250 * 2**30,
+    used_pct=50.0,
+    filled_bytes=125 * 2**30,
+    trim="125 GiB trimmed",
+)
+
+
+def _command(order: CommandOrder) -> CommandRun:
+    """Twice as long with a cold cache; a little longer with each warm run."""
+    is_cold = order.kind is RunKind.COLD
+    elapsed_ns = 2 * 10**9 if is_cold else 10**9 + order.number * 10**7
+    return CommandRun(
+        kind=order.kind,
+        number=order.number,
+        attempt=1,
+        started_at=_READ_AT,
+        elapsed_ns=elapsed_ns,
+        status=0,
+        page_cache="dropped" if is_cold else "left as it was",
+        cold=is_cold,
+        user_ns=elapsed_ns // 20,
+        system_ns=elapsed_ns // 10,
+        process_read_bytes=2**30 if is_cold else 0,
+        process_written_bytes=2**20,
+        io_stall_ns=elapsed_ns // 2,
+        until_exit=DeviceCounts(8192, 2**30, 16, 2**20, 0, 0, 4, elapsed_ns * 9 // 10, elapsed_ns * 3),
+        synced=DeviceCounts(writes=3, written_bytes=12_288),
+        sync_ns=5 * 10**6,
+        outputs=(f"output/{order.kind}-{order.number}.out",),
+        figure=None if order.figure is None else 512.5 + order.number,
+    )
+
+
 def _cut(request: CutPower) -> Cut:
     """The first cut in each state of the cache loses a write."""
     enabled = request.write_cache_enabled
@@ -272,6 +323,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             )
         if isinstance(request, CutPower):
             answer = _cut(request)
+        if isinstance(request, CommandOrder):
+            answer = _command(request)
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []

@@ -1,6 +1,7 @@
 """Any value of any type of the vocabulary: what a test of storage must survive, whatever is added to it."""
 
 import types
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -34,7 +35,7 @@ def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[A
     if get_origin(kind) is tuple:
         member, _ = get_args(kind)
         return st.lists(values_of(member), max_size=3).map(tuple)
-    if get_origin(kind) is dict:
+    if get_origin(kind) in {dict, Mapping}:
         return st.dictionaries(*(values_of(member) for member in get_args(kind)), max_size=3)
     if get_origin(kind) is Literal:
         return st.sampled_from(get_args(kind))

@@ -25,12 +25,13 @@ OTHER_WORDS: Final = {
     "thermal": "facts of the host, and parameters of a simulated drive",
     "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
+    "replay": "a field of streams, and a table of records",
     "workload": "a field of conditions",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
 
 
-def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() -> None:
+def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_module() -> None:
     """Presets are the drives' own parameters, and what reads them and their theory is there."""
     users = {
         name
@@ -46,9 +47,12 @@ def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() ->
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
         "characteristics/capture_file.py",
+        "capture/capture.py",
         "characteristics/native.py",
         "simulation/presets.py",
         "simulation/scale.py",
+        "trace_schedules.py",
+        "traces/treatment.py",
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 RUST = Path(__file__).parents[2] / "rust"
 # each may use those behind it
-FLOORS = ["python", "nvme-target", "sim", "core"]
+FLOORS = ["python", "nvme-target", "sim", "trace", "core"]
 
 Module = tuple[str, ...]
 

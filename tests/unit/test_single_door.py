@@ -28,6 +28,7 @@ HARMLESS_FLAGS = {
 }
 
 OPENS_FOR_WRITING = {
+    "capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a new file on the file system that it has made",
     "device/guard/guard.py": "drives",
     "device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
@@ -44,6 +45,7 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
+    "capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
     "device/targets/allocation.py": "the size of a scratch file",
@@ -70,6 +72,7 @@ CHANGES_NAMES = {
     "plots/drawing_cache.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
+    "capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
     "cli/suite.py": "a suite's",
     "folder_files.py": "those below a run's, a suite's or a report's",
@@ -83,16 +86,19 @@ MAKES_FOLDERS = {
     "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
+    "capture/cost.py": "a folder for a capture that is not kept",
     "cli/trace_synthesize.py": "a folder for a job file and the capture of a simulated drive",
     "device/mounted/prepared_drive.py": "a folder to mount on",
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
+    "trace_schedules.py": "a folder for schedules, gone with the process",
 }
 OPENS_DATABASES = {
     "record/reader.py": "a record, once its files are known to be files",
     "record/writer.py": "a new record",
 }
 SENDS_IOCTLS = {
+    "capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
     "device/kernel_calls.py": "sizes; discard",
     "device/nvme/nvme_admin.py": "admin commands of the drive",
     "device/nvme/nvme_generic.py": "the namespace's number",
@@ -103,6 +109,7 @@ CALLS_THE_C_LIBRARY = {
     "host/settings.py": "adjtimex, to read",
 }
 STARTS_PROCESSES = {
+    "capture/program.py": "the operator's own command",
     "programs.py": "all programs of others",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "engine/fio/process.py": "fio --version; fio, on the descriptor that the guard has opened",
@@ -371,9 +378,12 @@ RUST_OPENS = re.compile(
     r"|libc::(open|openat|creat)\b|opcode::Open|process::Command"
 )
 RUST_OPENS_BY_NAME = {
+    "trace/src/live/sink.rs": "the file of a capture",
     "core/src/capture/destination.rs": "Parquet files in the run folder",
     "trace/src/steps/capture.rs": "captures that an operator names, to read them",
-    "trace/src/canonical/parquet_file.rs": "a trace, to read; a copy without a name of what comes from a pipe",
+    "core/src/workload/schedule/format.rs": "schedules, for reading",
+    "python/src/schedule.rs": "new schedules, in a folder of the process",
+    "trace/src/canonical/parquet_file.rs": "a trace, to read; a nameless copy of what comes from a pipe",
     "trace/src/open/files.rs": "a trace, to read",
     "trace/src/open/fingerprint.rs": "a trace, to read",
     "trace/src/open/tar_members.rs": "a trace, to read",

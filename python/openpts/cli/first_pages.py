@@ -92,6 +92,10 @@ EXAMPLES: Final = (
         "Recompute every number of a report from its record.",
     ),
     (
+        "openpts trace convert server.csv.gz -o server.parquet",
+        "Read a trace of any format, count what is wrong with it, and keep it in a few bytes for each I/O.",
+    ),
+    (
         "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
         "Compare the runs of two drives.",
     ),
@@ -107,6 +111,7 @@ _ARGUMENTS: Final = {
     "openpts crosscheck": "/dev/nvme0n1",
     "openpts doctor": "/dev/nvme0n1",
     "openpts help": "run iops",
+    "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",
     "openpts idle-flush": "/dev/nvme0n1",
     "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts plan": _A_TEST,
@@ -120,9 +125,13 @@ _ARGUMENTS: Final = {
     "openpts sim check": "theory",
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
-    "openpts trace": "characterise server.parquet",
     "openpts trace characterise": "server.parquet --html",
+    "openpts trace check": "server.blktrace.0 server.blktrace.1",
+    "openpts trace convert": "server.csv.gz -o server.parquet",
+    "openpts trace filter": "server.parquet -o night.parquet --time 3600:7200",
+    "openpts trace merge": '"mail.parquet?speed=2" web.parquet -o both.parquet',
     "openpts trace synthesise": "server.parquet --fio like.fio",
+    "openpts trace": "check server.blktrace.0",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     # tests that need more of a drive than the common example has
     "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',

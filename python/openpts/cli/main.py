@@ -91,6 +91,9 @@ _COMMANDS = {
     "benchmarks": Place(
         "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
     ),
+    "capture": Place(
+        "openpts.cli.capture:capture_command", "Record the I/O of devices while programs use them."
+    ),
     "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
     "conformance": Place(
         "openpts.cli.conformance:conformance_command",

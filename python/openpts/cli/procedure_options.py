@@ -51,7 +51,13 @@ _TARGET: Final = """
     TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
     simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N to override its own. PRESET is the
     name of one that ships or the path of a TOML file.
-
+"""
+_TARGET_OF_PROGRAMS: Final = """
+    TARGET is a directory on a mounted file system, which is taken as it is: only COMMAND writes there. Or it
+    is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created: it is
+    formatted, mounted, filled and trimmed, and unmounted in the end.
+"""
+_OPTIONS: Final = """
     Options name the specification's value behind a semicolon. Whatever differs from it is listed in the
     report.
 """
@@ -59,7 +65,8 @@ _TARGET: Final = """
 
 def help_of(test: Procedure) -> str:
     """The help of `openpts run TEST`."""
-    return f"{test.title} test ({test.source}). {test.purpose}{_TARGET}"
+    target = _TARGET_OF_PROGRAMS if test.runs_commands else _TARGET
+    return f"{test.title} test ({test.source}). {test.purpose}{target}{_OPTIONS}"
 
 
 def options_of(test: Procedure) -> list[Callable[[Any], Any]]:

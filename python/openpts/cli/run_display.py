@@ -97,7 +97,8 @@ def render_panel(progress: RunProgress) -> Group:
     grid.add_row("Phase", progress.phase)
     step = progress.step_text
     grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
-    grid.add_row("Now", rate_text(progress))
+    counted_later = progress.conditions is not None and progress.conditions.planned_lines
+    grid.add_row("Now", "-" if counted_later else rate_text(progress))
     grid.add_row("Done", ProgressBar(total=1.0, completed=progress.phase_fraction, width=50))
     grid.add_row("Time", elapsed_text(progress))
     grid.add_row("", left_text(progress))

@@ -5,8 +5,15 @@ from typing import Final
 import click
 
 from openpts.cli.commands_on_demand import CommandsOnDemand, Place
+from openpts.cli.help_order import InOrder
 
 _COMMANDS: Final = {
+    "check": Place("openpts.cli.trace_check:check", "Read a trace, and count what is wrong with it."),
+    "convert": Place("openpts.cli.trace_convert:convert", "Write a trace in another format."),
+    "filter": Place(
+        "openpts.cli.trace_convert:filter_", "Write a part of a trace; what stays keeps its time."
+    ),
+    "merge": Place("openpts.cli.trace_convert:merge", "Write several traces as one."),
     "characterise": Place(
         "openpts.cli.trace_characterize:characterise", "Show what a trace is like, or how far two are apart."
     ),
@@ -17,16 +24,31 @@ _COMMANDS: Final = {
 _OTHER_NAMES: Final = {"characterize": "characterise", "synthesize": "synthesise"}
 
 
-class _Commands(click.Group):
-    """Commands that may be spelled in two ways, and are listed in one."""
+class _Commands(InOrder):
+    """Commands that may be spelled in two ways, and are listed in one; the help ends with the formats."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of that name, in either spelling."""
         return super().get_command(context, _OTHER_NAMES.get(name, name))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
+        """What can be read, and what can be written."""
+        from openpts.traces import treatment  # noqa: PLC0415 the first pages of help load no command
+
+        known = treatment.formats()
+        with formatter.section("Formats that are read, found by their contents"):
+            formatter.write_dl(list(known.items()))
+        with formatter.section("Formats that are written"):
+            formatter.write_dl([(name, known.get(name, name)) for name in treatment.outputs()])
 
 
 @click.group(
     "trace", cls=_Commands, commands=CommandsOnDemand(_COMMANDS), subcommand_metavar="COMMAND [ARGS]..."
 )
 def trace() -> None:
-    """Work with traces of block I/O: no command here writes to a drive."""
+    """Work with traces of block I/O: no command here writes to a drive.
+
+    A trace is a file or several, read in the given order, also compressed (gzip, zstd, xz, bzip2) and in tar
+    archives; - is standard input. Records are counted: read = accepted + skipped + damaged. Exit status 11
+    means that records were damaged or lost and the others used, 12 that the trace is refused.
+    """

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from openpts.errors import UsageError
+from openpts.trace_schedules import file_of
 from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, VerifiedData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
@@ -62,12 +63,20 @@ def _step(step: Step, target: TargetFacts) -> Json:
 def _stream(stream: Stream, target: TargetFacts) -> Json:
     if isinstance(stream.stop, Steady) or (isinstance(stream.stop, FirstOf) and stream.stop.at_least_ns):
         raise UsageError("a stream ends by time, bytes or I/Os of its own: steady state ends a step")
+    replay = stream.replay
     return {
         "stimulus": _stimulus(stream.stimulus, target),
         "delay_ns": stream.delay_ns,
         "bounds": {} if stream.stop is None else _rules(stream.stop, target),
         "priority": 0 if stream.priority is None else _ioprio(stream.priority),
         "share": stream.share,
+        "replay": None
+        if replay is None
+        else {
+            "path": str(file_of(replay.schedule)),
+            "mode": replay.mode,
+            "conflicts": replay.conflicts,
+        },
     }
 
 

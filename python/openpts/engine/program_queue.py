@@ -11,6 +11,7 @@ from openpts.engine.options import CaptureSummary
 from openpts.engine.program import program_json
 from openpts.errors import RecordError, UsageError
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.replay import InFlightFit, Played
 from openpts.vocabulary.sample import (
     DRIVE_ENERGY,
     DRIVE_MEDIA_WRITES,
@@ -60,8 +61,31 @@ def _sample_of(
         slips=result.slips,
         streams=tuple(_stream_sample(stream) for stream in result.streams),
         carried=result.carried,
+        played=tuple(_played(played) for played in result.played),
         counted=counted,
         **_operations(result.operations),
+    )
+
+
+def _played(played: _native.Played) -> Played:
+    return Played(
+        stream=played.stream,
+        scheduled=played.scheduled,
+        issued=played.issued,
+        dropped=played.dropped,
+        conflicts=played.conflicts,
+        reordered=played.reordered,
+        early=played.early,
+        slips=played.slips,
+        last_slip_ns=played.last_slip_ns,
+        gap_errors=played.gap_errors,
+        due_latencies=played.due_latencies,
+        late=played.late,
+        waited_ns=played.waited_ns,
+        first_submission_ns=played.first_submission_ns,
+        last_answer_ns=played.last_answer_ns,
+        busy_ns=played.busy_ns,
+        in_flight=InFlightFit(*played.in_flight),
     )
 
 

@@ -21,6 +21,7 @@ from openpts.vocabulary.command_run import CommandOrder, CommandRun
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Answer, Apply, CutPower, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step, Stimulus
@@ -127,7 +128,11 @@ def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive) -> Sample
     bytes_per_s = [rate * mean_block_bytes(one) for rate, one in zip(rates, step.stimuli, strict=True)]
     if step.stop == STREAMS_END:
         length_ns = max(
-            one.delay_ns + _length_ns(one.stop or STREAMS_END, its_rate, its_bytes_per_s, user_capacity_bytes)
+            one.delay_ns
+            + max(
+                _length_ns(one.stop or STREAMS_END, its_rate, its_bytes_per_s, user_capacity_bytes),
+                one.replay.span_ns if one.replay and one.replay.mode is not ReplayMode.AFAP else 0,
+            )
             for one, its_rate, its_bytes_per_s in zip(step.streams, rates, bytes_per_s, strict=True)
         )
     else:

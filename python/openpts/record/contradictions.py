@@ -27,7 +27,7 @@ from openpts.vocabulary.sample import (
     StepState,
     StreamSample,
 )
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.stimulus import Stimulus, Stream
 
 _TRANSFERS: Final = ("read", "write", "trim")
 _EXACT_ENGINES: Final = ("native", "simulated drive")
@@ -76,7 +76,7 @@ def _of_step(sample: Sample, run: _Run) -> Found:
         yield nonsense
     elif len(streams) == 1:
         intervals = [(interval.index, interval) for interval in sample.intervals]
-        yield from _of_stimulus(sample, streams[0].stimulus, intervals, run, sample.state)
+        yield from _of_stream(sample, streams[0], intervals, run, sample.state)
     elif len(sample.streams) != len(streams):
         if counts or sample.streams:  # a step that failed at once may have no result
             yield f"it has results of {len(sample.streams)} of its {len(streams)} streams"
@@ -84,20 +84,37 @@ def _of_step(sample: Sample, run: _Run) -> Found:
         yield from _of_streams(sample)
         for number, (stream, part) in enumerate(zip(streams, sample.streams, strict=True)):
             parts = [(interval.index, interval.streams[number]) for interval in sample.intervals]
-            for text in _of_stimulus(part, stream.stimulus, parts, run, sample.state):
+            for text in _of_stream(part, stream, parts, run, sample.state):
                 yield f"stream {stream.name or number + 1}: {text}"
+    yield from _of_replays(sample)
     yield from _of_intervals(sample)
 
 
-def _of_stimulus(
+def _of_replays(sample: Sample) -> Found:
+    parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
+    for played in sample.played:
+        stream, part = sample.step.streams[played.stream], parts[played.stream]
+        counted = sum(operation.ios for operation in part.operations.values())
+        if stream.replay is None or played.scheduled != stream.replay.ios:
+            yield f"it has played {played.scheduled:,} I/Os of a schedule that is not its stream's"
+        elif counted + sum(errors.count for errors in sample.errors) > played.issued:
+            yield f"it counts {counted:,} I/Os, and {played.issued:,} of its schedule were issued"
+        elif played.issued + played.dropped > played.scheduled:
+            yield f"{played.issued:,} I/Os were issued of {played.scheduled:,} in its schedule"
+
+
+def _of_stream(
     measured: Sample | StreamSample,
-    stimulus: Stimulus,
+    stream: Stream,
     intervals: Iterable[tuple[int, Measured]],
     run: _Run,
     state: StepState,
 ) -> Found:
-    """What a stimulus did in a whole step, and in its intervals."""
-    yield from _of_operations(measured, stimulus, run, state=state)
+    """What a stream did in a whole step, and in its intervals."""
+    stimulus = stream.stimulus
+    # a trace has transfers of any size up to the largest, and trims of more
+    has_sizes = stream.replay is None
+    yield from _of_operations(measured, stimulus, run, state=state, has_sizes=has_sizes)
     for name, operation in measured.operations.items():
         if operation.ios and not operation.histogram:
             yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
@@ -105,7 +122,7 @@ def _of_stimulus(
     if measured.slips and not _is_merged(measured.slips, [measured.slips]):
         yield "its slips are not an HdrHistogram"
     for index, interval in intervals:
-        for text in _of_operations(interval, stimulus, run, state=state):
+        for text in _of_operations(interval, stimulus, run, state=state, has_sizes=has_sizes):
             yield f"interval {index}: {text}"
 
 
@@ -161,12 +178,16 @@ def _nonsense(stimulus: Stimulus) -> str | None:
     return None
 
 
-def _of_operations(measured: Measured, stimulus: Stimulus, run: _Run, *, state: StepState) -> Found:
+def _of_operations(
+    measured: Measured, stimulus: Stimulus, run: _Run, *, state: StepState, has_sizes: bool
+) -> Found:
     for name, operation in measured.operations.items():
         if operation is NOTHING:
             continue
         texts = chain(_of_histogram(operation, stimulus, run), _of_latencies(operation, run))
         yield from (f"{name}: {text}" for text in texts)
+        if not has_sizes:
+            continue
         least, most = _bytes_of(name, operation.ios, stimulus, run)
         # a transfer that fio found short fails its step
         if not least <= operation.bytes <= most and (run.exact or state is StepState.COMPLETE):

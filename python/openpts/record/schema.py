@@ -9,8 +9,9 @@ after.
 Version 5: standstill, and steps that were repeated. A folder of version 4 has neither, and is read as it is.
 Version 6: the streams at the end of each step, and the attempts and orders of the manifest: what a run that
 was cut off is resumed from. A folder of an earlier version has none of them, and is read as it is.
-Version 7: steps of several streams, with what each did, and how late planned I/Os were submitted; carried for
-the streams at the end of a step. A folder of an earlier version has single stimuli, and is read as it is.
+Version 7: steps of several streams, with what each did, replays of traces, and how late planned I/Os were
+submitted; carried for the streams at the end of a step. A folder of an earlier version has single stimuli,
+and is read as it is.
 """
 
 from typing import Final
@@ -161,6 +162,14 @@ CREATE TABLE stream_interval_operation (    -- as operation, for one interval of
     PRIMARY KEY (step_id, interval_index, position, operation)
 ) STRICT;
 
+CREATE TABLE replay (                       -- of a stream that replays a trace
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,   -- that of the stream
+    replay              TEXT NOT NULL,      -- JSON of vocabulary.replay.Replay
+    played              TEXT,               -- JSON of vocabulary.replay.Played; NULL: the step failed at once
+    PRIMARY KEY (step_id, position)
+) STRICT;
+
 CREATE TABLE io_error (                     -- I/Os of a step that failed alike
     step_id             INTEGER NOT NULL REFERENCES step,
     position            INTEGER NOT NULL,   -- from 0 within its step
@@ -228,6 +237,7 @@ _ADDED: Final = (
             "CREATE TEMP VIEW stream_operation AS SELECT *, 0 position FROM operation WHERE 0",
             "CREATE TEMP VIEW stream_interval_operation AS"
             " SELECT *, 0 position FROM interval_operation WHERE 0",
+            "CREATE TEMP VIEW replay AS SELECT 0 step_id, 0 position, 0 replay, 0 played WHERE 0",
         ),
     ),
 )

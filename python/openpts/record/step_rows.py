@@ -31,6 +31,7 @@ def rows_beside(sample: Sample) -> Mapping[str, Sequence[Row]]:
         "stream_interval_operation": [
             (interval.index, *row) for interval in sample.intervals for row in _part_rows(interval.streams)
         ],
+        "replay": _replay_rows(sample),
         "io_error": _error_rows(sample),
         "standstill": _standstill_rows(sample),
     }
@@ -152,6 +153,15 @@ def _result_rows(sample: Sample) -> list[Row]:
             part.slips,
         )
         for position, part in enumerate(sample.streams)
+    ]
+
+
+def _replay_rows(sample: Sample) -> list[Row]:
+    played = {one.stream: _json(one) for one in sample.played}
+    return [
+        (position, _json(stream.replay), played.get(position))
+        for position, stream in enumerate(sample.step.streams)
+        if stream.replay is not None
     ]
 
 

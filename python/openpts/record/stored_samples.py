@@ -137,6 +137,7 @@ def stored_samples(
                 slips=row.slips,
                 standstills=tuple(standstills[step_id]),
                 streams=streams.results(step_id),
+                played=streams.played(step_id),
                 **all_operations(operations[step_id]),
             ),
             step_id - 1,

@@ -3,6 +3,7 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from msgspec import Struct, ValidationError
 
 from openpts.record.decoding import Count, decode_json, rows_of
 from openpts.record.stored_operations import Operations, stream_interval_operations, stream_operations
+from openpts.vocabulary.replay import Played, Replay
 from openpts.vocabulary.sample import NOTHING, Measured, StreamSample
 from openpts.vocabulary.stimulus import IoPriority, Stimulus, Stream
 from openpts.vocabulary.stop import StopRule
@@ -42,13 +44,33 @@ class _ResultRow(Struct, frozen=True, array_like=True):
     slips: bytes
 
 
+class _ReplayRow(Struct, frozen=True, array_like=True):
+    step_id: int
+    position: int
+    replay: str
+    played: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredReplay:
+    replay: Replay | None
+    played: Played | None
+
+
+_NO_REPLAY: Final = _StoredReplay(None, None)
+
+
 class StoredStreams:
     """The streams of all steps that have rows of them."""
 
     def __init__(self, connection: sqlite3.Connection, *, interval_histograms: bool) -> None:
-        self._streams = _streams(connection)
+        self._replays = _replays(connection)
+        self._streams = _streams(connection, self._replays)
         self._results = _results(connection)
         self._intervals = stream_interval_operations(connection, histograms=interval_histograms)
+        streams = {(step_id, n) for step_id, found in self._streams.items() for n in range(len(found))}
+        if strays := self._replays.keys() - streams:
+            raise _stray("replay", min(strays))
         keys = {(step_id, n) for step_id, parts in self._results.items() for n in range(len(parts))}
         if strays := self._intervals.keys() - keys:
             raise _stray("stream_interval_operation", min(strays))
@@ -69,6 +91,11 @@ class StoredStreams:
         """What each of several streams did."""
         return tuple(self._results.get(step_id, ()))
 
+    def played(self, step_id: int) -> tuple[Played, ...]:
+        """How true each of its replays was."""
+        found = (self._replays.get((step_id, n), _NO_REPLAY) for n in range(len(self.of(step_id))))
+        return tuple(one.played for one in found if one.played is not None)
+
     def in_interval(self, step_id: int, index: int, elapsed_ns: int) -> tuple[Measured, ...]:
         """What each of them did in one interval."""
         return tuple(
@@ -81,7 +108,20 @@ class StoredStreams:
         )
 
 
-def _streams(connection: sqlite3.Connection) -> Mapping[int, list[Stream]]:
+def _replays(connection: sqlite3.Connection) -> Mapping[_Key, _StoredReplay]:
+    found: dict[_Key, _StoredReplay] = {}
+    row: _ReplayRow
+    for row in rows_of(connection.execute(_query("replay", _ReplayRow)), "replay", _ReplayRow):
+        played: Played | None = None if row.played is None else decode_json(row.played, Played)
+        if played is not None and played.stream != row.position:
+            raise ValidationError(f"table replay has stream {played.stream} at position {row.position}")
+        found[row.step_id, row.position] = _StoredReplay(decode_json(row.replay, Replay), played)
+    return found
+
+
+def _streams(
+    connection: sqlite3.Connection, replays: Mapping[_Key, _StoredReplay]
+) -> Mapping[int, list[Stream]]:
     found: dict[int, list[Stream]] = defaultdict(list)
     row: _StreamRow
     for row in rows_of(connection.execute(_query("stream", _StreamRow)), "stream", _StreamRow):
@@ -94,6 +134,7 @@ def _streams(connection: sqlite3.Connection) -> Mapping[int, list[Stream]]:
                 stop=None if row.stop is None else stop_rule_of(row.stop),
                 priority=None if row.priority is None else decode_json(row.priority, IoPriority),
                 share=row.share,
+                replay=replays.get((row.step_id, row.position), _NO_REPLAY).replay,
             )
         )
     return found

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from openpts.capture.leftovers import take_down
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
@@ -32,6 +33,7 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
     Kind.DRIVE_PASSWORD: take_password_off,
+    Kind.BLOCK_TRACE: take_down,
     Kind.MOUNT: put_back_mount,
 }
 """Who can put back what."""
@@ -44,7 +46,7 @@ _NEEDS: Final[Mapping[Kind, Callable[[Entry, Noted, SystemRoots], str | None]]] 
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT})
+BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING, Kind.MOUNT, Kind.BLOCK_TRACE})
 """What the next run puts back by itself."""
 
 
@@ -103,6 +105,8 @@ def heal_before_run(
     def is_on_it(entry: Entry) -> bool:
         if entry.kind is Kind.HOST_SETTING:
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
+        if entry.kind is Kind.BLOCK_TRACE:
+            return True
         if entry.kind is Kind.MOUNT and isinstance(target, FileTarget):
             return is_mount_of_file(entry, target.path)
         return device is not None and is_drive(device, entry.subject)

@@ -12,6 +12,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
+from openpts.device.gauges import disks_below, drive_gauges, others_gauge
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.mounted.counts import device_counts
@@ -23,11 +24,14 @@ from openpts.device.mounted.directory import (
     refuse_simulated,
 )
 from openpts.device.mounted.marked_processes import MARK, end_marked
-from openpts.device.mounted.prepared_drive import PreparedDrive, described, trimmed
-from openpts.device.targets.target import Target, parse_target
+from openpts.device.mounted.prepared_drive import PreparedDrive, described
+from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import Demand
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.folder_files import write_files
+from openpts.gauge import Gauge
 from openpts.host.page_cache import drop_page_cache
 from openpts.host.pressure import stall_ns
 from openpts.journal import Journal
@@ -35,7 +39,7 @@ from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
 from openpts.runner.command_process import Ended, ProgramOfTheOperator
 from openpts.runner.healing import Healing, heal_before_run
-from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.physical_device import PhysicalDevice, host_gauges
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.command_run import (
     CommandOrder,
@@ -49,10 +53,12 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, TargetKind
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import Change, Scenario
 
 _DIRECTORY_WORD, _DEVICE_WORD = "{dir}", "{device}"
 _DROPPED: Final = "dropped"
 _KEPT: Final = "left as it was"
+_COUNTING: Final = "iostats"
 _LONGEST_SYNC_S: Final = 3600.0
 
 
@@ -69,7 +75,7 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
             opened = held.enter_context(open_directory(directory, roots, run_id))
             healed: tuple[Healing, ...] = ()
         else:
-            target = _drive_named(text)
+            target = parse_target(text)
             healed = heal_before_run(target, journal, roots, run_id)
             opened = held.enter_context(open_target(target, consent, roots, run_id, lent=True))
         cache = held.enter_context(write_cache_control(opened, roots, journal))
@@ -81,16 +87,6 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
         if prepared is not None:
             held.callback(prepared.release)
         yield device
-
-
-def _drive_named(text: str) -> Target:
-    """A drive or a file. Raises TargetError, UsageError."""
-    if not text.startswith("file:") and not Path(text).exists():
-        raise TargetError(
-            f"{printable(text)} doesn't exist: name a directory on a mounted file system, a drive such as "
-            "/dev/nvme0n1, or a file as file:PATH?size=512MiB"
-        )
-    return parse_target(text)
 
 
 @dataclass(slots=True)
@@ -144,11 +140,29 @@ class MountedDevice(PhysicalDevice):
                 f"{self.directory.path} is a directory, whose file system is taken as it is: leave "
                 "--file-system and --fill-level out, or name a drive"
             )
+        device = self.target.device
+        if device is not None and device.whole.text(f"queue/{_COUNTING}") == "0":
+            raise UsageError(
+                f"the kernel does not count the I/O of {device.node}: switch it on with `echo 1 > "
+                f"{device.whole.place('queue')}/{_COUNTING}`"
+            )
         program = words[0]
         if not program.startswith((_DIRECTORY_WORD, _DEVICE_WORD)) and find_program(program) is None:
             raise UsageError(
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
+
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
+        """See the protocol; whose I/O it is that reaches the drive is in the runs."""
+        del demand
+        drive = () if self.target.device is None else drive_gauges(self.target.device.whole)
+        disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
+        return (*drive, others_gauge(disks, self.roots), *host_gauges(self.roots, engine.cpus))
+
+    def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
+        """Without what would keep the kernel from counting the I/O of the drive."""
+        changes = PhysicalDevice.host_changes(self, scenario)
+        return tuple(change for change in changes if change.key != _COUNTING)
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""
@@ -157,7 +171,8 @@ class MountedDevice(PhysicalDevice):
             self._is_raw = order.type is FileSystemType.NONE
             return self.prepared.prepare(order)
         path = self.directory.path
-        report = described(self.directory.device, path, self.roots, trim=trimmed(path))
+        device = self.directory.device
+        report = described(device, path, self.roots, trim=_trim_words(device))
         self._was_writable = is_writable(path)
         return report
 
@@ -245,6 +260,12 @@ _FILE_BELOW: Final = Deviation(
     used="a loop device over a file",
     effect="the file system below the file, and the loop device, are measured as well",
 )
+
+
+def _trim_words(device: BlockDevice) -> str:
+    """Of a file system that is not openpts' own: nothing on it is changed."""
+    possible = device.whole.integer("queue/discard_max_bytes")
+    return f"not done: the file system is taken as it is; the drive {'can' if possible else 'cannot'} trim"
 
 
 def _disk_below(device: BlockDevice, file: str | None, roots: SystemRoots) -> BlockDevice:

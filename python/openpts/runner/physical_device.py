@@ -49,7 +49,7 @@ from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
-from openpts.vocabulary.tuning import ChangeReport, Scenario
+from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 
 def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:
@@ -221,12 +221,14 @@ class PhysicalDevice:
             return facts
         return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
+    def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
+        """What is set on the host, and on the way to the drive, for a measurement."""
+        changes = host_changes(self.roots, scenario, lasting=False)
+        return changes if self._disk is None else (*changes, *link_changes(self._disk, scenario))
+
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
-        disk = self._disk
-        changes = host_changes(self.roots, scenario, lasting=False)
-        changes += () if disk is None else link_changes(disk, scenario)
-        with tuned_host(changes, scenario, self.roots, Journal.of_machine()) as reports:
+        with tuned_host(self.host_changes(scenario), scenario, self.roots, Journal.of_machine()) as reports:
             yield reports
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:

@@ -222,8 +222,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         checks = data_checks(steps, device.facts, checked.conditions.seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
         # what is open of a drive keeps its name from it when it comes back
-        steps_are_timed = cutter is None and checked.mounted is None
-        telemetry = order.telemetry if steps_are_timed else replace(order.telemetry, period_s=None)
+        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
         with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
@@ -326,7 +325,7 @@ def _short_name(dut: Facts, target: TargetFacts) -> str:
     if (serial := dut["serial"].value) is not None:
         name = serial[-_SERIAL_DIGITS:]
     else:
-        name = target.name if target.kind is TargetKind.BLOCK else target.kind
+        name = target.name if target.kind in {TargetKind.BLOCK, TargetKind.DIRECTORY} else target.kind
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 

@@ -219,6 +219,8 @@ class LiveDriver:
             self.writer.update_manifest(trimmed=trimmed)
             return
         assert self.mounted is not None  # noqa: S101 a test that runs commands declares it
+        if self._engine_clock_offset_ns is None:  # no step sets this clock: it begins here
+            self._engine_clock_offset_ns = self.past.clock_ns - time.monotonic_ns()
         report = self.mounted.prepare(request.order)
         self._file_systems.append(report)
         self.writer.update_manifest(file_systems=self._file_systems)
@@ -235,6 +237,7 @@ class LiveDriver:
         self._command_runs.append(run)
         self.writer.update_manifest(command_runs=self._command_runs)
         self.emit(CommandEnded(run))
+        self._write_down()
         if run.stands:
             self._check_device()
             return run

@@ -4,8 +4,6 @@ from dataclasses import astuple, dataclass
 from enum import StrEnum
 from typing import Final, Self
 
-from openpts.vocabulary.better import Better
-
 STOPPED_BY_OPERATOR: Final = "was stopped by the operator"
 
 
@@ -77,7 +75,6 @@ class FigureOrder:
     name: str
     pattern: str
     unit: str
-    better: Better
 
     def __str__(self) -> str:
         """As an operator writes it."""

@@ -23,10 +23,11 @@ Facts = dict[str, Fact]
 
 
 class TargetKind(StrEnum):
-    """What stands behind the target's name."""
+    """What stands behind the target's name; DIRECTORY: the block device below one."""
 
     FILE = "file"
     BLOCK = "block"
+    DIRECTORY = "directory"
     SIMULATED = "simulated"
 
 

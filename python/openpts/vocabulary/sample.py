@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from openpts.units import NS_PER_S
+from openpts.vocabulary.replay import Played
 from openpts.vocabulary.stimulus import Step
 
 EncodedHistogram = bytes
@@ -222,7 +223,8 @@ class Sample(Measured, frozen=True, kw_only=True):
     are not the device's alone then. ``streams`` are the parts of several streams, in the step's order; empty
     where there is only one. ``carried`` is where each thread's offsets ended, in the engine's own
     form, for an engine that goes on there; empty where none can. ``counted`` is what a device reports to the
-    engine itself, as simulated drives do. A record gives both out apart from its steps.
+    engine itself, as simulated drives do. A record gives both out apart from its steps. ``played`` is how
+    true each replay was.
     """
 
     step: Step
@@ -241,6 +243,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     standstills: tuple[Standstill, ...] = ()
     streams: tuple[StreamSample, ...] = ()
     carried: str = ""
+    played: tuple[Played, ...] = ()
     counted: tuple[Counted, ...] = ()
 
     @property

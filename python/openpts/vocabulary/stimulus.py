@@ -14,6 +14,7 @@ from msgspec import Struct
 from openpts.units import NS_PER_S, format_block_size
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.placement import Placement, Uniform
+from openpts.vocabulary.replay import Replay
 from openpts.vocabulary.stop import StopRule
 
 
@@ -271,7 +272,8 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     it before the step ends, counted from its own start: Duration, ByteAmount, DriveFills or IoCount, or the
     first of several. ``name`` is empty, or unlike those of the other streams. Streams with a ``share`` keep
     the numbers of I/Os that they issue in that ratio while they run: one that is ahead waits for the others,
-    but not for one that has ended or not begun. 0: it waits for none.
+    but not for one that has ended or not begun. 0: it waits for none. ``replay`` is issued in place of the
+    stimulus, which has its largest size, its operations, and the most that may be outstanding.
     """
 
     stimulus: Stimulus
@@ -280,9 +282,11 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     stop: StopRule | None = None
     priority: IoPriority | None = None
     share: int = 0
+    replay: Replay | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.stimulus}" if self.name else str(self.stimulus)
+        issued = str(self.stimulus) if self.replay is None else f"{self.replay.ios:,} I/Os of a trace"
+        return f"{self.name}: {issued}" if self.name else issued
 
 
 class Step(Struct, frozen=True):

@@ -10,9 +10,11 @@ mod live;
 mod powercut;
 mod preset;
 mod results;
+mod schedule;
 #[cfg(feature = "nvme-target")]
 mod served;
 mod simulated;
+mod trace;
 mod watched_time;
 
 use std::collections::HashMap;
@@ -80,11 +82,15 @@ mod native {
     use super::results::{
         PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult, PyStreamResult,
     };
+    #[pymodule_export]
+    use super::schedule::{PyMadeSchedule, PyPlayed, filling_schedule, prepare_schedule};
     #[cfg(feature = "nvme-target")]
     #[pymodule_export]
     use super::served::PyServedDrive;
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine};
+    #[pymodule_export]
+    use super::trace::{trace_formats, trace_outputs, treat_traces};
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

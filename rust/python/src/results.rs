@@ -10,6 +10,8 @@ use openpts_core::workload::{ByOperation, Io};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::schedule::PyPlayed;
+
 #[pyclass(name = "OperationResult", module = "openpts._native", get_all, frozen)]
 pub(super) struct PyOperationResult {
     ios: u64,
@@ -94,6 +96,7 @@ pub(super) struct PyStepResult {
     errors: Vec<(&'static str, String, u64, Vec<u64>)>,
     standstills: Vec<PyStandstill>,
     carried: String,
+    played: Vec<Py<PyPlayed>>,
     energy_j: Option<f64>,
     media_write_bytes: Option<u64>,
 }
@@ -166,6 +169,11 @@ impl PyReport {
                         .collect(),
                     standstills: step.standstills.iter().map(standstill).collect(),
                     carried: carried_json(&step.carried),
+                    played: step
+                        .played
+                        .iter()
+                        .map(|played| PyPlayed::new(py, played))
+                        .collect::<PyResult<_>>()?,
                     energy_j: step.spent.energy_j,
                     media_write_bytes: step.spent.media_write_bytes,
                 },

@@ -22,8 +22,8 @@ pub enum TraceError {
     Stopped,
     /// More of it is damaged than is allowed.
     #[error(
-        "refused: {damaged} of {records} records are damaged, more than {} %; see them with `openpts trace check`, \
-         and allow more with --damaged-limit",
+        "refused: {damaged} of {records} records are damaged, more than {} %; the first is {first}; list more with \
+         `openpts trace check --damaged-limit 100`, or take the others with that option",
         limit * 100.0
     )]
     Damaged {
@@ -33,6 +33,8 @@ pub enum TraceError {
         damaged: u64,
         /// Share of damaged ones that is allowed.
         limit: f64,
+        /// Where the first is, and what is wrong with it.
+        first: String,
     },
     /// It is not what it was taken for, or must not be used; in one sentence with what to do.
     #[error("{0}")]

@@ -1,15 +1,17 @@
-//! All formats that can be read: how each is recognized, and what reads it.
+//! What a format is: how it is recognized, and what reads it.
+
+use serde::Deserialize;
 
 use super::error::TraceError;
 use super::reader::{Level, TraceReader};
 use super::source::Source;
-use super::text;
 
 /// Bytes of a source's beginning by which its format is recognized.
 pub const HEAD_BYTES: usize = 1 << 16;
 
 /// What an operator may decide where a format leaves it open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
     /// Which of the events count as the I/O where a source has several: [`Level::Queue`] or [`Level::Issue`].
     pub from: Option<Level>,
@@ -26,7 +28,8 @@ pub struct ReadOptions {
 }
 
 /// I/Os that may be reads or writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UnknownDirection {
     /// Left out, and counted.
     #[default]
@@ -38,7 +41,8 @@ pub enum UnknownDirection {
 }
 
 /// Several recordings in one file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Segments {
     /// The trace is refused.
     #[default]
@@ -50,7 +54,8 @@ pub enum Segments {
 }
 
 /// Where I/Os that share a coarse stamp go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// Evenly over the tick.
     #[default]
@@ -78,13 +83,3 @@ pub struct Format {
     /// What reads it: several files are one trace, in this order.
     pub open: fn(Vec<Source>, &ReadOptions) -> Opened,
 }
-
-/// All of them, those with a reader of their own before those that are read by a column map.
-#[rustfmt::skip]
-pub static FORMATS: &[&[Format]] = &[
-    super::canonical::FORMATS,
-    super::blktrace::FORMATS,
-    super::binary::FORMATS,
-    text::FORMATS,
-    text::COLUMN_FORMATS,
-];

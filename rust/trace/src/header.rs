@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::reader::{Level, SourceFacts, TracedDevice};
+use super::facts::{Level, SourceFacts, TracedDevice};
 use super::tally::Tally;
 
 /// What timing a trace can support.

@@ -10,6 +10,7 @@
 //! All of it streams: memory is bounded, whatever the length of a trace. What a reader meets is counted: records
 //! read = accepted + skipped (by a named reason) + damaged (by a named class, the first with their places).
 
+mod all_formats;
 mod binary;
 mod blktrace;
 mod block_event;
@@ -17,6 +18,7 @@ mod canonical;
 pub mod characterize;
 mod combine;
 mod error;
+mod facts;
 mod formats;
 mod header;
 mod live;
@@ -35,18 +37,19 @@ mod trace;
 mod traced_io;
 mod write;
 
+pub use all_formats::FORMATS;
 pub use block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
 pub use canonical::CanonicalWriter;
 pub use combine::{Filter, Filtered, Merged, Part, Speed};
 pub use error::TraceError;
-pub use formats::{FORMATS, Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
+pub use formats::{Format, HEAD_BYTES, Opened, ReadOptions, Segments, Spread, UnknownDirection};
 pub use header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
 pub use live::{LiveCapture, LiveDevice, LiveEnd, LiveOrder, LiveSummary, Way};
 pub use open::{NOT_TRACES, NotTrace};
 pub use order::Reorder;
 pub use pairing::Pairing;
 pub use reader::{BATCH_IOS, Dictionary, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
-pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think, recipe_of_name};
+pub use recipe::{Actor, Expected, Hot, RECIPES, Recipe, RecipeReader, Think};
 pub use source::Source;
 pub use tally::{Damage, DamageClass, FIRST_DAMAGES, Loss, Place, SkipReason, Tally};
 pub use trace::{IoStream, OpenOptions, Trace, open_trace};

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 use super::error::TraceError;
-use super::formats::ReadOptions;
+use super::formats::{ReadOptions, Segments};
 use super::header::{Change, Counts, FINE_NS, FidelityClass, SourceFile, TraceHeader};
 use super::open::{Fingerprint, reader_of, sources_of};
 use super::order::{External, Late, Plausible, Reorder, Spreader, Window, check};
@@ -27,7 +29,8 @@ pub trait IoStream: Send {
 }
 
 /// How a trace is opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct OpenOptions {
     /// Name of the format, if it is not to be found by the contents.
     pub format: Option<String>,
@@ -74,6 +77,7 @@ pub struct Trace {
     reader: Box<dyn TraceReader>,
     names: Vec<String>,
     fingerprints: Vec<Fingerprint>,
+    files: Vec<SourceFile>,
     sorter: Sorter,
     /// Once the source's resolution is known, and if it is coarse.
     spreader: Option<Spreader>,
@@ -97,8 +101,10 @@ impl Trace {
         fingerprints: Vec<Fingerprint>,
         options: &OpenOptions,
     ) -> Self {
+        // Recordings that begin at the same moment are one after the other in their file.
+        let is_overlaid = options.read.segments == Segments::Merge;
         let sorter = match (options.reorder, reader.disorder()) {
-            (Reorder::Within(window_ns), Disorder::Near | Disorder::None) => {
+            (Reorder::Within(window_ns), Disorder::Near | Disorder::None) if !is_overlaid => {
                 Sorter::Window(Window::new(window_ns))
             }
             _ => Sorter::External(External::default()),
@@ -108,6 +114,7 @@ impl Trace {
             reader,
             names,
             fingerprints,
+            files: Vec::new(),
             sorter,
             spreader: None,
             options: options.clone(),
@@ -140,6 +147,12 @@ impl Trace {
         &self.names
     }
 
+    /// The name of a file by its number; of the last one, if a reader is past it.
+    #[must_use]
+    pub fn name_of(&self, file: usize) -> &str {
+        self.names.get(file).or(self.names.last()).map_or("", String::as_str)
+    }
+
     /// Sentences about what looks wrong, once all was read.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
@@ -147,14 +160,9 @@ impl Trace {
     }
 
     /// The files with their hashes; none before all was read.
-    ///
-    /// # Errors
-    /// If one can't be read again where the reader has left it.
-    pub fn files(&self) -> Result<Vec<SourceFile>, TraceError> {
-        if !self.has_ended {
-            return Ok(Vec::new());
-        }
-        self.fingerprints.iter().map(Fingerprint::finish).collect()
+    #[must_use]
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
     }
 
     /// Read a batch of the source, and hand it to the sorter.
@@ -181,7 +189,7 @@ impl Trace {
     }
 
     fn too_late(&self, late: Late) -> TraceError {
-        let file = self.names.get(self.reader.current_file()).map_or("the trace", String::as_str);
+        let file = self.name_of(self.reader.current_file());
         TraceError::Refused(format!(
             "can't put {file} in order: {} is {}.{:09} s earlier than a record before it; sort it on disk with \
              --reorder any, or, if these are several recordings, join them with `openpts trace merge`",
@@ -221,6 +229,7 @@ impl Trace {
     /// Check at the end what only the whole can show.
     fn end(&mut self) -> Result<(), TraceError> {
         self.has_ended = true;
+        self.files = self.fingerprints.iter().map(Fingerprint::finish).collect::<Result<_, _>>()?;
         let devices = self.reader.facts().devices;
         for name in &self.options.devices {
             if !devices.iter().any(|device| device.name == *name) {
@@ -234,7 +243,10 @@ impl Trace {
         let damaged = self.tally.damaged_total();
         let limit = self.options.damaged_limit;
         if damaged > 0 && damaged as f64 > limit * self.tally.read as f64 {
-            return Err(TraceError::Damaged { records: self.tally.read, damaged, limit });
+            let first = self.tally.first_damages.first().map_or_else(String::new, |damage| {
+                format!("at {} of {}: {}", damage.place, self.name_of(damage.file), damage.class)
+            });
+            return Err(TraceError::Damaged { records: self.tally.read, damaged, limit, first });
         }
         if self.tally.read == 0 {
             return Err(TraceError::Refused(format!(
@@ -292,12 +304,11 @@ impl IoStream for Trace {
     }
 
     fn header(&self) -> Result<TraceHeader, TraceError> {
-        let files = self.files()?;
         if let Some(header) = self.reader.header() {
             let mut header = header.clone();
             if !self.options.devices.is_empty() {
                 let done = format!("devices selected: {}", self.options.devices.join(", "));
-                header.changes.push(Change { done, parents: files });
+                header.changes.push(Change { done, parents: self.files.clone() });
             }
             return Ok(header);
         }
@@ -314,7 +325,7 @@ impl IoStream for Trace {
             has_issue_times: facts.has_issue_times,
             devices: facts.devices,
             commands: facts.commands,
-            sources: files,
+            sources: self.files.clone(),
             records: Counts::from(&self.tally),
             changes: Vec::new(),
         })

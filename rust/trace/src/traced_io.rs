@@ -1,7 +1,10 @@
 //! One I/O of a trace, whatever format it comes from.
 
+use serde::Deserialize;
+
 /// What a traced I/O did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum TracedOperation {
     /// From the device.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use openpts_trace::{OpenOptions, Quality, Reorder, Spread, TraceError};
+use openpts_trace::{OpenOptions, Quality, Reorder, Segments, Spread, TraceError};
 use proptest::prelude::*;
 use support::{Read, read_bytes, reads_at, vscsi};
 
@@ -177,4 +177,23 @@ proptest! {
         let options = OpenOptions { damaged_limit: 1.0, format: Some("btrecord".into()), ..anywhere() };
         let _ = read_bytes(&bunches, &options);
     }
+}
+
+/// Two runs of fio in one log, each of three seconds, and the line that is late.
+#[test]
+fn segments_and_late_lines_of_a_log() {
+    let run = "fio version 3 iolog\n0 /dev/sdx add\n0 /dev/sdx open\n0 /dev/sdx read 0 4096\n3000000 /dev/sdx write 4096 4096\n";
+    let twice = run.repeat(2);
+    assert!(why(default(twice.as_bytes())).contains("clock begins again"));
+    let mut options = OpenOptions::default();
+    options.read.segments = Segments::Merge;
+    assert_eq!(times_us(&read_bytes(twice.as_bytes(), &options).unwrap()), [0, 0, 3_000_000, 3_000_000]);
+    options.read.segments = Segments::Concatenate;
+    assert_eq!(
+        times_us(&read_bytes(twice.as_bytes(), &options).unwrap()),
+        [0, 3_000_000, 3_000_000, 6_000_000]
+    );
+    let late = format!("{run}1000000 /dev/sdx read 0 4096\n");
+    let error = why(default(late.as_bytes()));
+    assert!(error.contains("line 6 is 2.000000000 s earlier"), "{error}");
 }

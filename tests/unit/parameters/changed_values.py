@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
 from openpts.procedures.extended.sustained.conditions import ClaimsTable
-from tests.support.job_subjects import CLONE, WEB
+from tests.support.job_subjects import CLONE, TRACE, WEB
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
@@ -127,8 +127,28 @@ CHANGED: Final[Mapping[str, Any]] = {
     "parts": ["multi", "replay-native"],
     "outstanding": 5,
     "pacing": "rate",
-    "max_idle_seconds": 1,
     "isolate": True,
+    "command": ["fio", "--directory={dir}", "mail.fio"],
+    "file_system": "xfs",
+    "fill_level": 60,
+    "cold_runs": 3,
+    "warm_runs": 5,
+    "most_warm_runs": 9,
+    "limit": 77,
+    "figure_better": "higher",
+    "trace": TRACE.path,
+    "mode": "afap",
+    "speed": "1/2",
+    "max_idle_seconds": 0.025,
+    "from_seconds": 1,
+    "to_seconds": 2,
+    "mapping": "compact",
+    "granule": "128KiB",
+    "conflicts": "allow",
+    "trims_as": "skip",
+    "depth": 7,
+    "prefill": "reads",
+    "read_only": True,
 }
 
 
@@ -136,4 +156,6 @@ def changed_value(parameter: str, standard: Any) -> Any:
     """The value for a parameter of a test with these standard conditions."""
     if parameter == "write_cache":
         return "disabled" if standard.write_cache_enabled else "enabled"
+    if parameter == "figure" and standard.test == "app":
+        return "rate=Rate: ([0-9.]+):MB/s"
     return CHANGED[parameter]

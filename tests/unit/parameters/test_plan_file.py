@@ -32,7 +32,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
-from tests.unit.parameters.changed_values import CHANGED
+from tests.unit.parameters.changed_values import changed_value
 
 ROOT = Path(__file__).parents[3]
 
@@ -288,8 +288,9 @@ def test_no_plan_ends_in_anything_but_a_complaint(parts: list[str]) -> None:
 
 
 def _written(test: str) -> dict[str, Any]:
-    values = {name: CHANGED[name] for name in parameters_of(PROCEDURES[test].conditions)}
-    values["write_cache"] = "enabled"
+    procedure = PROCEDURES[test]
+    standard = procedure.standard_conditions(DriveClass.ENTERPRISE, 1)
+    values = {name: changed_value(name, standard) for name in parameters_of(procedure.conditions)}
     values.pop("round_seconds", None)
     plain: dict[str, Any] = msgspec.to_builtins(values)
     return plain

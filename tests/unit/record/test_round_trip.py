@@ -68,7 +68,9 @@ def numbered(one: Sample) -> Sample:
         with_changes(interval, index=n, streams=of_interval(interval))
         for n, interval in enumerate(one.intervals)
     )
-    return with_changes(one, intervals=intervals, streams=parts, carried="", counted=())
+    replays = [n for n, stream in enumerate(one.step.streams) if stream.replay is not None]
+    played = tuple(with_changes(some, stream=n) for n, some in zip(replays, one.played, strict=False))
+    return with_changes(one, intervals=intervals, streams=parts, played=played, carried="", counted=())
 
 
 @pytest.mark.proves("PTS-CBW-16", "PTS-CBW-23", "PTS-CBW-26", "PTS-DIRTH-09", "PTS-DIRTH-15", "PTS-DIRTH-18")

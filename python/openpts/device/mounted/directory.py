@@ -33,6 +33,11 @@ _OVER_A_NETWORK: Final = frozenset(
     }
 )
 _HOW_ELSE: Final = "name a directory on a file system of a local drive, see findmnt --real"
+_HOW_TO_NAME: Final = (
+    "name a directory on a mounted file system, a drive such as /dev/nvme0n1, or a file as "
+    "file:PATH?size=512MiB"
+)
+_FILE_PREFIX: Final = "file:"
 _USUAL_SECTOR_BYTES: Final = 512
 
 
@@ -58,6 +63,8 @@ class DirectoryTarget:
         """What the operator's text names; None if it is no directory. Raises TargetError without a drive."""
         path = Path(os.path.realpath(text))
         if not path.is_dir():
+            if not text.startswith(_FILE_PREFIX) and not path.exists():
+                raise TargetError(f"{printable(text)} doesn't exist: {_HOW_TO_NAME}")
             return None
         mount = find_mount(path, roots)
         if mount is None:
@@ -86,7 +93,7 @@ class DirectoryTarget:
         sector_bytes = self.device.whole.integer("queue/logical_block_size") or _USUAL_SECTOR_BYTES
         device = self.device
         return TargetFacts(
-            TargetKind.BLOCK, device.name, str(device.node), device.capacity_bytes, sector_bytes
+            TargetKind.DIRECTORY, device.name, str(device.node), device.capacity_bytes, sector_bytes
         )
 
 

@@ -205,6 +205,11 @@ def _jobs(
     step: Step, stream: Stream, name: str, setting: JobSetting, target: TargetFacts
 ) -> list[tuple[str, FioOptions]]:
     """The sections of one stream."""
+    if stream.replay is not None:
+        raise UsageError(
+            "fio cannot replay a schedule of openpts: use --engine native, or write the trace for fio with "
+            "`openpts trace convert --to iolog3`"
+        )
     stimulus = stream.stimulus
     if setting.path is FioPath.PSYNC and stimulus.qd > 1:
         raise refusal("queue depth above 1 with synchronous calls", "ask for io_uring or libaio")

@@ -21,6 +21,7 @@ NOT_RUN: Final = "NOT RUN"
 NO_REFERENCE_PLATFORM: Final = "not SNIA RTP"
 KINDS: Final = {
     TargetKind.BLOCK: "raw block device",
+    TargetKind.DIRECTORY: "block device below a file system",
     TargetKind.FILE: "FILE (no raw device)",
     TargetKind.SIMULATED: "SIMULATED (no device)",
 }

@@ -21,6 +21,7 @@ mod output;
 mod overhead;
 mod pace;
 mod pending;
+mod playback;
 mod progress;
 mod reports;
 mod result;

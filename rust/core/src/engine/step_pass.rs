@@ -1,7 +1,5 @@
 //! One step as one thread runs it: keeps the queue as full as the pacing wants, times every I/O.
 
-mod playback;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,10 +11,9 @@ use super::context::Context;
 use super::outcome::{EndedBy, Outcome, StepState};
 use super::output::Output;
 use super::pace::{Pace, Turn};
+use super::playback::Playback;
 use crate::machine::Queue;
-use crate::workload::{Data, Io, IoStream, Operation, Stop, Stream};
-
-use playback::Playback;
+use crate::workload::{Cue, Data, Io, IoStream, Operation, Stop, Stream};
 
 /// Submit when this much is prepared, so that filling many large buffers does not keep the device idle.
 const BATCH_BYTES: u32 = 128 * 1024;
@@ -457,4 +454,59 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             self.answers.outcome.leave(now_ns, &outstanding);
         }
     }
+
+    /// Fill free slots with the I/Os that may be issued now, up to a batch.
+    fn play(&mut self, now_ns: u64, since_start_ns: u64) {
+        let Some(mut playback) = self.playback.take() else { return };
+        let mut batch_bytes = 0;
+        loop {
+            playback.cue = playback.player.cue(since_start_ns);
+            match playback.cue {
+                Cue::Issue(_) if !self.has_room(batch_bytes) => break,
+                Cue::Issue(io) => {
+                    let staged = playback.staged.take();
+                    let Some(slot) = staged.or_else(|| self.context.slots.reserve()) else {
+                        playback.player.no_room(since_start_ns);
+                        break;
+                    };
+                    if staged.is_none() {
+                        self.fill(slot, &io);
+                    }
+                    self.context.queue.push(slot, &io);
+                    self.context.slots.take_reserved(slot, &io, None);
+                    playback.player.issued(slot);
+                    self.batched += 1;
+                    batch_bytes += bytes_filled(&io);
+                }
+                Cue::At(_, io) => {
+                    // What is due already goes first.
+                    if self.batched == 0 && playback.staged.is_none() {
+                        playback.staged = self.context.slots.reserve();
+                        if let Some(slot) = playback.staged {
+                            self.fill(slot, &io);
+                        }
+                    }
+                    break;
+                }
+                Cue::Answer | Cue::Reader | Cue::End => break,
+            }
+        }
+        if let Some(reason) = playback.player.broken() {
+            self.fail(now_ns, reason.to_owned());
+        }
+        self.playback = Some(playback);
+    }
+
+    /// The I/Os that were submitted last kept the thread until now.
+    fn submission_ended(&mut self) {
+        let since_start_ns = self.context.clock.now_ns().saturating_sub(self.origin_ns);
+        if let Some(playback) = &mut self.playback {
+            playback.player.submission_ended(since_start_ns);
+        }
+    }
+}
+
+/// Bytes whose making delays the submission.
+fn bytes_filled(io: &Io) -> u32 {
+    if io.operation == Operation::Write { io.length_bytes } else { 0 }
 }

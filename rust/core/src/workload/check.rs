@@ -4,6 +4,7 @@ mod data;
 mod pacing;
 mod pattern;
 mod placement;
+mod replay;
 mod stop;
 
 pub use pattern::MOST_BLOCK_SIZES;

@@ -6,7 +6,7 @@ use super::super::reader::{BATCH_IOS, Level, SourceFacts, TraceReader, TracedDev
 use super::super::source::Source;
 use super::super::tally::{Place, Tally};
 use super::super::traced_io::{Quality, TracedIo, TracedOperation};
-use super::fill;
+use super::filling::fill;
 
 pub(super) const FORMAT: Format = Format {
     name: "btrecord",

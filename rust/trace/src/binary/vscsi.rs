@@ -6,7 +6,7 @@ use super::super::reader::{BATCH_IOS, Level, SourceFacts, TraceReader, TracedDev
 use super::super::source::Source;
 use super::super::tally::{Place, Tally};
 use super::super::traced_io::{TracedIo, TracedOperation};
-use super::fill;
+use super::filling::fill;
 
 pub(super) const FORMAT: Format = Format {
     name: "vscsi",
@@ -200,8 +200,9 @@ impl TraceReader for VscsiReader {
         }
     }
 
+    /// The batch is of the file before where one has just ended.
     fn current_file(&self) -> usize {
-        self.file
+        if self.version.is_some() { self.file } else { self.file.saturating_sub(1) }
     }
 
     fn place(&self, source_position: u64) -> Place {

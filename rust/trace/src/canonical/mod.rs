@@ -14,9 +14,8 @@ use super::source::Source;
 use own_capture::{CAPTURE_KEY, OwnCaptureReader};
 use parquet_file::{MAGIC, ParquetFile};
 use reader::CanonicalReader;
+use schema::NAME;
 pub use writer::CanonicalWriter;
-
-const NAME: &str = "openpts";
 
 /// The formats of this folder.
 pub(super) static FORMATS: &[Format] = &[Format {

@@ -8,10 +8,10 @@ use super::super::error::TraceError;
 use super::super::reader::{BATCH_IOS, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
 use super::super::tally::{Place, Tally};
 use super::super::traced_io::{Status, TracedIo, TracedOperation};
-use super::NAME;
 use super::columns::operation_of;
 use super::parquet_file::ParquetFile;
 use super::reading::Reading;
+use super::schema::NAME;
 
 /// Key of the version of captures in a file's metadata.
 pub(super) const CAPTURE_KEY: &str = "openpts.capture";

@@ -5,10 +5,9 @@ use super::super::header::TraceHeader;
 use super::super::reader::{BATCH_IOS, Disorder, SourceFacts, TraceReader};
 use super::super::tally::{Place, Tally};
 use super::super::traced_io::TracedIo;
-use super::NAME;
 use super::columns::Group;
 use super::parquet_file::ParquetFile;
-use super::schema::{HEADER_KEY, VERSION, VERSION_KEY, schema};
+use super::schema::{HEADER_KEY, NAME, VERSION, VERSION_KEY, schema};
 
 /// Reads a file in the canonical form.
 pub(super) struct CanonicalReader {

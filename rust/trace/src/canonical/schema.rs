@@ -6,6 +6,8 @@ use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Phy
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
+/// The format, as `--format` takes it.
+pub(super) const NAME: &str = "openpts";
 /// Key of the format's version in a file's metadata.
 pub(super) const VERSION_KEY: &str = "openpts.trace";
 /// Key of the header as JSON.

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+
 use super::super::error::TraceError;
 use super::super::header::{Change, SourceFile, TraceHeader};
 use super::super::trace::IoStream;
 use super::super::traced_io::{TracedIo, TracedOperation};
 
 /// Which I/Os stay: those that are everything that is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// Issued within, in ns since the trace's first I/O.
     pub time_ns: Option<Range<i64>>,
@@ -68,12 +71,12 @@ pub struct Filtered<S> {
     is_wanted: Vec<bool>,
     has_ended: bool,
     /// The trace's files, once it was read.
-    files: fn(&S) -> Result<Vec<SourceFile>, TraceError>,
+    files: fn(&S) -> &[SourceFile],
 }
 
 impl<S: IoStream> Filtered<S> {
     /// A part of this trace; `files` are those that it was read from.
-    pub const fn new(inner: S, filter: Filter, files: fn(&S) -> Result<Vec<SourceFile>, TraceError>) -> Self {
+    pub const fn new(inner: S, filter: Filter, files: fn(&S) -> &[SourceFile]) -> Self {
         Self { inner, filter, is_wanted: Vec::new(), has_ended: false, files }
     }
 
@@ -125,7 +128,9 @@ impl<S: IoStream> IoStream for Filtered<S> {
     fn header(&self) -> Result<TraceHeader, TraceError> {
         let mut header = self.inner.header()?;
         if self.has_ended {
-            header.changes.push(Change { done: self.filter.words(), parents: (self.files)(&self.inner)? });
+            header
+                .changes
+                .push(Change { done: self.filter.words(), parents: (self.files)(&self.inner).to_vec() });
         }
         Ok(header)
     }

@@ -198,7 +198,7 @@ impl Running {
     fn end_of_loop(&mut self) -> Result<(), TraceError> {
         self.loops_done += 1;
         if self.files.is_empty() {
-            self.files = self.trace.files()?;
+            self.files = self.trace.files().to_vec();
         }
         if self.loops_done == self.part.loops {
             self.ended = Some(self.trace.header()?);

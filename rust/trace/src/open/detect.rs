@@ -1,7 +1,8 @@
 //! Which format sources are in, by their contents.
 
+use super::super::all_formats::FORMATS;
 use super::super::error::TraceError;
-use super::super::formats::{FORMATS, Format, ReadOptions};
+use super::super::formats::{Format, ReadOptions};
 use super::super::reader::TraceReader;
 use super::Opened;
 use super::not_traces::reason_not;

@@ -5,14 +5,13 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::super::error::TraceError;
+use super::super::recipe;
 use super::super::source::Source;
-use super::Opened;
 use super::fingerprint::Fingerprint;
 use super::layers::{Bytes, uncovered};
 use super::tar_members::{is_tar, members_of};
+use super::{Opened, STDIN};
 
-/// Stands for standard input.
-pub(super) const STDIN: &str = "-";
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// All sources of some paths, in their order.
@@ -26,6 +25,12 @@ pub(in super::super) fn sources_of(paths: &[PathBuf]) -> Result<(Vec<Opened>, Ve
     let mut opened = Vec::new();
     let mut fingerprints = Vec::new();
     for path in paths {
+        if let Some(text) = recipe::shipped(path)? {
+            fingerprints.push(Fingerprint::of_text(path, text));
+            let source = Source { path: path.clone(), bytes: Box::new(text.as_bytes()) };
+            opened.push(Opened { source, head: Some(text.as_bytes().to_vec()) });
+            continue;
+        }
         for path in files_at(path)? {
             let failed = |source| TraceError::File { path: path.clone(), source };
             let fingerprint = Fingerprint::new(&path);

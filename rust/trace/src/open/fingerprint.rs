@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::error::TraceError;
 use super::super::header::SourceFile;
-use super::files::STDIN;
+use super::STDIN;
 
 #[derive(Default)]
 struct State {
@@ -22,6 +22,8 @@ struct State {
 #[derive(Clone)]
 pub(in super::super) struct Fingerprint {
     path: PathBuf,
+    /// Whether there is no file behind it that could be read on.
+    is_complete: bool,
     state: Arc<Mutex<State>>,
 }
 
@@ -33,7 +35,14 @@ pub(super) struct Fingerprinted<R> {
 
 impl Fingerprint {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.into(), state: Arc::default() }
+        Self { path: path.into(), is_complete: path == Path::new(STDIN), state: Arc::default() }
+    }
+
+    /// Of a text that ships.
+    pub(super) fn of_text(path: &Path, text: &str) -> Self {
+        let fingerprint = Self { path: path.into(), is_complete: true, state: Arc::default() };
+        fingerprint.add(text.as_bytes());
+        fingerprint
     }
 
     /// Read this, and see all of it.
@@ -53,7 +62,7 @@ impl Fingerprint {
     }
 
     fn finished(&self) -> io::Result<SourceFile> {
-        if self.path != Path::new(STDIN) {
+        if !self.is_complete {
             let mut file = File::open(&self.path)?;
             let read_bytes = self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes;
             file.seek(SeekFrom::Start(read_bytes))?;

@@ -14,6 +14,9 @@ pub use not_traces::{NOT_TRACES, NotTrace};
 
 use super::source::Source;
 
+/// Stands for standard input.
+const STDIN: &str = "-";
+
 /// A source of which the beginning was looked at.
 pub(super) struct Opened {
     pub(super) source: Source,

@@ -108,6 +108,55 @@ pub static NOT_TRACES: &[NotTrace] = &[
         },
     },
     NotTrace {
+        what: "output of bpftrace's biosnoop.bt",
+        why: "it has no sector, no size and no direction",
+        instead: "record with biosnoop of bcc or of libbpf-tools, or with `openpts capture`",
+        is_at_head: |head| {
+            text(head).is_some_and(|text| {
+                text.lines().take(20).any(|line| {
+                    let words: Vec<_> = line.split_whitespace().collect();
+                    ["TIME(ms)", "COMM", "PID", "LAT(ms)"].iter().all(|word| words.contains(word))
+                })
+            })
+        },
+    },
+    NotTrace {
+        what: "a fio iolog of version 1",
+        why: "it has no times",
+        instead: "record it again: fio writes version 3 today",
+        is_at_head: |head| {
+            lines_are(head, ',', |fields| {
+                fields.len() == 3
+                    && ["0", "1"].contains(&fields[0])
+                    && fields.iter().all(|field| is_number(field.trim()))
+            })
+        },
+    },
+    NotTrace {
+        what: "a fio log without offsets",
+        why: "it does not say where the I/Os went",
+        instead: "write it with log_offset=1, and with log_issue_time=1 for the times of issue",
+        is_at_head: |head| {
+            lines_are(head, ',', |fields| {
+                (4..=5).contains(&fields.len())
+                    && fields[1..].iter().all(|field| field.starts_with(' '))
+                    && fields[..4].iter().all(|field| is_number(field.trim()))
+            })
+        },
+    },
+    NotTrace {
+        what: "a trace of file operations (FIU)",
+        why: "it has files and no places on a drive",
+        instead: "use one of FIU's IODedup traces, or record a drive with `openpts capture`",
+        is_at_head: |head| {
+            lines_are(head, ' ', |fields| {
+                fields.len() > 3
+                    && fields[..2].iter().all(|field| is_number(field))
+                    && ["READ", "WRITE", "OPEN", "CLOSE", "FSYNC", "FDATASYNC"].contains(&fields[2])
+            })
+        },
+    },
+    NotTrace {
         what: "a histogram of latencies (bpftrace)",
         why: "it has no places and sizes of single I/Os",
         instead: "record them with `openpts capture`",

@@ -10,9 +10,8 @@ use tar::{Header, PaxExtensions};
 
 use super::super::error::TraceError;
 use super::super::source::Source;
-use super::Opened;
-use super::files::STDIN;
 use super::layers::{Bytes, uncovered};
+use super::{Opened, STDIN};
 
 const BLOCK_BYTES: usize = 512;
 /// Members of an archive that are read; each may need memory.

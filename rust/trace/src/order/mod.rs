@@ -7,6 +7,8 @@ mod record;
 mod spread;
 mod window;
 
+use serde::Deserialize;
+
 pub(super) use checks::check;
 pub(super) use external::External;
 pub(super) use plausible::Plausible;
@@ -19,7 +21,8 @@ pub const WINDOW_IOS: usize = 1 << 20;
 pub const WINDOW_NS: i64 = 1_000_000_000;
 
 /// How far I/Os may be from their place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reorder {
     /// So many ns; a trace with more is refused.
     Within(i64),

@@ -9,7 +9,7 @@ use rand_distr::Exp1;
 use super::actor::Accesses;
 use super::{Actor, Recipe};
 use crate::error::TraceError;
-use crate::reader::{BATCH_IOS, Level, SourceFacts, TraceReader, TracedDevice};
+use crate::reader::{BATCH_IOS, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
 use crate::tally::Tally;
 use crate::traced_io::{Flags, TracedIo, TracedOperation};
 
@@ -189,6 +189,10 @@ impl TraceReader for RecipeReader {
             tally.accept();
         }
         Ok(!self.due.is_empty())
+    }
+
+    fn disorder(&self) -> Disorder {
+        Disorder::None
     }
 
     fn facts(&self) -> SourceFacts {

@@ -1,6 +1,7 @@
 //! The recipes that ship.
 
-use super::Recipe;
+use std::path::Path;
+
 use crate::error::TraceError;
 
 /// Names and texts, in the order of lists.
@@ -20,11 +21,15 @@ pub static RECIPES: &[(&str, &str)] = &[
     ("model-checkpoint", include_str!("../../recipes/model-checkpoint.toml")),
 ];
 
-/// The shipped recipe of this name.
+/// Before the name of a shipped recipe, in place of a file.
+const PREFIX: &str = "recipe:";
+
+/// The text of the shipped recipe that a path names as `recipe:NAME`; `None` for any other path.
 ///
 /// # Errors
-/// If there is none.
-pub fn recipe_of_name(name: &str) -> Result<Recipe, TraceError> {
+/// If there is no recipe of this name.
+pub fn shipped(path: &Path) -> Result<Option<&'static str>, TraceError> {
+    let Some(name) = path.to_str().and_then(|path| path.strip_prefix(PREFIX)) else { return Ok(None) };
     let Some((_, text)) = RECIPES.iter().find(|(known, _)| *known == name) else {
         let known: Vec<&str> = RECIPES.iter().map(|(known, _)| *known).collect();
         return Err(TraceError::Refused(format!(
@@ -32,5 +37,5 @@ pub fn recipe_of_name(name: &str) -> Result<Recipe, TraceError> {
             known.join(", ")
         )));
     };
-    Recipe::parse(text)
+    Ok(Some(text))
 }

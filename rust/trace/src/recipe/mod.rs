@@ -7,12 +7,39 @@ mod actor;
 mod generator;
 mod library;
 
+use std::io::Read;
+
 use serde::Deserialize;
 
 use super::error::TraceError;
+use super::formats::{Format, Opened, ReadOptions};
+use super::source::Source;
 pub use actor::{Actor, Hot, Think};
 pub use generator::RecipeReader;
-pub use library::{RECIPES, recipe_of_name};
+pub use library::{RECIPES, shipped};
+
+/// Recipes are a format: of files, and of `recipe:NAME`.
+pub(super) static FORMATS: &[Format] = &[Format {
+    name: "recipe",
+    label: "workloads as recipes of openpts (TOML); recipe:NAME for a shipped one",
+    is_at_head: |head| {
+        let has = |words: &[u8]| head.windows(words.len()).any(|window| window == words);
+        has(b"\n[[actor]]") && has(b"footprint_mib")
+    },
+    open,
+}];
+
+/// Bytes of a recipe at most.
+const LONGEST: u64 = 1 << 20;
+
+fn open(sources: Vec<Source>, _: &ReadOptions) -> Opened {
+    let [source] = <[Source; 1]>::try_from(sources)
+        .map_err(|_| TraceError::Refused("a recipe is one file: merge the traces of several".into()))?;
+    let mut text = String::new();
+    (source.bytes.take(LONGEST).read_to_string(&mut text))
+        .map_err(|error| TraceError::File { path: source.path, source: error })?;
+    Ok(Box::new(RecipeReader::new(Recipe::parse(&text)?)))
+}
 
 /// A workload that can be made again.
 #[derive(Clone, Debug, Deserialize)]

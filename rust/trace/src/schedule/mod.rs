@@ -6,6 +6,7 @@
 //! ```
 
 mod effects;
+mod filling;
 mod footprint;
 mod made;
 mod making;
@@ -15,6 +16,7 @@ mod parents;
 mod tests;
 
 pub use effects::Effects;
+pub use filling::filling_schedule;
 pub use footprint::Footprint;
 pub use made::{Made, Original};
 pub use making::make_schedule;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::lines::{Line, head_lines};
-use super::number::{check_place, time, whole};
+use super::number::{time, whole};
 use super::reader::{LineReader, TextReader, damage};
 use crate::error::TraceError;
 use crate::formats::{Format, HEAD_BYTES, Opened, ReadOptions, Segments};
@@ -137,7 +137,6 @@ impl Iolog {
         let mut io = if operation == TracedOperation::Flush {
             TracedIo::new(ns, operation, 0, 0, line.number)
         } else {
-            check_place(operation, offset_bytes, length_bytes, tally)?;
             TracedIo::new(ns, operation, offset_bytes, length_bytes, line.number)
         };
         if stamp_ns.is_none() {

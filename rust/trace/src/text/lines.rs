@@ -71,10 +71,10 @@ impl Lines {
         }
     }
 
-    /// The next line of any file; `None` after the last one.
+    /// The next line of the file; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, TraceError> {
         loop {
-            if self.source.is_none() && !self.next_file()? {
+            if self.source.is_none() {
                 return Ok(None);
             }
             if let Some(length) = memchr::memchr(b'\n', &self.buffer[self.begin..self.end]) {
@@ -92,7 +92,13 @@ impl Lines {
         }
     }
 
-    fn next_file(&mut self) -> Result<bool, TraceError> {
+    /// Number of the file that lines are of.
+    pub(super) fn file(&self) -> usize {
+        self.files.saturating_sub(1)
+    }
+
+    /// Goes on with the next file; false after the last one.
+    pub(super) fn next_file(&mut self) -> Result<bool, TraceError> {
         self.source = self.waiting.next();
         if self.source.is_none() {
             return Ok(false);

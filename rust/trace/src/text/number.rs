@@ -1,14 +1,11 @@
 //! Numbers of texts, digit by digit: no value goes through floating point.
 
-use crate::tally::{DamageClass, Tally};
-use crate::traced_io::TracedOperation;
+use crate::tally::DamageClass;
 
 const NOT_A_NUMBER: DamageClass = "not a number";
 const EMPTY: DamageClass = "empty field";
 const NEGATIVE: DamageClass = "negative number";
 const TOO_LARGE: DamageClass = "number too large";
-/// Reads and writes above this are believed, and noted.
-const PLAUSIBLE_BYTES_MAX: u64 = 1 << 30;
 
 /// A whole number.
 pub(super) fn whole(text: &[u8]) -> Result<u64, DamageClass> {
@@ -111,25 +108,4 @@ pub(super) fn time_of_day(text: &[u8]) -> Result<Time, DamageClass> {
     }
     let ns = seconds.ns + (hours * 3600 + minutes * 60) as i64 * 1_000_000_000;
     Ok(Time { ns, ..seconds })
-}
-
-/// Whether an I/O of this place and length can be; notes it if that is odd.
-#[inline]
-pub(super) fn check_place(
-    operation: TracedOperation,
-    offset_bytes: u64,
-    length_bytes: u64,
-    tally: &mut Tally,
-) -> Result<(), DamageClass> {
-    if length_bytes == 0 {
-        return Err("zero length");
-    }
-    match offset_bytes.checked_add(length_bytes) {
-        Some(end_bytes) if end_bytes <= i64::MAX as u64 => {}
-        _ => return Err("end beyond 2^63 bytes"),
-    }
-    if length_bytes > PLAUSIBLE_BYTES_MAX && operation.transfers() {
-        tally.note("reads or writes of more than 1 GiB");
-    }
-    Ok(())
 }

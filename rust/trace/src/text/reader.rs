@@ -38,12 +38,13 @@ pub(super) fn damage(line: Line<'_>, class: DamageClass, tally: &mut Tally) {
 pub(super) struct TextReader<L> {
     lines: Lines,
     by: L,
+    is_in_file: bool,
     is_finished: bool,
 }
 
 impl<L: LineReader + 'static> TextReader<L> {
     pub(super) fn boxed(sources: Vec<Source>, by: L) -> Box<dyn TraceReader> {
-        Box::new(Self { lines: Lines::new(sources), by, is_finished: false })
+        Box::new(Self { lines: Lines::new(sources), by, is_in_file: false, is_finished: false })
     }
 }
 
@@ -52,11 +53,17 @@ impl<L: LineReader> TraceReader for TextReader<L> {
         if self.is_finished {
             return Ok(false);
         }
+        // A batch is of one file, so that damage that is found later has its place.
+        if !self.is_in_file && !self.lines.next_file()? {
+            self.is_finished = true;
+            self.by.finish(batch, tally)?;
+            return Ok(true);
+        }
+        self.is_in_file = true;
         for _ in 0..BATCH_IOS {
             let Some(line) = self.lines.next()? else {
-                self.is_finished = true;
-                self.by.finish(batch, tally)?;
-                return Ok(true);
+                self.is_in_file = false;
+                break;
             };
             if line.is_too_long {
                 tally.damage(line.file, Place::Line(line.number), TOO_LONG);
@@ -71,5 +78,9 @@ impl<L: LineReader> TraceReader for TextReader<L> {
 
     fn facts(&self) -> SourceFacts {
         self.by.facts()
+    }
+
+    fn current_file(&self) -> usize {
+        self.lines.file()
     }
 }

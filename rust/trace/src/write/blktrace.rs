@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 
 use super::super::traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Status, TracedIo, TracedOperation};
-use super::{Names, TraceWriter, Written};
+use super::writer::{Names, TraceWriter, Written};
 
 const MAGIC: u32 = 0x6561_7407;
 const SECTOR_BYTES: u64 = 512;

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use super::super::traced_io::{Flags, TracedIo, TracedOperation};
-use super::{Names, TraceWriter, Written};
+use super::writer::{Names, TraceWriter, Written};
 
 /// Longest name of a file that fio reads.
 const NAME_CHARACTERS: usize = 255;

@@ -3,19 +3,18 @@
 mod blktrace;
 mod iolog;
 mod msr;
+mod writer;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::canonical::CanonicalWriter;
 use super::error::TraceError;
-use super::header::TraceHeader;
-use super::reader::TracedDevice;
 use super::trace::IoStream;
-use super::traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Status, TracedIo};
 use blktrace::BlktraceWriter;
 use iolog::IologWriter;
 use msr::MsrWriter;
+pub use writer::Written;
+use writer::{Names, TraceWriter};
 
 /// What a trace can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,79 +42,6 @@ impl OutputFormat {
             Self::Blktrace => "blktrace",
             Self::Msr => "msr",
         }
-    }
-}
-
-/// What came of writing a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// I/Os in the file.
-    pub ios: u64,
-    /// What the format has no place for: how many I/Os lost it.
-    pub losses: BTreeMap<&'static str, u64>,
-}
-
-impl Written {
-    fn lose(&mut self, what: &'static str) {
-        *self.losses.entry(what).or_default() += 1;
-    }
-
-    /// Note what no simple format has.
-    fn lose_common(&mut self, io: &TracedIo, kept_flags: Flags) {
-        if io.flags.0 & !kept_flags.0 != 0 {
-            self.lose("flags");
-        }
-        if io.domain != io.device {
-            self.lose("ordering domains");
-        }
-    }
-
-    fn lose_issuer(&mut self, io: &TracedIo) {
-        if io.pid != NO_PROCESS || io.command != 0 || io.cpu != NO_PROCESSOR {
-            self.lose("processes and processors");
-        }
-    }
-
-    fn lose_status(&mut self, io: &TracedIo) {
-        if io.status != Status::Done {
-            self.lose("errors, and that a completion is missing");
-        }
-    }
-}
-
-/// Writes I/Os of a trace in order.
-trait TraceWriter {
-    /// Add one; `names` are those known so far.
-    fn write(&mut self, io: &TracedIo, names: &Names, written: &mut Written) -> io::Result<()>;
-
-    /// End the file.
-    fn finish(&mut self) -> io::Result<()>;
-}
-
-/// Names that I/Os refer to by number, as far as they were met.
-struct Names {
-    devices: Vec<TracedDevice>,
-    commands: Vec<String>,
-    origin_utc_ns: Option<i64>,
-}
-
-impl From<TraceHeader> for Names {
-    fn from(header: TraceHeader) -> Self {
-        Self { devices: header.devices, commands: header.commands, origin_utc_ns: header.origin_utc_ns }
-    }
-}
-
-impl Names {
-    /// The name of a device, also of one without.
-    fn device(&self, number: u16) -> String {
-        match self.devices.get(usize::from(number)) {
-            Some(device) if !device.name.is_empty() => device.name.clone(),
-            _ => format!("device{number}"),
-        }
-    }
-
-    fn lack(&self, io: &TracedIo) -> bool {
-        usize::from(io.device) >= self.devices.len() || usize::from(io.command) >= self.commands.len()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use super::super::traced_io::{Flags, TracedIo, TracedOperation};
-use super::{Names, TraceWriter, Written};
+use super::writer::{Names, TraceWriter, Written};
 
 /// 1970 in Windows' file times, which count from 1601 in steps of 100 ns.
 const EPOCH: i128 = 116_444_736_000_000_000;

@@ -14,7 +14,6 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.app.results import Bound, bound_of, results_of
 from openpts.procedures.registry import EXTENDED
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import (
     CommandOrder,
     CommandRun,
@@ -147,8 +146,8 @@ def test_what_a_run_is_bound_by(cpu_pct: int, busy_pct: int, bound: Bound) -> No
     ],
 )
 def test_a_figure_is_a_name_a_pattern_and_a_unit(text: str, figure: tuple[str, str, str]) -> None:
-    found = given(figure=text, figure_better="lower").figure
-    assert found == FigureOrder(*figure, Better.LOWER)
+    found = given(figure=text).figure
+    assert found == FigureOrder(*figure)
     assert str(found) == text
 
 
@@ -162,6 +161,7 @@ def test_a_figure_without_name_or_group_is_refused(text: str) -> None:
     "values",
     [
         {"figure": "n=([0-9])"},
+        {"figure_better": "lower"},
         {"most_warm_runs": 4},
         {"warm_runs": 9},
         {"file_system": "none", "fill_level": 50},

@@ -15,11 +15,13 @@ from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditio
 from openpts.procedures.extended.precon.conditions import PreconConditions
 from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
+from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
+from openpts.vocabulary.command_run import CommandRun, DeviceCounts, FileSystemReport, RunKind
 from openpts.vocabulary.data import DataCheck, ReducibleData
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
@@ -246,7 +248,46 @@ def nothing_trimmed() -> Run:
     return cut(replace(run, manifest=replace(run.manifest, trimmed=None)), 1)
 
 
+def with_runs(run: Run, change: Callable[[CommandRun], CommandRun]) -> Run:
+    """An application benchmark whose runs were otherwise."""
+    return replace(
+        run, manifest=replace(run.manifest, command_runs=tuple(map(change, run.manifest.command_runs)))
+    )
+
+
+def apart() -> Run:
+    """Page caches that could not be dropped, warm runs that lie apart, on a raw drive."""
+
+    def changed(run: CommandRun) -> CommandRun:
+        if run.kind is not RunKind.WARM:
+            return replace(
+                run, cold=False, page_cache="not dropped: no permission", figure=None, left_behind=2
+            )
+        return replace(run, elapsed_ns=run.number * 10**9, disk=DeviceCounts(), left_out_bytes=1000)
+
+    run = made_up_run("app", adjust=lambda conditions: with_changes(conditions, warm_runs=7))
+    raw = FileSystemReport("/dev/nvme9n1", "", "none", "", trim="not applicable")
+    run = replace(run, manifest=replace(run.manifest, file_systems=(raw, raw)))
+    found = with_runs(run, changed)
+    return replace(found, ledger=PROCEDURES["app"].findings(found))
+
+
+def failed_app(runs: int) -> Run:
+    """One that ended in its first run, or before it."""
+    run = with_runs(
+        made_up_run("app"), lambda one: replace(one, status=3, failure="ended with exit status 3")
+    )
+    manifest = replace(
+        run.manifest, command_runs=run.manifest.command_runs[:runs], cycles=(), state=RunState.FAILED
+    )
+    return replace(run, manifest=replace(manifest, file_systems=manifest.file_systems[:runs]))
+
+
 CASES: dict[str, Callable[[], Run]] = {
+    "app": lambda: made_up_run("app"),
+    "app, apart": apart,
+    "app, failed at once": lambda: failed_app(1),
+    "app, nothing": lambda: failed_app(0),
     "entropy": lambda: with_sample(made_up_run("entropy", rate=compressing)),
     "entropy, cost within the drift": drifting_entropy,
     "entropy, ended early": lambda: cut(

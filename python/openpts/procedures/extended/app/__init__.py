@@ -12,10 +12,9 @@ PROCEDURE: Final = Procedure(
     short_title="Application",
     purpose="""Any program as a benchmark of a drive: COMMAND, with its arguments, after --.
 
-    TARGET may be a directory as well: its file system is taken as it is, and only COMMAND writes. A drive or
-    a file: is formatted, mounted, filled and trimmed. COMMAND runs in the directory, whose path takes the
-    place of {dir} in it. After a conditioning run that does not count come cold runs, with the page cache
-    dropped, and warm runs, of which the median counts.
+    COMMAND runs in the directory that is tested, whose path takes the place of {dir} in its words. After a
+    conditioning run, which does not count, come cold runs, with the page cache dropped before each, and warm
+    runs, of which the median counts.
     """,
     quick={"warm_runs": 3, "until_rse": 0},
     purges=False,

@@ -4,14 +4,12 @@ import re
 import shlex
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
-
-from msgspec.structs import replace
+from typing import Annotated, ClassVar, Final, Literal
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, Kind, Parameter
+from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import SECONDS, count, percent
 from openpts.fields.parsing import refuse
 from openpts.units import format_duration
@@ -63,7 +61,7 @@ def _figure(name: str, text: str) -> FigureOrder:
         pattern, unit = rest, ""
     if not equals or not title.strip() or _groups(pattern) != 1:
         refuse(name, text, _HOW_TO_WRITE_FIGURE)
-    return FigureOrder(title.strip(), pattern, unit.strip(), Better.UNJUDGED)
+    return FigureOrder(title.strip(), pattern, unit.strip())
 
 
 def _groups(pattern: str) -> int:
@@ -78,39 +76,13 @@ def figure_text(figure: FigureOrder | None) -> str:
     return "" if figure is None else str(figure)
 
 
-def _with_figure(name: str, text: str, conditions: Any) -> Any:
-    figure = _figure(name, text)
-    better = Better.UNJUDGED if conditions.figure is None else conditions.figure.better
-    return replace(conditions, figure=_better(figure, better))
-
-
-def _with_better(name: str, word: str, conditions: Any) -> Any:
-    if conditions.figure is None:
-        refuse(name, word, "there is no --figure that it could belong to")
-    return replace(conditions, figure=_better(conditions.figure, Better(word)))
-
-
-_FIGURE_BETTER: Final = Parameter(
-    "figure_better",
-    "figure",
-    "Which way of the figure is better.",
-    Kind(Literal["higher", "lower"], metavar=None),
-    change=_with_better,
-    show=lambda _conditions: "",
-)
-
-
-def _better(figure: FigureOrder, better: Better) -> FigureOrder:
-    return FigureOrder(figure.name, figure.pattern, figure.unit, better)
-
-
 class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="app"):
     """``command`` is run ``cold_runs`` times with an empty page cache, ``warm_runs`` times with a full one.
 
     Where ``until_rse_pct`` is above 0, warm runs are added, two at a time and up to ``most_warm_runs``, until
     their relative standard error is at most that. ``limit_ns`` bounds each run. ``file_system`` and
     ``fill_level_pct`` are of a drive that is formatted for it; None and 0 for a directory. ``figure`` is one
-    that the program prints.
+    that the program prints, and ``figure_better`` which way of it is better.
     """
 
     parameters = (
@@ -123,7 +95,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         "most_warm_runs",
         "limit_ns",
         "figure",
-        _FIGURE_BETTER,
+        "figure_better",
     )
     unused: ClassVar[frozenset[str]] = frozenset(
         {
@@ -168,7 +140,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         float,
         Field(
             "File system filled to (%)",
-            "Fill the new file system to this level with incompressible data, before the first run; 0.",
+            "Fill the new file system to this level with incompressible data, before the first run.",
             percent(ge=0, le=95),
             name="fill_level",
             free="where the benchmark runs",
@@ -225,12 +197,24 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         Field(
             "Figure that the command prints",
             "Read a figure from the output of COMMAND: of the last match of REGEX its one group, a number.",
-            Kind(str, metavar="NAME=REGEX[:UNIT]"),
+            Kind(str, _figure, figure_text, "NAME=REGEX[:UNIT]"),
             examples=("rate=Rate: ([0-9.]+):MB/s",),
-            change=_with_figure,
-            show=lambda conditions: figure_text(conditions.figure),
             text=figure_text,
             free="what is read of the output, not what is done",
+        ),
+    ] = None
+    figure_better: Annotated[
+        Better | None,
+        Field(
+            "Better figure",
+            "Which way of the figure is better.",
+            Kind(
+                Literal["higher", "lower"],
+                lambda _name, word: Better(word),
+                lambda better: str(better or ""),
+                None,
+            ),
+            free="how the figure is judged, not what is done",
         ),
     ] = None
 
@@ -261,7 +245,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         return (
             f"on          {where} {self.file_system or FileSystemType.EXT4}{fill}",
             f"command     {shlex.join(self.command)}",
-            "conditioning  1 run, not counted",
+            "condition   1 run of conditioning, not counted",
             f"cold        {self.cold_runs}, each with the page cache dropped before it",
             f"warm        {self.warm_runs if most == self.warm_runs else f'{self.warm_runs} to {most}'}",
             f"takes       {limit}",
@@ -281,8 +265,10 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
                 ("most_warm_runs", "warm_runs"),
                 f"{self.warm_runs} warm runs, and {self.most_warm_runs} are the most: raise --most-warm-runs",
             )
-        if self.figure is not None and self.figure.better is Better.UNJUDGED:
+        if self.figure is not None and self.figure_better is None:
             yield ("figure",), "which way of it is better is not known: add --figure-better higher or lower"
+        if self.figure is None and self.figure_better is not None:
+            yield ("figure_better",), "there is no --figure that it could belong to: add one, or leave it out"
         if self.file_system is FileSystemType.NONE and self.fill_level_pct:
             yield (
                 ("fill_level", "file_system"),

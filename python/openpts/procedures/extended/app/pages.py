@@ -248,7 +248,7 @@ def place_page(run: Run, results: AppResults) -> Page:
     ]
     if conditions.figure is not None:
         items.append((f"Figure {conditions.figure.name}", f"last match of {conditions.figure.pattern}"))
-        items.append(("Better", conditions.figure.better))
+        items.append(("Better", str(conditions.figure_better or "n/a: not stated")))
     blocks: list[Block] = [items_table("app-command", "Command", items)]
     many = len(run.manifest.file_systems) > 1
     for number, report in enumerate(run.manifest.file_systems, start=1):

@@ -64,14 +64,14 @@ def _verdicts(results: AppResults) -> list[Verdict]:
         if (times := results.times(kind)) is None:
             continue
         words = "; ".join(spread_words(times))
-        tone = "fail" if times.quality in {Quality.DISCARDED, Quality.MORE_RUNS} else ""
         cold = all(run.cold for run in results.of_kind(kind)) or kind is RunKind.WARM
         runs = results.of_kind(kind)
         note = "" if cold else f" The page cache was {runs[0].page_cache}."
         median = "" if times.count == 1 else f"median of {times.count} runs "
         value = f"{median}{cells.fixed(times.median, decimals(times.median))} s; "
         head = f"{kind.capitalize()}: {'' if times.quality is Quality.DISCARDED else value}"
-        found.append(Verdict(f"{head}{words}.{note}", tone))
+        is_apart = times.quality in {Quality.DISCARDED, Quality.MORE_RUNS}
+        found.append(Verdict(f"{head}{words}.{note}", "info" if cold and not is_apart else "fail"))
         typical = results.median_run(kind)
         if typical is not None:
             found.append(Verdict(f"{kind.capitalize()}, {bound_sentence(typical)}."))
@@ -98,14 +98,14 @@ def _measures(results: AppResults) -> list[Measured]:
     if figure is not None:
         found += [
             Measure[RunSet](
-                f"{kind}_figure",
-                f"{kind.capitalize()} runs, median {figure.name}",
+                kind,
+                f"{kind.capitalize()} runs, median {{name}}",
                 figure.unit,
                 _set_cell,
-                better=figure.better,
+                better=results.conditions.figure_better or Better.UNJUDGED,
                 repeats=_several,
-                cover_label=f"{figure.name}, {kind}",
-            ).of(results.figures(kind), subject)
+                cover_label=f"{{name}}, {kind}",
+            ).of(results.figures(kind), Subject(figure.name, key="figure"))
             for kind in _COUNTED
             if kind is RunKind.WARM or results.conditions.cold_runs
         ]

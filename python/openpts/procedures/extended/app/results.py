@@ -32,6 +32,11 @@ class Bound(StrEnum):
     NEITHER = "neither"
 
 
+_BOUND_WORDS: Final = {Bound.NEITHER: "neither CPU-bound nor drive-bound"} | {
+    bound: str(bound) for bound in (Bound.CPU, Bound.DRIVE)
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AppResults:
     """The runs that stand, by kind, in their order."""
@@ -76,7 +81,7 @@ def figure_set(conditions: AppConditions, runs: Sequence[CommandRun]) -> RunSet 
     values = tuple(run.figure for run in runs if run.figure is not None)
     if conditions.figure is None or not values:
         return None
-    return RunSet(values, conditions.figure.better, conditions.set_rule)
+    return RunSet(values, conditions.figure_better or Better.UNJUDGED, conditions.set_rule)
 
 
 # SOL-STAT-02, 03, 05, 06, 09
@@ -130,6 +135,6 @@ def bound_of(run: CommandRun) -> Bound:
 def bound_sentence(run: CommandRun) -> str:
     """The verdict with its reason: both shares of the rule."""
     return (
-        f"{bound_of(run)}: the drive had an I/O outstanding for {busy_pct(run):.1f} % of the "
+        f"{_BOUND_WORDS[bound_of(run)]}: the drive had an I/O outstanding for {busy_pct(run):.1f} % of the "
         f"time, and the command used {cpu_pct(run):.1f} % of one processor"
     )

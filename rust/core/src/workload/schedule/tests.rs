@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::read_ahead::ReadAhead;
 use super::*;
-use crate::workload::operation::Io;
+use crate::workload::operation::{Io, Operation};
 
 const MS: u64 = 1_000_000;
 

@@ -12,7 +12,7 @@ use self::map::{ColumnMap, Header, Meaning, Moment};
 use self::row::{Layout, Row};
 use super::fields::Fields;
 use super::lines::{Line, head_lines};
-use super::number::{check_place, whole};
+use super::number::whole;
 use super::reader::{LineReader, TextReader, damage};
 use crate::error::TraceError;
 use crate::formats::{HEAD_BYTES, Opened, ReadOptions, UnknownDirection};
@@ -184,7 +184,7 @@ impl ColumnReader {
         Ok(self.layout.take())
     }
 
-    fn io(&mut self, line: Line<'_>, layout: &Layout, tally: &mut Tally) -> Result<TracedIo, Unused> {
+    fn io(&mut self, line: Line<'_>, layout: &Layout) -> Result<TracedIo, Unused> {
         let map = &*self.map;
         if map.is_comment(line.text) {
             return Err(Unused::Skipped(COMMENT));
@@ -207,7 +207,6 @@ impl ColumnReader {
         let mut io = if is_flush {
             TracedIo::new(row.time.ns, TracedOperation::Flush, 0, 0, line.number)
         } else {
-            check_place(operation, row.offset_bytes, row.length_bytes, tally)?;
             TracedIo::new(row.time.ns, operation, row.offset_bytes, row.length_bytes, line.number)
         };
         io.flags = row.flags;
@@ -319,7 +318,7 @@ impl LineReader for ColumnReader {
         tally: &mut Tally,
     ) -> Result<(), TraceError> {
         let Some(layout) = self.layout_at(line, tally)? else { return Ok(()) };
-        match self.io(line, &layout, tally) {
+        match self.io(line, &layout) {
             Ok(io) => {
                 self.is_preface = false;
                 tally.accept();

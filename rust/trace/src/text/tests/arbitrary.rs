@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::samples::SAMPLES;
+use super::samples::{SAMPLES, format_of};
 use super::{ReadOptions, format, source};
 use crate::formats::{Segments, UnknownDirection};
 use crate::tally::Tally;
 
-fn conserves(name: &str, texts: &[Vec<u8>], options: &ReadOptions) {
+fn conserves(sample: &str, texts: &[Vec<u8>], options: &ReadOptions) {
+    let name = format_of(sample);
     let _ = (format(name).is_at_head)(&texts[0]);
     let Ok(mut reader) = (format(name).open)(texts.iter().map(source).collect(), options) else { return };
     let (mut ios, mut tally) = (Vec::new(), Tally::default());
@@ -15,7 +16,7 @@ fn conserves(name: &str, texts: &[Vec<u8>], options: &ReadOptions) {
     assert!(tally.is_conserved(), "{name}: {tally:?}");
     assert!(ios.len() as u64 <= tally.accepted, "{name}");
     let devices = reader.facts().devices.len();
-    assert!(ios.iter().all(|io| usize::from(io.device) < devices && io.end_bytes() < 1 << 63), "{name}");
+    assert!(ios.iter().all(|io| usize::from(io.device) < devices), "{name}");
 }
 
 fn options() -> impl Strategy<Value = ReadOptions> {
@@ -31,7 +32,7 @@ proptest! {
     #[test]
     fn of_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..400), options in options()) {
         for (name, _, _) in SAMPLES {
-            conserves(name, &[bytes.clone()], &options);
+            conserves(name, std::slice::from_ref(&bytes), &options);
         }
     }
 

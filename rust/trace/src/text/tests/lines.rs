@@ -32,8 +32,10 @@ fn lines_of(texts: &[Vec<u8>], piece: usize) -> Vec<(Vec<u8>, usize, u64, bool, 
         })
         .collect();
     let (mut lines, mut found) = (Lines::new(sources), Vec::new());
-    while let Some(line) = lines.next().unwrap() {
-        found.push((line.text.to_vec(), line.file, line.number, line.is_ended, line.is_too_long));
+    while lines.next_file().unwrap() {
+        while let Some(line) = lines.next().unwrap() {
+            found.push((line.text.to_vec(), line.file, line.number, line.is_ended, line.is_too_long));
+        }
     }
     found
 }
@@ -81,6 +83,6 @@ fn an_error_names_the_file() {
         }
     }
     let source = Source { path: PathBuf::from("/trace"), bytes: Box::new(BufReader::new(Broken)) };
-    let error = Lines::new(vec![source]).next().err().unwrap();
-    assert!(matches!(error, TraceError::File { path, .. } if path == PathBuf::from("/trace")));
+    let error = Lines::new(vec![source]).next_file().err().unwrap();
+    assert!(matches!(error, TraceError::File { path, .. } if *path == *"/trace"));
 }

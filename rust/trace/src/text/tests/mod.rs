@@ -3,14 +3,18 @@
 
 mod arbitrary;
 mod damaged;
+mod fio;
+mod letters;
 mod lines;
+mod not_traces;
 mod samples;
 
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use crate::FORMATS;
 use crate::error::TraceError;
-use crate::formats::{FORMATS, Format, ReadOptions};
+use crate::formats::{Format, ReadOptions};
 use crate::reader::SourceFacts;
 use crate::source::Source;
 use crate::tally::Tally;

@@ -1,0 +1,137 @@
+"""Options of all commands that read traces."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from openpts.cli.help_order import together
+from openpts.cli.number_types import FiniteRange
+from openpts.errors import TraceError, UsageError
+from openpts.traces.treatment import STDIN, OpenOptions, Poisson, RandomSpread, ReadOptions, Within
+from openpts.units import NS_PER_S
+
+ANY_ORDER: Final = "any"
+_HIGHEST_REORDER_S: Final = 1e9
+
+PATHS = click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
+DEVICES = click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="NAME",
+    help="Take the I/Os of this device; may be repeated.",
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+READ_OPTIONS = together(
+    click.option("--format", "format_", metavar="NAME", help="Read this format. [default: by the contents]"),
+    click.option(
+        "--from",
+        "level",
+        type=click.Choice(["queue", "issue"]),
+        help="Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
+    ),
+    click.option(
+        "--columns",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Read a text by this column map (TOML).",
+    ),
+    click.option(
+        "--unknown-direction",
+        type=click.Choice(["skip", "read", "write"]),
+        default="skip",
+        show_default=True,
+        help="Treat I/Os without a direction so.",
+    ),
+    click.option(
+        "--segments",
+        type=click.Choice(["refuse", "concatenate", "merge"]),
+        default="refuse",
+        show_default=True,
+        help="Treat a log whose clock begins again so.",
+    ),
+    click.option(
+        "--iolog2-wait",
+        type=click.Choice(["code", "manual"]),
+        default="code",
+        show_default=True,
+        help="Read waits of fio's iolog version 2 as fio does, or as its manual says.",
+    ),
+    click.option(
+        "--spread",
+        type=click.Choice(["even", "burst", "poisson"]),
+        default="even",
+        show_default=True,
+        help="Place I/Os of one coarse time evenly in its tick, all at its start, or at random.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Seed of --spread poisson.",
+    ),
+    click.option(
+        "--reorder",
+        default="1",
+        show_default=True,
+        metavar="SECONDS",
+        help="Sort I/Os that are out of order by up to so much, or `any`, on disk.",
+    ),
+    click.option(
+        "--damaged-limit",
+        type=FiniteRange(0, 100),
+        default=0.1,
+        show_default=True,
+        metavar="PCT",
+        help="Refuse a trace with a larger share of damaged records.",
+    ),
+)
+
+
+def open_options(options: Mapping[str, Any], devices: tuple[str, ...] = ()) -> OpenOptions:
+    """What the options say. Raises UsageError, and TraceError for a column map that can't be read."""
+    spread = RandomSpread(Poisson(options["seed"])) if options["spread"] == "poisson" else options["spread"]
+    return OpenOptions(
+        format=options["format_"] or (None if options["columns"] is None else "columns"),
+        read=ReadOptions(
+            level=options["level"],
+            unknown_direction=options["unknown_direction"],
+            segments=options["segments"],
+            iolog2_wait_as_manual=options["iolog2_wait"] == "manual",
+            column_map=None if options["columns"] is None else _text(options["columns"]),
+            spread=spread,
+        ),
+        reorder=_reorder(options["reorder"]),
+        devices=devices,
+        damaged_limit=options["damaged_limit"] / 100,
+    )
+
+
+def _reorder(text: str) -> Within | str:
+    if text == ANY_ORDER:
+        return ANY_ORDER
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _HIGHEST_REORDER_S:
+        raise UsageError(f"invalid --reorder {text!r}: write seconds, such as 1 or 0.5, or {ANY_ORDER}")
+    return Within(round(seconds * NS_PER_S))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceError(f"can't read the column map {path}: {error}") from error
+
+
+def named(paths: tuple[str, ...]) -> str:
+    """The files of a trace, for messages."""
+    names = ["standard input" if path == STDIN else path for path in paths]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

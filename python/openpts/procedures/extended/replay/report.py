@@ -1,0 +1,153 @@
+"""The report of a replay: how true it was, and what the drive did."""
+
+from typing import Any, Final
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.pages import cells
+from openpts.pages.measure import Measure, measured
+from openpts.pages.model import Cell, Page, Verdict
+from openpts.procedures.extended.replay.conditions import ReplayConditions
+from openpts.procedures.extended.replay.pages import comparison_page, fidelity_page, latency_page
+from openpts.procedures.extended.replay.results import LATE_US, Pass, ReplayResults, analyse, seconds, us
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.header import Rows
+from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.record.reader import Run
+from openpts.units import NS_PER_US
+from openpts.vocabulary.phase import Phase
+
+_TITLE: Final = "Replay of a Trace"
+_SMALL: Final = 0.01
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, ReplayConditions)  # noqa: S101 the registry calls by test
+    results = analyse(step.sample for step in run.phase(Phase.LOAD))
+    verdict = _sentence(results)
+    return ReportContent(
+        verdicts=(verdict,),
+        measures=tuple(measured(_MEASURES, results)),
+        sections=lambda standing, report_date: (
+            methodology_section(
+                run,
+                standing,
+                report_date,
+                title=_TITLE,
+                test_rows=_test_rows(results, conditions),
+                pages=_pages(run, results, conditions, verdict),
+            ),
+        ),
+        figures=_figures(results, conditions),
+    )
+
+
+def _sentence(results: ReplayResults) -> Verdict:
+    if not results.passes:
+        return Verdict("No pass of the trace was completed.", "fail")
+    if late := [one for one in results.passes if one.played.late.get("reader")]:
+        return Verdict(
+            f"The schedule was read too late in {len(late)} passes: they are not as the trace.", "fail"
+        )
+    issued = sum(one.played.issued for one in results.passes)
+    scheduled = sum(one.played.scheduled for one in results.passes)
+    shares = [one.late_share(LATE_US[1] * NS_PER_US) for one in results.passes]
+    timed = [share for share in shares if share is not None]
+    passes = len(results.passes)
+    text = f"{issued:,} of {scheduled:,} I/Os issued in {passes} passes, {_errors(results)} out of order"
+    if timed:
+        text += f"; {100 * max(timed):.3g} % late by more than {LATE_US[1]} us in the worst"
+    limited = max(one.depth_limited_share for one in results.passes)
+    if limited > _SMALL:
+        text += f"; depth-limited for {100 * limited:.1f} % of the time"
+    return Verdict(f"{text}.", "pass" if issued == scheduled and not _errors(results) else "fail")
+
+
+def _errors(results: ReplayResults) -> int:
+    return sum(one.played.reordered for one in results.passes)
+
+
+def _percentile(results: ReplayResults, operation: str, percentile: float) -> Cell:
+    one = results.typical
+    encoded = one.sample.operations[operation].histogram if one else b""
+    if not encoded:
+        return cells.missing("no I/O")
+    times = LatencyDistribution.merged([encoded])
+    if not times.supports(percentile):
+        return cells.missing(f"N = {times.count:,}")
+    return cells.latency(times.percentile_ns(percentile))
+
+
+_MEASURES: Final[tuple[Measure[ReplayResults], ...]] = (
+    Measure("score", "openpts trace score", "", lambda found: found.median_score, decimals=0),
+    Measure("read_p99", "Reads, 99 %", "ms", lambda found: _percentile(found, "read", 99.0)),
+    Measure("write_p99", "Writes, 99 %", "ms", lambda found: _percentile(found, "write", 99.0)),
+)
+
+
+def _test_rows(results: ReplayResults, conditions: ReplayConditions) -> Rows:
+    found = results.preparation
+    span = f"{seconds(found.span_ns):,.3f} s" if found else "n/a"
+    return (
+        ("Data Pattern", "see Fidelity"),
+        ("AR & Amount", f"mapping {conditions.mapping}"),
+        ("Test Stimulus", conditions.trace.name if conditions.trace else "none"),
+        ("I/Os of a Pass", f"{results.passes[0].replay.ios:,}" if results.passes else "n/a"),
+        ("Duration traced", span),
+        ("Mode", str(conditions.mode)),
+        ("Speed", conditions.speed),
+        ("Passes", f"{len(results.passes)} of {conditions.passes}"),
+        ("Written before", "nothing" if conditions.read_only else str(conditions.prefill)),
+        ("Steady State", "N/A"),
+    )
+
+
+def _pages(
+    run: Run, results: ReplayResults, conditions: ReplayConditions, verdict: Verdict
+) -> tuple[Page, ...]:
+    prepared = state_page(run, "Purge and Preparation")
+    if not results.passes:
+        return (prepared, nothing_page("replay-fidelity", "Fidelity of the Replay", "no pass was completed"))
+    return (
+        prepared,
+        fidelity_page(results, conditions, verdict),
+        latency_page(results),
+        comparison_page(results, conditions),
+    )
+
+
+def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    found = results.preparation
+    return {
+        "trace": conditions.trace.name if conditions.trace else None,
+        "sources": [source.sha256 for source in found.sources] if found else [],
+        "schedule": results.passes[0].replay.schedule if results.passes else None,
+        "traced_ios": found.traced if found else 0,
+        "skipped": dict(found.skipped) if found else {},
+        "changed": dict(found.changed) if found else {},
+        "median_score": results.median_score,
+        "passes": [_pass_figures(one) for one in results.passes],
+    }
+
+
+def _pass_figures(one: Pass) -> dict[str, Any]:
+    score, played = one.score, one.played
+    return {
+        "issued": played.issued,
+        "dropped": played.dropped,
+        "conflicts": played.conflicts,
+        "reordered": played.reordered,
+        "early": played.early,
+        "slip_us": {f"p{p:g}": us(one.slips.percentile_ns(p)) for p in (50, 90, 99, 99.9)},
+        "drift_us": us(one.drift_ns),
+        "late_by_cause": dict(played.late),
+        "waited_seconds": {cause: seconds(waited_ns) for cause, waited_ns in played.waited_ns.items()},
+        "depth_limited_share": one.depth_limited_share,
+        "execution_seconds": seconds(one.execution_ns),
+        "busy_seconds": seconds(played.busy_ns),
+        "score": score.score if score else None,
+        "bandwidth_mb_per_s": score.bandwidth_mb_per_s if score else None,
+        "access_us": score.access_us if score else None,
+    }

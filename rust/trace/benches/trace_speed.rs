@@ -1,0 +1,77 @@
+//! Records a second that one processor opens, puts in order and hands on, by format; and the canonical form.
+//!
+//! `cargo bench -p openpts-trace --bench trace_speed -- [RECORDS]`; 4 million unless given.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use openpts_trace::{IoStream, OpenOptions, OutputFormat, open_trace, write_trace};
+
+fn vscsi(records: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for number in 0..records {
+        let command: u16 = if number % 3 == 0 { 0x2a } else { 0x28 };
+        bytes.extend(command.to_le_bytes());
+        bytes.extend(0x0200_u16.to_le_bytes());
+        for word in [1_u32, 8192, 1] {
+            bytes.extend(word.to_le_bytes());
+        }
+        let block = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36 << 4;
+        for long in [block, 1_000_000_000 + number * 10, 80 + number % 50] {
+            bytes.extend(long.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn alibaba(records: u64) -> Vec<u8> {
+    let mut text = String::new();
+    for number in 0..records {
+        let operation = if number % 3 == 0 { 'W' } else { 'R' };
+        let offset = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36 << 13;
+        writeln!(text, "419,{operation},{offset},8192,{}", 1_577_808_000_000_000 + number * 10).unwrap();
+    }
+    text.into_bytes()
+}
+
+fn seconds_to_read(path: &Path) -> (u64, f64) {
+    let began = Instant::now();
+    let mut trace = open_trace(&[path.into()], &OpenOptions::default()).unwrap();
+    let (mut batch, mut records) = (Vec::new(), 0);
+    while trace.read(&mut batch).unwrap() {
+        records += batch.len() as u64;
+    }
+    assert!(trace.tally().is_conserved());
+    (trace.tally().read.max(records), began.elapsed().as_secs_f64())
+}
+
+fn report(what: &str, records: u64, seconds: f64) {
+    println!("{what:<22} {:>6.2} million a second", records as f64 / seconds / 1e6);
+}
+
+fn convert(from: &Path, to: PathBuf, format: OutputFormat) -> PathBuf {
+    let mut trace = open_trace(&[from.into()], &OpenOptions::default()).unwrap();
+    let began = Instant::now();
+    let written = write_trace(&mut trace, format, &mut File::create(&to).unwrap(), &mut |_| Ok(())).unwrap();
+    report(&format!("vscsi to {}", format.name()), written.ios, began.elapsed().as_secs_f64());
+    to
+}
+
+fn main() {
+    let records = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(4_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("vscsi"), vscsi(records)).unwrap();
+    std::fs::write(path("alibaba"), alibaba(records)).unwrap();
+    let canonical = convert(&path("vscsi"), path("canonical"), OutputFormat::Canonical);
+    let bytes = std::fs::metadata(&canonical).unwrap().len();
+    println!("{:<22} {:>6.2} bytes for an I/O", "canonical form", bytes as f64 / records as f64);
+    let blktrace = convert(&path("vscsi"), path("blktrace"), OutputFormat::Blktrace);
+    let inputs = [path("vscsi"), blktrace, canonical, path("alibaba")];
+    for input in inputs {
+        let best = (0..3).map(|_| seconds_to_read(&input)).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+        report(&format!("read {}", input.file_name().unwrap().display()), best.0, best.1);
+    }
+}

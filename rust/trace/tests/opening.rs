@@ -1,0 +1,189 @@
+//! Traces are found by their contents, through compressions and archives; what is no trace is refused with a reason.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use openpts_trace::{FORMATS, IoStream, NOT_TRACES, OpenOptions, Trace, TraceError, open_trace};
+use support::{read_bytes, read_file, read_with, reads_at};
+use tempfile::{TempDir, tempdir};
+
+fn why<T>(result: Result<T, TraceError>) -> String {
+    result.err().expect("an error").to_string()
+}
+
+fn plain() -> Vec<u8> {
+    reads_at((0..5000).map(|number| 1_000_000 + number * 3))
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn compressed(bytes: &[u8]) -> [Vec<u8>; 4] {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(bytes).unwrap();
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 0);
+    xz.write_all(bytes).unwrap();
+    [gzip(bytes), zstd::encode_all(bytes, 1).unwrap(), bzip2.finish().unwrap(), xz.finish().unwrap()]
+}
+
+#[test]
+fn compressions_are_read_through_also_within_each_other_and_in_several_pieces() {
+    let whole = read_bytes(&plain(), &OpenOptions::default()).unwrap().ios;
+    for bytes in compressed(&plain()) {
+        assert_eq!(read_bytes(&bytes, &OpenOptions::default()).unwrap().ios, whole);
+        assert_eq!(read_bytes(&gzip(&bytes), &OpenOptions::default()).unwrap().ios, whole);
+        // A cut is damage, or an error, and never silence.
+        let cut = read_bytes(&bytes[..bytes.len() / 2], &OpenOptions::default());
+        assert!(cut.is_err());
+    }
+    let bytes = plain();
+    let (first, second) = bytes.split_at(40 * 2222);
+    for (one, other) in compressed(first).into_iter().zip(compressed(second)) {
+        assert_eq!(read_bytes(&[one, other].concat(), &OpenOptions::default()).unwrap().ios, whole);
+    }
+}
+
+fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, &bytes[..]).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+#[test]
+fn members_of_archives_are_read_in_turn() {
+    let whole = read_bytes(&plain(), &OpenOptions::default()).unwrap().ios;
+    let bytes = plain();
+    let (first, second) = bytes.split_at(40 * 3333);
+    let long_name = "folder/".repeat(30) + "second";
+    let members = [("first", first.to_vec()), ("empty", Vec::new()), (&long_name, gzip(second))];
+    for archive in [tar(&members), gzip(&tar(&members))] {
+        let read = read_bytes(&archive, &OpenOptions::default()).unwrap();
+        assert_eq!(read.ios.len(), whole.len());
+        assert!(read.ios.iter().zip(&whole).all(|(ours, theirs)| ours.issued_ns == theirs.issued_ns));
+        assert_eq!(read.trace.names().len(), 2);
+    }
+    let folder = tempdir().unwrap();
+    let mut cut = tar(&members);
+    cut.truncate(40 * 2000);
+    assert!(read_bytes(&cut, &OpenOptions::default()).is_err());
+    let mut wrong = tar(&members);
+    wrong[0] ^= 1;
+    assert!(why(read_bytes(&wrong, &OpenOptions::default())).contains("checksum"));
+    drop(folder);
+}
+
+#[test]
+fn several_files_are_one_trace_in_the_order_given() {
+    let folder = tempdir().unwrap();
+    let bytes = plain();
+    let (first, second) = bytes.split_at(40 * 100);
+    let paths = [folder.path().join("a"), folder.path().join("b")];
+    fs::write(&paths[0], first).unwrap();
+    fs::write(&paths[1], gzip(second)).unwrap();
+    let read = read_with(&paths, &OpenOptions::default()).unwrap();
+    assert_eq!(read.ios.len(), 5000);
+    let header = read.trace.header().unwrap();
+    let names: Vec<_> = header.sources.iter().map(|source| source.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(header.sources[0].bytes, 4000);
+}
+
+#[test]
+fn the_hash_is_that_of_the_file() {
+    use sha2::{Digest, Sha256};
+    let bytes = gzip(&plain());
+    let read = read_bytes(&bytes, &OpenOptions::default()).unwrap();
+    let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(read.trace.header().unwrap().sources[0].sha256, hash);
+}
+
+#[test]
+fn what_can_not_be_read_is_refused_with_a_reason() {
+    let none = why(open_trace(&[], &OpenOptions::default()));
+    assert!(none.contains("no trace is given"), "{none}");
+    let missing = why(read_file(Path::new("/nonexistent/trace")));
+    assert!(missing.contains("/nonexistent/trace"), "{missing}");
+    assert!(why(read_bytes(b"", &OpenOptions::default())).contains("it is empty"));
+    assert!(why(read_bytes(b"\x00\x01hello\xff", &OpenOptions::default())).contains("no known format"));
+    let twice = why(open_trace(&["-".into(), "-".into()], &OpenOptions::default()));
+    assert!(twice.contains("only once"), "{twice}");
+    let unknown = OpenOptions { format: Some("nonsense".into()), ..OpenOptions::default() };
+    assert!(why(read_bytes(&plain(), &unknown)).contains("use one of openpts"));
+    let stranger = OpenOptions { devices: vec!["sdz".into()], ..OpenOptions::default() };
+    assert!(why(read_bytes(&plain(), &stranger)).contains("the trace has disk"));
+}
+
+#[test]
+fn names_of_formats_are_their_own() {
+    let mut names: Vec<_> = FORMATS.iter().copied().flatten().map(|format| format.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+/// A sample of each input that is recognized to be no trace.
+const SAMPLES: [(&str, &[u8]); 13] = [
+    ("Twitter", b"0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n0,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,get,0\n"),
+    ("Meta", b"key,op,size,op_count,key_size\n1,GET,0,1,10\n"),
+    ("Wikipedia", b"relative_unix\thashed_path_query\timage_type\tresponse_size\ttime_firstbyte\n5\t1\tjpeg\t9\t0.1\n"),
+    ("Akamai", b"1 1001 4096\n1 1002 77\n2 1001 4096\n"),
+    ("LCS", b"\xf0\xde\xbc\x9a\x78\x56\x34\x12and more"),
+    (
+        "nfsdump",
+        b"1034920000.000001 30.0801 31.03f2 U C3 d8ef15c7 6 lookup fh 6189 name mbox con = 130 len = 112\n\
+          1034920000.000002 31.03f2 30.0801 U R3 d8ef15c7 6 lookup OK ftype 1 mode 180 nlink 1 con = 130 len = 112\n",
+    ),
+    ("DataSeries", b"DSv1\x00\x00\x00\x00"),
+    ("strace", b"1700.1 openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY) = 3\n1700.2 read(3, \"root\", 4096) = 4\n"),
+    ("ioshark", b"\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\x22\x22"),
+    ("bpftrace", b"Attaching 4 probes...\nTIME(ms)     DISK  COMM             PID      LAT(us)\n"),
+    ("iostat", b"Linux 6.1 (h)\n\nDevice            r/s     rkB/s   w/s   wkB/s\nsda 1 2 3 4\n"),
+    ("blkiomon", b"\ntime: Fri Oct  3\ndevice: 8,0\nsizes read (bytes): num 1, min 4096\n"),
+    ("load", b"timestamp,disk,read_iops,write_iops,read_bw,write_bw\n0,1,2,3,4,5\n"),
+];
+
+#[test]
+fn what_is_no_trace_is_recognized_and_refused_with_a_way_out() {
+    assert_eq!(SAMPLES.len(), NOT_TRACES.len());
+    for ((name, sample), not) in SAMPLES.iter().zip(NOT_TRACES) {
+        let error = why(read_bytes(sample, &OpenOptions::default()));
+        assert!(error.contains(not.why) && error.contains(not.instead), "{name}: {error}");
+    }
+}
+
+/// The last bytes of a Parquet file say how long its description is.
+#[test]
+fn claims_that_can_not_be_true_are_refused_at_once() {
+    for claimed in [u32::MAX, 1 << 27, 100] {
+        let bytes = [&b"PAR1and no more"[..], &claimed.to_le_bytes(), b"PAR1"].concat();
+        let error = why(read_bytes(&bytes, &OpenOptions::default()));
+        assert!(error.contains("claims a description") || error.contains("damaged"), "{error}");
+    }
+    // 10^18 packets in one bunch.
+    let numbers = [0x0001_0001, 0, 1, 1_000_000_000_000_000_000_u64, 1_000_000_000_000_000_000, 5];
+    let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+    let options = OpenOptions { format: Some("btrecord".into()), ..OpenOptions::default() };
+    assert!(read_bytes(&bytes, &options).is_err());
+}
+
+/// A folder with captures is their trace.
+#[test]
+fn a_folder_without_captures_is_no_trace() {
+    let folder: TempDir = tempdir().unwrap();
+    File::create(folder.path().join("other")).unwrap();
+    let paths: [PathBuf; 1] = [folder.path().into()];
+    let result: Result<Trace, _> = open_trace(&paths, &OpenOptions::default());
+    assert!(why(result).contains("folder without capture"));
+}

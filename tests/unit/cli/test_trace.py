@@ -1,0 +1,174 @@
+"""`openpts trace`: what is printed, what is written, and with which status it ends."""
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.support.made_traces import FLUSH, INQUIRY, READ, TRIM, damaged, reads_and_writes, vscsi
+from tests.support.openpts_command import COMMAND
+from tests.unit.cli.test_first_contact import as_typed, seen
+
+TRACE = reads_and_writes(4000) + vscsi(5_040_000, FLUSH) + vscsi(5_040_010, TRIM) + vscsi(5_040_020, INQUIRY)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    Path("trace").write_bytes(TRACE)
+
+
+def result(*words: str) -> tuple[dict[str, Any], int]:
+    text, code = seen("trace", *words, "--json")
+    parsed: dict[str, Any] = json.loads(text.splitlines()[-1])
+    return parsed, code
+
+
+def test_what_is_seen(snapshot: SnapshotAssertion) -> None:
+    Path("damaged").write_bytes(damaged(TRACE, [2000]))
+    Path("ruined").write_bytes(damaged(TRACE, range(1000, 1100)))
+    Path("late").write_bytes(reads_and_writes(3, apart_us=900_000) + vscsi(5_000_000))
+    Path("empty").touch()
+    Path("keys").write_text("0,abc,17,213,4,get,0\n1,abc,17,213,4,get,0\n")
+    assert (
+        "\n".join(
+            [
+                as_typed("trace", "check", "trace"),
+                as_typed("trace", "check", "damaged"),
+                as_typed("trace", "check", "ruined"),
+                as_typed("trace", "check", "ruined", "--damaged-limit", "5"),
+                as_typed("trace", "check", "late"),
+                as_typed("trace", "check", "late", "--reorder", "any"),
+                as_typed("trace", "check", "empty"),
+                as_typed("trace", "check", "keys"),
+                as_typed("trace", "check", "missing"),
+                as_typed("trace", "check", "trace", "--device", "sda"),
+                as_typed("trace", "check", "trace", "--reorder", "soon"),
+                as_typed("trace", "convert", "trace", "-o", "trace"),
+                as_typed("trace", "convert", "trace", "-o", "iolog", "--to", "fio_iolog"),
+                as_typed("trace", "filter", "trace", "-o", "part"),
+                as_typed("trace", "filter", "trace", "-o", "part", "--time", "2:1"),
+                as_typed("trace", "filter", "trace", "-o", "part", "--time", "0.01:", "--op", "read"),
+                as_typed("trace", "merge", "trace?speed=0", "-o", "both"),
+                as_typed("trace", "merge", "trace?end=3", "-o", "both"),
+                as_typed("trace", "merge", "trace", "trace?start=1.5&speed=3/2&loops=2", "-o", "both"),
+            ]
+        )
+        == snapshot
+    )
+    assert sorted(path.name for path in Path().iterdir()) == [
+        "both",
+        "damaged",
+        "empty",
+        "iolog",
+        "keys",
+        "late",
+        "part",
+        "ruined",
+        "trace",
+    ]
+
+
+def test_status_tells_clean_from_damaged_and_refused() -> None:
+    Path("damaged").write_bytes(damaged(TRACE, [2000]))
+    clean, code = result("check", "trace")
+    assert (clean["clean"], code) == (True, 0)
+    used, code = result("check", "damaged")
+    assert (used["clean"], code) == (False, 11)
+    refused, code = result("check", "damaged", "--damaged-limit", "0")
+    assert (refused["exit_code"], code) == (12, 12)
+    (damage,) = used["damages"]
+    assert (damage["file"], damage["place"]) == ("damaged", "byte 80000")
+    for records in (clean["header"]["records"], used["header"]["records"]):
+        left = sum(records["skipped"].values()) + sum(records["damaged"].values())
+        assert records["read"] == records["accepted"] + left == 4003
+
+
+def test_the_canonical_form_is_read_by_others() -> None:
+    result("convert", "trace", "-o", "canonical")
+    table = pyarrow.parquet.read_table("canonical")
+    assert table.num_rows == 4002
+    assert table["seq"].to_pylist() == list(range(4002))
+    assert table["t_ns"].to_pylist()[:3] == [0, 10_000, 20_000]
+    assert set(table["latency_ns"].to_pylist()) == {100_000}
+    assert table["operation"].to_pylist()[-2:] == ["flush", "trim"]
+    header = json.loads(table.schema.metadata[b"openpts.trace_header"])
+    assert header["sources"][0]["name"] == "trace"
+
+
+def test_a_trace_comes_from_a_pipe_and_compressed() -> None:
+    Path("packed").write_bytes(gzip.compress(TRACE))
+    assert result("check", "packed")[0]["ios"] == 4002
+    with Path("packed").open("rb") as packed:
+        command = subprocess.run(
+            [*COMMAND, "trace", "convert", "-", "-o", "piped"], stdin=packed, capture_output=True, check=True
+        )
+    assert b"4,002" in command.stdout
+    assert result("check", "piped")[0]["ios"] == 4002
+
+
+@pytest.mark.parametrize("to", ["fio_iolog", "blktrace", "msr"])
+def test_what_is_written_in_another_format_is_read_again(to: str) -> None:
+    Path("only").write_bytes(reads_and_writes(4000))
+    written, code = result("convert", "only", "-o", "other", "--to", to)
+    assert (written["ios"], code) == (4000, 0)
+    result("convert", "only", "-o", "whole")
+    result("convert", "other", "-o", "again")
+    names = ["t_ns", "operation", "offset_bytes", "length_bytes"]
+    whole, again = (pyarrow.parquet.read_table(name, columns=names) for name in ("whole", "again"))
+    assert whole.equals(again)
+    latencies = pyarrow.parquet.read_table("again", columns=["latency_ns"])["latency_ns"]
+    assert latencies.null_count == (4000 if to == "fio_iolog" else 0)
+    if to == "fio_iolog":
+        assert written["losses"]["completions"] == 4000
+
+
+def test_a_capture_of_openpts_is_a_trace() -> None:
+    subprocess.run(
+        [*COMMAND, "io", "sim:mlc", "--seconds", "0.01", "--seed", "1", "--capture", "captured"],
+        check=True,
+        capture_output=True,
+    )
+    read, code = result("check", "captured")
+    assert (code, read["header"]["class"], read["header"]["level"]) == (0, "A", "queue")
+    table = pyarrow.parquet.read_table("captured")
+    assert read["ios"] == table.num_rows
+    result("convert", "captured", "-o", "canonical")
+    ours = pyarrow.parquet.read_table("canonical")
+    submitted = sorted(table["submitted_ns"].to_pylist())
+    assert ours["t_ns"].to_pylist() == [moment - submitted[0] for moment in submitted]
+
+
+def test_a_filter_and_its_opposite_are_the_whole() -> None:
+    part, _ = result("filter", "trace", "-o", "reads", "--op", "read", "--bytes", "0:20MiB")
+    rest, _ = result("filter", "trace", "-o", "rest", "--op", "read", "--bytes", "0:20MiB", "--not")
+    assert part["ios"] + rest["ios"] == 4002
+    assert part["header"]["changes"][0]["parents"][0]["name"] == "trace"
+
+
+def test_an_interrupted_conversion_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_: object, ios: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("openpts.cli.trace_text.ProgressLine.__call__", stop)
+    before = set(Path().iterdir())
+    _, code = seen("trace", "convert", "trace", "-o", "new")
+    assert (set(Path().iterdir()), code) == (before, 130)
+
+
+def test_a_device_is_never_written(tmp_path: Path) -> None:
+    Path("link").symlink_to("/dev/null")
+    text, code = seen("trace", "convert", "trace", "-o", "link")
+    assert code == 12
+    assert "there already" in text
+
+
+def test_reads_alone_are_questioned() -> None:
+    Path("reads").write_bytes(b"".join(vscsi(5_000_000 + number, READ, number) for number in range(2000)))
+    assert any("no writes" in warning for warning in result("check", "reads")[0]["warnings"])

@@ -26,6 +26,7 @@ __all__ = [
     "UnavailableError",
     "WatchedTime",
     "build_info",
+    "capture_steps",
     "characterize",
     "measure_overhead",
     "power_fault_names",
@@ -371,6 +372,12 @@ class Engine:
 
 def probe(descriptor: int, *, sector_bytes: int) -> tuple[str, list[tuple[str, str]]]:
     """Name of the path that suits the target, and what was found, by name. Reads, never writes."""
+
+def capture_steps(path: PathLike[str]) -> str:
+    """A step table, or the steps of a trace, as JSON: header, and of each step depth, latencies and streams.
+
+    Raises ValueError if the file can't be read, or is neither.
+    """
 
 def measure_overhead(*, cpus: list[int]) -> tuple[float, float, float]:
     """What the engine itself costs without a device, with its thread on the first of ``cpus``, if any.

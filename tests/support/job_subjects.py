@@ -1,14 +1,16 @@
-"""The subject that a test needs, where all tests are tested: a job, a suite, a command, a trace."""
+"""What tests need as a subject where all tests are tested: a job, a suite, a command, a trace, a capture."""
 
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
 from openpts.procedures.extended.replay.conditions import ReplayConditions, TraceFile
+from openpts.procedures.extended.rws.conditions import RwsConditions
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import FioJob
 from openpts.vocabulary.better import Better
@@ -33,11 +35,46 @@ JOB: Final = FioJob(
 )
 
 
+WEB: Final = Path(__file__).parents[1] / "data" / "captures" / "web.csv"
+"""Two seconds of a trace, and one between them without I/O."""
+_READS: Final = CaptureStream("read", "rnd", 4096, 700, 700 * 4096)
+_WRITES: Final = CaptureStream("write", "seq", 8192, 300, 300 * 8192)
+SECOND_NS: Final = 10**9
+CAPTURE: Final = Capture(
+    name="web",
+    version="1",
+    sha256="5e" * 32,
+    level="issue",
+    storage="sda",
+    tool="a test",
+    rule="CHR-SEQ-01",
+    step_length_ns=SECOND_NS,
+    is_step_table=True,
+    kinds=3,
+    ios=1010,
+    bytes=1010 * 8192,
+    read_ios=710,
+    moved_ios=1010,
+    unapplied_ios=0,
+    binned_ios=0,
+    lost=0,
+    max_depth=6,
+    streams=(_READS, _WRITES),
+    steps=(
+        CaptureStep(SECOND_NS, 1010, 1010 * 8192, 8.0, 100_000.0, 200_000, 300_000, (_READS, _WRITES)),
+        CaptureStep(SECOND_NS, 0, 0, 0.0, None, None, None, ()),
+    ),
+)
+"""A second of 70 % reads and 30 % writes eight deep, and one without I/O."""
+
+
 def with_subject(conditions: Any) -> Any:
     """The conditions with a job, a suite or a trace, where the test needs one."""
     match conditions:
         case WorkloadConditions():
             return replace(conditions, job=JOB)
+        case RwsConditions():
+            return replace(conditions, capture=CAPTURE)
         case FiosynthConditions():
             return replace(conditions, suite=read_suite(CLONE, "One"))
         case AppConditions(figure=None):

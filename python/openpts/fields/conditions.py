@@ -217,6 +217,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
         return None
 
     @property
+    def compares_by(self) -> str:
+        """What two runs must have in common to be compared, in words; empty if nothing."""
+        return ""
+
+    @property
     def goes_on_over_read_errors(self) -> bool:
         """Whether reads that fail are counted without end, and only other I/Os end the test."""
         return False

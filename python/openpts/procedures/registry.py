@@ -16,6 +16,7 @@ from openpts.procedures.extended import (
     precon,
     qos,
     replay,
+    rws,
     sustained,
     thermal,
     trim,
@@ -47,6 +48,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         workload,
         replay,
         fiosynth,
+        rws,
         app,
     )
 }

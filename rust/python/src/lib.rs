@@ -1,6 +1,7 @@
 //! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
 
 mod arguments;
+mod capture_steps;
 mod characterize;
 mod engine;
 mod errors;
@@ -61,6 +62,8 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 
 #[pymodule(name = "_native")]
 mod native {
+    #[pymodule_export]
+    use super::capture_steps::capture_steps;
     #[pymodule_export]
     use super::characterize::characterize;
     #[pymodule_export]

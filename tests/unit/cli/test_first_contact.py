@@ -25,7 +25,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.cli.first_pages import EXAMPLES, FIRST_EXAMPLES, example_of
 from openpts.cli.main import cli, main
 from tests.support.command_tree import all_commands
-from tests.support.job_subjects import CLONE
+from tests.support.job_subjects import CLONE, WEB
 from tests.support.openpts_command import COMMAND
 from tests.support.transcript import Transcript
 
@@ -190,6 +190,7 @@ def test_examples_are_command_lines_that_click_takes(line: str) -> None:
 def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
     _, _, _, *words = shlex.split(example_of(f"openpts run {test}"))
     own = {"mine.fio": str(CLONE / "jobfiles" / "alone.fio"), "Cache": "One", "./FioSynth": str(CLONE)}
+    own["web.parquet"] = str(WEB)
     own["/mnt/data"] = str(CLONE)
     words = [own.get(word, word) for word in words]
     text, code = seen("plan", test, *words)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
 from openpts.procedures.extended.sustained.conditions import ClaimsTable
-from tests.support.job_subjects import CLONE, TRACE
+from tests.support.job_subjects import CLONE, TRACE, WEB
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 
@@ -123,6 +123,11 @@ CHANGED: Final[Mapping[str, Any]] = {
     "suite": "One",
     "from": str(CLONE),
     "precondition_cycles": 3,
+    "capture_file": str(WEB),
+    "parts": ["multi", "replay-native"],
+    "outstanding": 5,
+    "pacing": "rate",
+    "isolate": True,
     "command": ["fio", "--directory={dir}", "mail.fio"],
     "file_system": "xfs",
     "fill_level": 60,

@@ -132,8 +132,8 @@ def compare_runs(
 ) -> RunComparison:
     """Put runs into sets and these beside each other; the first drive is the base unless one is named.
 
-    Raises UsageError for fewer than two runs, for a base that is not one of the names, and if no test was run
-    on two of them.
+    Raises UsageError for fewer than two runs, for a base that is not one of the names, if no test was run
+    on two of them, and if a test applied different workloads that the operator gave.
     """
     if len(entries) < 2:
         raise UsageError(f"cannot compare {len(entries) or 'no'} run: name two runs or more")
@@ -189,6 +189,14 @@ def _tests_of(named: Iterable[tuple[str, Entry]], name: str) -> str:
 
 
 def _compared_test(test: str, named: Sequence[tuple[str, Entry]], names: Sequence[str]) -> ComparedTest:
+    inputs = dict.fromkeys(
+        entry.run.manifest.conditions.compares_by for _, entry in named if _test_of(entry.run) == test
+    )
+    if len(inputs) > 1:
+        raise UsageError(
+            f"cannot compare: runs of {test} applied different workloads ({'; '.join(inputs)}); "
+            "compare runs of the same one"
+        )
     contenders: list[Contender] = []
     for name in names:
         runs = [entry for whose, entry in named if whose == name and _test_of(entry.run) == test]

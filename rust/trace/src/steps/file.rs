@@ -216,6 +216,14 @@ fn write_depth_bins<W: Write + Send>(group: &mut Group<'_, W>, rows: &[&StepRow]
     group.levels::<Int64Type>(&values, Some(&levels), Some(&repeated))
 }
 
+/// Whether it is a step table, of whatever version.
+#[must_use]
+pub fn is_step_table<R: ChunkReader + 'static>(from: R) -> bool {
+    let Ok(reader) = SerializedFileReader::new(from) else { return false };
+    let pairs = reader.metadata().file_metadata().key_value_metadata();
+    pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == "openpts.steps"))
+}
+
 /// Read a table back. Devices and processes have the numbers of the header's names.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Captures in steps: what was done in each slice of time, by stream and process.
 
+mod capture;
 mod depth_times;
 mod file;
 mod in_flight;
@@ -10,6 +11,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use capture::{Capture, CaptureStep, StepLatencies, StepStream, read_capture};
 pub use depth_times::DepthTimes;
 pub use file::{StepHeader, read_steps, write_steps};
 pub(crate) use in_flight::InFlight;

@@ -277,3 +277,40 @@ fn a_day_takes_less_than_ten_megabytes() {
         bytes.len()
     );
 }
+
+#[test]
+fn a_capture_adds_its_devices_up_whether_it_is_a_table_or_a_trace() {
+    use TracedOperation::{Read, Write};
+    let on = |device: u16, io: TracedIo| TracedIo { device, ..io };
+    let ios = [
+        on(0, io(0, Some(400), Read, 0, 4096)),
+        on(1, io(100, Some(200), Read, 8192, 4096)),
+        on(1, io(2100, Some(2300), Write, 0, 8192)),
+    ];
+    let header = StepHeader {
+        step_length_ns: 1000,
+        devices: vec!["sda".to_owned(), "sdb".to_owned()],
+        ..StepHeader::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("steps.parquet");
+    let file = std::fs::File::create(&path).unwrap();
+    write_steps(file, &header, &table(&ios, 1000, 2)).unwrap();
+    let capture = read_capture(&path).unwrap();
+    assert!(capture.is_step_table);
+    assert_eq!(capture.header.devices, header.devices);
+    let figures: Vec<_> = capture.steps.iter().map(|step| (step.ios, step.bytes, step.depth_ns)).collect();
+    // alone 0-100, two 100-200, alone 200-400
+    assert_eq!(figures, [(2, 8192, Some(500)), (0, 0, Some(0)), (1, 8192, Some(200))]);
+    let first = &capture.steps[0];
+    assert_eq!((first.max_depth, first.streams.len(), first.streams[0].ios), (Some(2), 1, 2));
+    assert_eq!(first.latencies.unwrap().max_ns, 400);
+
+    let trace = folder.path().join("trace.csv");
+    std::fs::write(&trace, "128166372003061629,web,0,Write,0,4096,1331\n").unwrap();
+    let capture = read_capture(&trace).unwrap();
+    assert!(!capture.is_step_table);
+    assert_eq!((capture.steps.len(), capture.steps[0].streams[0].kind), (1, "write"));
+    std::fs::write(&trace, "no trace").unwrap();
+    assert!(read_capture(&trace).is_err());
+}

@@ -33,6 +33,7 @@ TOLD_ELSEWHERE = {
     "secondary_metrics",
     "battery_wh",
     "job",
+    "capture",
     "trace",
     "suite",
     "folder",

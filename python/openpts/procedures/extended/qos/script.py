@@ -94,7 +94,7 @@ def script(conditions: QosConditions, user_capacity_bytes: int) -> Script:
     steady_round, last_round = yield from until_steady(
         Tracking(
             phase=Phase.WDPC,
-            stimulus=_stimulus(conditions, 0),
+            streams=(Stream(_stimulus(conditions, 0)),),
             name="random writes IOPS",
             minute_ns=conditions.minute_ns,
             period_ns=conditions.tracking_period_ns,

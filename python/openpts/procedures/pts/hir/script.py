@@ -24,7 +24,7 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stream
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -79,7 +79,7 @@ def script(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Scr
     # 3  Preconditioning until its tracking rounds are steady
     tracking = Tracking(
         phase=Phase.WDPC,
-        stimulus=stimulus,
+        streams=(Stream(stimulus),),
         name=conditions.workload.title,
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,

@@ -47,7 +47,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT, Workload, workload_on
 
@@ -176,7 +176,7 @@ class _Saturation:
             conditions=conditions,
             tracking=Tracking(
                 phase=Phase.SATURATION,
-                stimulus=workload_stimulus(conditions, workload),
+                streams=(Stream(workload_stimulus(conditions, workload)),),
                 name=workload.title,
                 minute_ns=conditions.minute_ns,
                 period_ns=conditions.tracking_period_ns,

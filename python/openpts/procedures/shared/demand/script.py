@@ -33,7 +33,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import workload_on
 
@@ -96,7 +96,7 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     yield from tracking.until_steady(
         tracking.Tracking(
             phase=Phase.WDPC,
-            stimulus=_writes(conditions, tc, qd),
+            streams=(Stream(_writes(conditions, tc, qd)),),
             name="preconditioning IOPS",
             minute_ns=conditions.minute_ns,
             period_ns=conditions.tracking_period_ns,

@@ -31,6 +31,7 @@ from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step
 
 ROUND_WORD = "Tracking Round"
 _VALUE_COLOR = 2
@@ -41,22 +42,17 @@ _TRACKED_COLOR = 3
 class TrackedPhase:
     """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
 
-    ``others`` are the minutes between those of its window, if they are known.
+    ``samples`` are all its steps in order. ``others`` are the minutes between those of its window, if they
+    are known.
     """
 
     run: Run
-    phase: Phase
-    cycle: int
+    samples: list[Sample]
     results: TrackingResults
     stimulus: str
     demand: str
     period_ns: int
     others: OtherMinutes | None
-
-    @property
-    def samples(self) -> list[Sample]:
-        """All steps of the part, in order."""
-        return [step.sample for step in self.run.phase(self.phase, cycle=self.cycle)]
 
     @property
     def minute_ns(self) -> int:
@@ -69,12 +65,17 @@ class TrackedPhase:
         return f"{len(self.results.minutes)} of {WINDOW_ROUNDS} tracking rounds"
 
 
-def tracked_phase(run: Run, phase: Phase, cycle: int = 1) -> TrackedPhase:
-    """The part with its verdict, judged from the samples alone."""
+def tracked_phase(run: Run, phase: Phase, cycle: int = 1, *, before: int | None = None) -> TrackedPhase:
+    """The part with its verdict, judged from the samples alone.
+
+    ``before`` is given where a phase has several parts: that of the part's ``Tracking``.
+    """
     conditions: Any = run.manifest.conditions  # of a test that tracks by minutes: all have a period
     steps = run.phase(phase, cycle=cycle)
+    if before is not None:
+        steps = [step for step in steps if before < step.place.number <= before + conditions.max_rounds]
     results = analyse_tracking(
-        [TrackedStep(step.place.number, step.place.position, step.sample) for step in steps],
+        [TrackedStep(step.place.number - (before or 0), step.place.position, step.sample) for step in steps],
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,
     )
@@ -85,17 +86,22 @@ def tracked_phase(run: Run, phase: Phase, cycle: int = 1) -> TrackedPhase:
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,
     )
-    stimulus = steps[0].sample.step.stimulus if steps else None
+    stimulus, demand = _applied(steps[0].sample.step) if steps else ("n/a", "n/a")
     return TrackedPhase(
         run=run,
-        phase=phase,
-        cycle=cycle,
+        samples=[step.sample for step in steps],
         results=results,
-        stimulus=str(stimulus) if stimulus else "n/a",
-        demand=f"TC {stimulus.tc} / QD {stimulus.qd}" if stimulus else "n/a",
+        stimulus=stimulus,
+        demand=demand,
         period_ns=conditions.tracking_period_ns,
         others=others,
     )
+
+
+def _applied(step: Step) -> tuple[str, str]:
+    if (stimulus := step.stimulus) is not None:
+        return str(stimulus), f"TC {stimulus.tc} / QD {stimulus.qd}"
+    return f"{len(step.streams)} streams at once", f"TOIO {step.toio}"
 
 
 def between_verdicts(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:

@@ -12,27 +12,37 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Request, SteadyStateChecked, samples_in
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
 
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """What is applied, and how it is tracked; ``name`` is that of the tracking variable in displays."""
+    """What is applied, and how it is tracked; ``name`` is that of the tracking variable in displays.
+
+    ``streams`` are applied at once; most tests have one. Rounds are numbered behind ``before`` others of the
+    same phase.
+    """
 
     phase: Phase
-    stimulus: Stimulus
+    streams: tuple[Stream, ...]
     name: str
     minute_ns: int
     period_ns: int
     max_rounds: int
+    before: int = 0
+
+    @property
+    def stimulus(self) -> Stimulus:
+        """That of the first stream, which is the only one where the specification tracks."""
+        return self.streams[0].stimulus
 
     def round_steps(self, number: int) -> tuple[Step, ...]:
         """Steps of tracking round ``number``: the last one is the tracked minute."""
-        minute = Step.of(self.stimulus, Duration(self.minute_ns))
+        minute = Step(self.streams, Duration(self.minute_ns))
         if number == 1 or self.period_ns <= self.minute_ns:
             return (minute,)
-        return (Step.of(self.stimulus, Duration(self.period_ns - self.minute_ns)), minute)
+        return (Step(self.streams, Duration(self.period_ns - self.minute_ns)), minute)
 
 
 def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | None, int]]:
@@ -42,8 +52,10 @@ def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | N
     """
     history: list[float] = []
     disturbed: set[int] = set()
+    last = tracking.before + tracking.max_rounds
     for number in range(1, tracking.max_rounds + 1):
-        samples = yield Apply(tracking.phase, number, tracking.round_steps(number), tracking.max_rounds)
+        steps = tracking.round_steps(number)
+        samples = yield Apply(tracking.phase, tracking.before + number, steps, last)
         minute = tracked_minute(samples)
         history.append(minute.iops)
         if minute.standstills:
@@ -51,7 +63,7 @@ def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | N
         if number < WINDOW_ROUNDS:
             continue
         report = window_ending_at(history, number, disturbed)
-        yield SteadyStateChecked(tracking.phase, number, (tracking.name,), (report,))
+        yield SteadyStateChecked(tracking.phase, tracking.before + number, (tracking.name,), (report,))
         if report.steady:
             return number, number
     return None, tracking.max_rounds

@@ -140,12 +140,18 @@ class Drive:
         )
 
     def _of_streams(self, phase: Phase, number: int, step: Step) -> Sample:
-        """Streams of one operation each, at the rates at which they are planned."""
+        """Streams of one operation each, at the rates at which they are planned, or in their shares."""
         assert isinstance(step.stop, Duration)
         found = {}
-        for stimulus in step.stimuli:
-            assert isinstance(stimulus.pacing, FixedRate | Poisson)
-            planned = round(stimulus.pacing.ios_per_s * step.stop.duration_ns / NS_PER_S)
+        shares = sum(stream.share for stream in step.streams)
+        for stream in step.streams:
+            stimulus = stream.stimulus
+            if stream.share:
+                per_s = float(self.iops(stimulus, phase, number)) * stream.share / shares
+            else:
+                assert isinstance(stimulus.pacing, FixedRate | Poisson)
+                per_s = stimulus.pacing.ios_per_s
+            planned = round(per_s * step.stop.duration_ns / NS_PER_S)
             latency_ns = stimulus.toio * NS_PER_S / Fraction(self.iops(stimulus, phase, number))
             (name,) = (name for name in ("read", "write", "trim") if getattr(stimulus.operations, name))
             found[name] = _operation(planned, mean_block_bytes(stimulus), latency_ns)

@@ -1,0 +1,26 @@
+"""Real-World Storage Workload of a capture: practice beyond the PTS."""
+
+from typing import Final
+
+from openpts.procedures.extended.rws.conditions import RwsConditions
+from openpts.procedures.kit.procedure import Procedure
+
+PROCEDURE: Final = Procedure(
+    package=__name__,
+    conditions=RwsConditions,
+    title="Real-World Storage Workload",
+    short_title="RWS",
+    purpose="""The workload of a captured system: its streams alone, all at once, and its steps in order.
+
+    CAPTURE is a step table, or a trace of which steps are made. After the RWSW PTS, reading of openpts. At
+    full length each part begins with a purge and the user capacity written twice, and goes on until it is
+    steady.
+    """,
+    quick={
+        "time_scale": "1/60",
+        "precondition_passes": 1,
+        "step_seconds": 1,
+        "tracking_seconds": 2,
+        "max_rounds": 7,
+    },
+)

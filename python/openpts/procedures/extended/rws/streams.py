@@ -1,0 +1,104 @@
+"""From the streams of a capture to the streams of a step."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.characteristics.capture import CaptureStep, CaptureStream
+from openpts.procedures.extended.rws.conditions import RwsConditions
+from openpts.units import NS_PER_S
+from openpts.vocabulary.stimulus import (
+    BlockSize,
+    ClosedLoop,
+    FixedRate,
+    OperationWeights,
+    Pacing,
+    Step,
+    Stimulus,
+    Stream,
+)
+from openpts.vocabulary.stop import Duration
+
+_MOST_PARTS: Final = 1000
+_PER_THREAD: Final = 32
+_CLOSED: Final = ClosedLoop()
+
+
+def shares(counts: Sequence[int]) -> tuple[int, ...]:
+    """Small whole numbers in the ratio of the counts, or as near to it as 1,000 in all allow; none is 0.
+
+    The streams of a step wait for each other once in so many I/Os: the fewer, the more even is their mix.
+    """
+    is_exact = sum(counts) // math.gcd(*counts) <= _MOST_PARTS
+    found = counts if is_exact else apportioned(_MOST_PARTS, counts)
+    divisor = math.gcd(*found)
+    return tuple(count // divisor for count in found)
+
+
+def apportioned(total: int, counts: Sequence[int]) -> tuple[int, ...]:
+    """A total in parts as large as the counts' shares of it, by largest remainders, each at least 1."""
+    whole = sum(counts)
+    parts = [max(1, count * total // whole) for count in counts]
+    remainders = sorted(range(len(counts)), key=lambda n: (-(counts[n] * total % whole), n))
+    for number in remainders:
+        if sum(parts) < total and counts[number] * total >= whole:
+            parts[number] += 1
+    while sum(parts) > max(total, len(parts)):
+        parts[parts.index(max(parts))] -= 1
+    if (left := total - sum(parts)) > 0:
+        parts[counts.index(max(counts))] += left
+    return tuple(parts)
+
+
+def composite(conditions: RwsConditions, applied: Sequence[CaptureStream], toio: int) -> tuple[Stream, ...]:
+    """All streams at once in their shares: one that is ahead waits. Each has at least one I/O outstanding."""
+    if len(applied) == 1:
+        return (alone(conditions, applied[0], toio),)
+    counts = [stream.ios for stream in applied]
+    return tuple(
+        Stream(_stimulus(conditions, stream, depth), stream.name, share=share)
+        for stream, depth, share in zip(applied, apportioned(toio, counts), shares(counts), strict=True)
+    )
+
+
+def alone(conditions: RwsConditions, stream: CaptureStream, toio: int) -> Stream:
+    """One stream with all outstanding I/Os."""
+    return Stream(_stimulus(conditions, stream, toio), stream.name)
+
+
+def replayed(conditions: RwsConditions, step: CaptureStep) -> Step:
+    """A step of the capture: its own streams at its own depth, or at their rates."""
+    stop = Duration(conditions.step_ns(step))
+    if not step.streams:
+        return Step((), stop)
+    if conditions.pacing == "depth":
+        return Step(composite(conditions, step.streams, conditions.toio_of(step)), stop)
+    counts = [stream.ios for stream in step.streams]
+    depths = apportioned(conditions.toio_of(step), counts)
+    # What is left out is part of the rate: the streams that are applied stand for all of the step's I/Os.
+    factor = step.ios * NS_PER_S / (sum(counts) * step.length_ns)
+    return Step(
+        tuple(
+            Stream(_stimulus(conditions, stream, depth, FixedRate(stream.ios * factor)), stream.name)
+            for stream, depth in zip(step.streams, depths, strict=True)
+        ),
+        stop,
+    )
+
+
+def _stimulus(
+    conditions: RwsConditions, stream: CaptureStream, toio: int, pacing: Pacing = _CLOSED
+) -> Stimulus:
+    tc = math.ceil(toio / _PER_THREAD)
+    sector_bytes = conditions.sector_bytes
+    size_bytes = max(1, math.ceil(stream.size_bytes / sector_bytes)) * sector_bytes
+    return Stimulus(
+        random_pct=0 if stream.pattern == "seq" else 100,
+        block_sizes=(BlockSize(size_bytes),),
+        operations=OperationWeights(**{stream.kind: 1}),
+        tc=tc,
+        qd=math.ceil(toio / tc),
+        active_range=conditions.active_range,
+        pacing=pacing,
+        data=conditions.data,
+    )

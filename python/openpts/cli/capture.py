@@ -106,7 +106,7 @@ def capture_command(
     measure_cost: bool,
     as_json: bool,
 ) -> int:
-    """Capture the I/O that reaches block devices while COMMAND, or whatever else, uses them.
+    """Capture the I/O that reaches block devices while COMMAND, or any other program, uses them.
 
     Only reads the kernel's events: times, places, lengths and processes, never data. The file holds every
     I/O, or with --steps tables of them. Needs root. Several devices are captured at once; of a partition

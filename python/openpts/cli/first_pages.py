@@ -138,6 +138,10 @@ _ARGUMENTS: Final = {
     "openpts run benchmarks": '"sim:client-qlc?capacity=256GB"',
     # and those that are about a file
     **{f"openpts {verb} workload": "mine.fio sim:enterprise-tlc" for verb in ("plan", "run")},
+    **{
+        f"openpts {verb} replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"'
+        for verb in ("plan", "run")
+    },
     **{f"openpts {verb} rws": 'web.parquet "sim:enterprise-tlc?capacity=2GB"' for verb in ("plan", "run")},
     **{f"openpts {verb} app": "/mnt/data -- tar -xf /data/linux.tar" for verb in ("plan", "run")},
     **{f"openpts {verb} fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc" for verb in ("plan", "run")},

@@ -1,5 +1,6 @@
 """Every option and argument of the command line is explained."""
 
+import re
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ def test_every_command_and_every_option_says_what_it_does() -> None:
             if isinstance(parameter, click.Option):
                 assert parameter.help, f"{path} {parameter.name}"
             else:
-                word = (parameter.metavar or parameter.name or "").strip("[].").upper()
+                word = re.sub(r"\W.*", "", (parameter.metavar or parameter.name or "").lstrip("[")).upper()
                 assert word.rstrip("S") in command.help.upper(), f"{path} {parameter.name}"
 
 

@@ -20,8 +20,11 @@ _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1
 
 
+_RECIPE: Final = "recipe:"
+
+
 class TraceFile(Struct, frozen=True):
-    """A trace by its name and its place."""
+    """A trace by its name and its place; both are ``recipe:NAME`` of one that ships as a recipe."""
 
     name: str
     path: str
@@ -58,6 +61,8 @@ class Trims(StrEnum):
 
 
 def _read_trace(_name: str, word: str) -> TraceFile:
+    if word.startswith(_RECIPE):
+        return TraceFile(word, word)
     path = Path(word)
     if not path.is_file():
         raise UsageError(f"cannot replay {word}: there is no such file")

@@ -8,7 +8,14 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream, capture_of
+from openpts.characteristics.capture import (
+    Capture,
+    CaptureStep,
+    CaptureStream,
+    StreamKind,
+    StreamPattern,
+    capture_of,
+)
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
@@ -25,8 +32,8 @@ from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE, SECOND_NS, WEB
 from tests.support.oracle_presets import write_oracle
 
-READS = CaptureStream("read", "rnd", 4096, 700, 700 * 4096)
-WRITES = CaptureStream("write", "rnd", 8192, 300, 300 * 8192)
+READS = CaptureStream(StreamKind.READ, StreamPattern.RANDOM, 4096, 700, 700 * 4096)
+WRITES = CaptureStream(StreamKind.WRITE, StreamPattern.RANDOM, 8192, 300, 300 * 8192)
 
 
 def step(*streams: CaptureStream, depth: float = 8.0) -> CaptureStep:
@@ -129,7 +136,7 @@ def test_reports_follow_the_text_as_openpts_reads_it_and_claim_nothing(
     run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, max_rounds=5))
     report = build_report(run, default_date(run))
     (section,) = report.sections
-    assert section.title == "Real-World Storage Workload: after the RWSW PTS, reading of openpts"
+    assert section.title == "Real-World Workload of a Capture: after the RWSW PTS, reading of openpts"
     rows = {row.label: row.value for group in section.header.groups for row in group.rows}
     assert (rows["Capture"], rows["SHA-256"]) == ("web, 7", CAPTURE.sha256[:16])
     words = [f"{row.label}: {row.value}" for group in section.header.groups[2:] for row in group.rows]

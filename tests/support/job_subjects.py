@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream
+from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream, StreamKind, StreamPattern
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
@@ -37,8 +37,8 @@ JOB: Final = FioJob(
 
 WEB: Final = Path(__file__).parents[1] / "data" / "captures" / "web.csv"
 """Two seconds of a trace, and one between them without I/O."""
-_READS: Final = CaptureStream("read", "rnd", 4096, 700, 700 * 4096)
-_WRITES: Final = CaptureStream("write", "seq", 8192, 300, 300 * 8192)
+_READS: Final = CaptureStream(StreamKind.READ, StreamPattern.RANDOM, 4096, 700, 700 * 4096)
+_WRITES: Final = CaptureStream(StreamKind.WRITE, StreamPattern.SEQUENTIAL, 8192, 300, 300 * 8192)
 SECOND_NS: Final = 10**9
 CAPTURE: Final = Capture(
     name="web",

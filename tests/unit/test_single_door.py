@@ -374,7 +374,7 @@ def test_a_purge_is_carried_out_by_those_who_may() -> None:
 
 # what opens something by its name, in the standard library and in the crates that are used
 RUST_OPENS = re.compile(
-    r"OpenOptions::new|tempfile::tempfile|File::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
+    r"OpenOptions::new|tempfile::tempfile|\bFile::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
     r"|libc::(open|openat|creat)\b|opcode::Open|process::Command"
 )
 RUST_OPENS_BY_NAME = {

@@ -82,4 +82,5 @@ def _share(first: float | None, second: float | None, limit: float) -> float:
     if math.isinf(first) or math.isinf(second):
         return float(math.isinf(first))
     low, at, high = (math.log(max(value, 1e-9)) for value in (first, limit, second))
-    return (at - low) / (high - low)
+    # values that differ by a last digit have one logarithm
+    return (at - low) / (high - low) if high != low else 0.5

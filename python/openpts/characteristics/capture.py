@@ -1,6 +1,7 @@
 """A capture as conditions hold it: the streams that a test applies, as a whole and in each step."""
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -13,17 +14,36 @@ from openpts.units import KIB, NS_PER_S
 from openpts.visible_text import visible_line
 
 MOST_STEPS: Final = 10_000
-_APPLICABLE: Final = frozenset({"read", "write", "trim", "flush"})
 _LETTERS: Final = {"read": "R", "write": "W"}
 _PAGE_BYTES: Final = 4 * KIB
 _SECTOR_BYTES: Final = 512
 
 
-class CaptureStream(Struct, frozen=True, array_like=True):
-    """A kind of access with its I/Os; ``kind`` is read, write, trim or flush, ``pattern`` rnd, seq or na."""
+class StreamKind(StrEnum):
+    """What the accesses of a stream do, of those that a stimulus can have."""
 
-    kind: str
-    pattern: str
+    READ = "read"
+    WRITE = "write"
+    TRIM = "trim"
+    FLUSH = "flush"
+
+
+class StreamPattern(StrEnum):
+    """In which order: random, sequential, or neither."""
+
+    RANDOM = "rnd"
+    SEQUENTIAL = "seq"
+    NONE = "na"
+
+
+_APPLICABLE: Final = frozenset(StreamKind)
+
+
+class CaptureStream(Struct, frozen=True, array_like=True):
+    """A kind of access with its I/Os."""
+
+    kind: StreamKind
+    pattern: StreamPattern
     size_bytes: int
     ios: int
     bytes: int
@@ -195,7 +215,10 @@ def _size(stream: Mapping[str, Any]) -> int:
 
 def _applied(counted: list[CountedStream]) -> tuple[CaptureStream, ...]:
     chosen = (one.stream for one in applied_workload(counted).streams)
-    return tuple(CaptureStream(s.kind, s.pattern, s.size_bytes, s.ios, s.bytes) for s in chosen)
+    return tuple(
+        CaptureStream(StreamKind(s.kind), StreamPattern(s.pattern), s.size_bytes, s.ios, s.bytes)
+        for s in chosen
+    )
 
 
 def _size_text(size_bytes: int) -> str:

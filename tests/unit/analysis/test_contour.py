@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openpts.analysis.contour import contour
@@ -66,6 +66,7 @@ _GRIDS = st.integers(2, 6).flatmap(
 
 
 @given(_GRIDS, st.floats(0.01, 1e6))
+@example([[0.010000000000000002, 0.01], [math.inf, 1.0]], 0.01)
 def test_lines_end_at_the_border_only(grid: Sequence[Sequence[float]], limit: float) -> None:
     """And each change between neighbors has exactly one place on them."""
     rows, columns = len(grid), len(grid[0])

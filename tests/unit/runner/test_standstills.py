@@ -131,12 +131,9 @@ def test_a_window_with_a_disturbed_round_is_not_steady() -> None:
 
 
 def tracked_until_steady(found: list[object]) -> Script:
-    stimulus = step(4096).stimulus
-    assert stimulus is not None
     yield Purge()
-    found.append(
-        (yield from until_steady(Tracking(Phase.WDPC, stimulus, "IOPS", NS_PER_S, 2 * NS_PER_S, 25)))
-    )
+    tracking = Tracking(Phase.WDPC, step(4096).streams, "IOPS", NS_PER_S, 2 * NS_PER_S, 25)
+    found.append((yield from until_steady(tracking)))
 
 
 def test_tracked_minutes_become_steady_without_the_disturbed_one(bench: Callable[..., Bench]) -> None:

@@ -1,4 +1,4 @@
-"""Real-World Storage Workload of a capture: practice beyond the PTS."""
+"""The workload of a real system, from a capture of it: practice beyond the PTS."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from openpts.procedures.kit.procedure import Procedure
 PROCEDURE: Final = Procedure(
     package=__name__,
     conditions=RwsConditions,
-    title="Real-World Storage Workload",
+    title="Real-World Workload of a Capture",
     short_title="RWS",
     purpose="""The workload of a captured system: its streams alone, all at once, and its steps in order.
 

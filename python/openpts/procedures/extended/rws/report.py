@@ -25,7 +25,7 @@ from openpts.procedures.shared.tracking.pages import tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import format_duration
 
-_TITLE: Final = "Real-World Storage Workload: after the RWSW PTS, reading of openpts"
+_TITLE: Final = "Real-World Workload of a Capture: after the RWSW PTS, reading of openpts"
 _PASS: Final[tuple[Measure[tuple[float, float]], ...]] = (
     Measure("replay_art", "Replay-Native, average response time", "ms", lambda pass_: pass_[0], decimals=3),
     Measure("replay_mb_per_s", "Replay-Native, throughput", "MB/s", lambda pass_: pass_[1], decimals=1),

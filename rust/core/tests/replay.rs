@@ -70,16 +70,13 @@ fn a_timed_replay_keeps_its_moments_and_counts_every_io() {
             assert_eq!(played.due_latencies.of(kind).count(), 500);
         }
         assert!(result.elapsed_ns >= 1_999 * 100_000, "not before the last is due");
-        assert_eq!(
-            played.late.iter().sum::<u64>(),
-            played
-                .slips
-                .buckets()
-                .filter(|bucket| bucket.lowest_ns > 10_000)
-                .map(|bucket| bucket.count)
-                .sum::<u64>(),
-            "each has a cause"
-        );
+        // The bucket around the bound has both late ones and others.
+        let above = |bound_ns| {
+            let late = played.slips.buckets().filter(|bucket| bucket.lowest_ns > bound_ns);
+            late.map(|bucket| bucket.count).sum::<u64>()
+        };
+        let late: u64 = played.late.iter().sum();
+        assert!((above(10_000)..=above(9_980)).contains(&late), "each has a cause: {late}");
     }
 }
 

@@ -99,7 +99,7 @@ class ProgramOfTheOperator:
         self._stop_at_ns: int | None = None
 
     def wait(self, limit_ns: int | None, roots: SystemRoots) -> Ended:
-        """Until it has ended, or was stopped at its limit or by the operator."""
+        """Until it has ended, or was stopped at its limit or by the operator; what it has started may live on."""
         ended = os.pidfd_open(self._pid)
         try:
             with selectors.DefaultSelector() as selector, StopSignals() as signals:
@@ -116,9 +116,11 @@ class ProgramOfTheOperator:
                         break
                     self._stop_if_needed(now_ns, limit_ns, wished=signals.wished)
             return self._reaped(now_ns, roots)
+        except BaseException:
+            self._kill(signal.SIGKILL)
+            raise
         finally:
             os.close(ended)
-            self._kill(signal.SIGKILL)
             for pipe in self._pipes:
                 pipe.close()
 

@@ -13,6 +13,7 @@ MARK: Final = "OPENPTS_APP_RUN"
 
 _TIMEOUT_S: Final = 5.0
 _LOOK_S: Final = 0.02
+_LOOKS: Final = 3
 
 
 def marked(mark: str, roots: SystemRoots) -> tuple[int, ...]:
@@ -27,10 +28,15 @@ def marked(mark: str, roots: SystemRoots) -> tuple[int, ...]:
 
 
 def end_marked(mark: str, roots: SystemRoots) -> int:
-    """Kill them, and wait until they are gone; their number."""
-    count = 0
+    """Kill them, and wait until they are gone; their number.
+
+    A process that becomes another program has no environment for a moment: none has to be seen several times.
+    """
+    count = looks = 0
     deadline_s = time.monotonic() + _TIMEOUT_S
-    while (living := marked(mark, roots)) and time.monotonic() < deadline_s:
+    while looks < _LOOKS and time.monotonic() < deadline_s:
+        living = marked(mark, roots)
+        looks = 0 if living else looks + 1
         count = max(count, len(living))
         for process in living:
             with suppress(ProcessLookupError):

@@ -99,7 +99,7 @@ class ProgramOfTheOperator:
         self._stop_at_ns: int | None = None
 
     def wait(self, limit_ns: int | None, roots: SystemRoots) -> Ended:
-        """Until it has ended, or was stopped at its limit or by the operator; what it has started may live on."""
+        """Until it has ended, or was stopped at its limit or by the operator; its children may live on."""
         ended = os.pidfd_open(self._pid)
         try:
             with selectors.DefaultSelector() as selector, StopSignals() as signals:

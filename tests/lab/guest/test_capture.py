@@ -1,6 +1,7 @@
 """`openpts capture` by blktrace, on drivers of drives: held against what the engine itself recorded."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -16,6 +17,10 @@ from tests.support.openpts_command import COMMAND
 NVME = Path("/dev/nvme0n1")
 SERIALS = {"nvme0n1": "LABNVME0000", "sda": "2000"}
 TRACES = Path("/sys/kernel/debug/block")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("LAB") != "1" or not NVME.exists(), reason="needs a virtual machine with an NVMe drive"
+)
+
 LOAD = ("--ios", "1000", "--qd", "1", "--seed", "7", "--mix", "50/50")
 
 

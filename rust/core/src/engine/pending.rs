@@ -176,7 +176,7 @@ impl PendingStep {
         (whole, outcome, streams)
     }
 
-    /// When what counts in the step was over, as far as the threads have told.
+    /// When what counts in the step was over, as far as the threads have reported.
     fn ended_ns(&self) -> Option<u64> {
         self.last_completion_ns().max(self.outcomes.iter().filter_map(|outcome| outcome.nominal_end_ns).max())
     }

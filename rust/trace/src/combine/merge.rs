@@ -181,7 +181,7 @@ impl Running {
         let device = self.devices.get(usize::from(io.device)).copied().unwrap_or(io.device);
         let domain = match io.domain {
             domain if domain == io.device => device,
-            // Told from the device by its complement, where both would be the same number.
+            // A domain that would get the number of its device gets the complement instead.
             domain if domain == device => !domain,
             domain => domain,
         };

@@ -7,7 +7,7 @@ use crate::traced_io::TracedIo;
 
 /// By which I/Os are sequential.
 pub const SEQUENTIAL_RULE: &str = "CHR-SEQ-01: an I/O is sequential if it starts where the previous one of its operation, device and domain ended";
-/// By which they are if streams that run side by side are told apart.
+/// The same for streams that run side by side, each of which is followed.
 pub const WINDOWED_RULE: &str = "CHR-SEQ-02: an I/O is sequential if it starts where one of the last 32 runs of its \
                                  operation, device and domain ended; the run that was longest without an I/O gives way";
 /// Runs that are followed at once.

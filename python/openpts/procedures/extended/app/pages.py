@@ -220,7 +220,7 @@ def _io_table(results: AppResults) -> Table:
             Col("Others on the drive (MB)", _others_cell),
         ],
         results.runs,
-        note="Drive: all I/O of the block device that the file system is on, whoever caused it, from the "
+        note="Drive: all I/O of the block device that the file system is on, from all programs, from the "
         "start of the command until its data were written back. Command: what the kernel charges to it. "
         "Others: on the rest of the drive, where the file system is on a part of it.",
     )

@@ -12,6 +12,7 @@ from openpts.characteristics.definitions import DEFINITIONS, SCHEMA
 from openpts.characteristics.distances import Distance, by_group, distances
 from openpts.characteristics.native import Selection, figures_of
 from openpts.cli.console import table_console, table_of
+from openpts.cli.trace_options import DEVICES, FORMAT
 from openpts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,16 +27,8 @@ _PIPE_COLUMNS: Final = 190
 
 @click.command("characterise")
 @click.argument("traces", metavar="TRACE [OTHER]", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--format", "format_", metavar="NAME", help="Read the trace as this format.  [default: by its contents]"
-)
-@click.option(
-    "--device",
-    "devices",
-    multiple=True,
-    metavar="NAME",
-    help="Take the I/Os of this device. May be repeated.",
-)
+@FORMAT
+@DEVICES
 @click.option(
     "--by", type=click.Choice(["device", "process", "stream"]), help="Compute all figures for each part, too."
 )

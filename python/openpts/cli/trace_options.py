@@ -25,8 +25,12 @@ DEVICES = click.option(
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
+FORMAT = click.option(
+    "--format", "format_", metavar="NAME", help="Read this format. [default: by the contents]"
+)
+
 READ_OPTIONS = together(
-    click.option("--format", "format_", metavar="NAME", help="Read this format. [default: by the contents]"),
+    FORMAT,
     click.option(
         "--from",
         "level",

@@ -15,6 +15,7 @@ from openpts.characteristics.distances import Distance, distances
 from openpts.characteristics.native import Selection, figures_of
 from openpts.characteristics.synthesis import Synthetic, synthesized
 from openpts.cli.console import table_console, table_of
+from openpts.cli.trace_options import DEVICES, FORMAT
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import UsageError
 from openpts.folder_files import write_files
@@ -25,16 +26,8 @@ _SCHEMA: Final = "openpts.synthetic/1"
 
 @click.command("synthesise")
 @click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
-@click.option(
-    "--format", "format_", metavar="NAME", help="Read the trace as this format.  [default: by its contents]"
-)
-@click.option(
-    "--device",
-    "devices",
-    multiple=True,
-    metavar="NAME",
-    help="Take the I/Os of this device. May be repeated.",
-)
+@FORMAT
+@DEVICES
 @click.option(
     "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Make it this long."
 )

@@ -99,6 +99,11 @@ def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
     assert mail.placement == Zones((Zone(80, 20), Zone(20, 80)))
 
 
+def test_a_shipped_trace_is_not_looked_for_beside_the_plan(tmp_path: Path) -> None:
+    plan = parse_plan(b"[replay]\ntrace = 'recipe:mail'\n", str(tmp_path / "p.toml"), read_toml)
+    assert plan.given("replay").values["trace"] == "recipe:mail"
+
+
 def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
     with pytest.raises(WrittenFileError) as caught:
         parse_plan(text.encode(), "p", read)

@@ -103,7 +103,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
                 _read_trace,
                 lambda trace: trace.path,
                 metavar="TRACE",
-                beside=lambda word, folder: str(Path(folder) / word),
+                beside=lambda word, folder: word if word.startswith(_RECIPE) else str(Path(folder) / word),
             ),
             free="what is run, not how",
             argument="TRACE",

@@ -14,8 +14,9 @@ import pytest
 from openpts.errors import RunFailedError, TargetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.vocabulary.command_run import CommandRun, RunKind
-from tests.device.openpts_process import Ended, openpts, start_openpts
+from openpts.vocabulary.command_run import RunKind
+from tests.device.app_runs import eventually, living, run_app, runs_of
+from tests.device.openpts_process import openpts, start_openpts
 
 _MIB = 1 << 20
 _FILE_BYTES = 32 * _MIB
@@ -35,16 +36,6 @@ def directory(attach: Callable[..., Path], run: Callable[..., str], mount: Calla
     node = attach("--direct-io=on", size_bytes=256 * _MIB)
     run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", node)
     return mount(node)
-
-
-def run_app(place: Path | str, folder: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:
-    """A run without a report, and without warm runs added."""
-    options = ("--no-report", "--until-rse", "0", *options)
-    return openpts("run", "app", str(place), "--out", str(folder / "run"), *options, "--", *words, cwd=folder)
-
-
-def runs_of(folder: Path, kind: RunKind) -> list[CommandRun]:
-    return [one for one in read_run(folder / "run").manifest.command_runs if one.kind is kind]
 
 
 @pytest.mark.proves("SOL-BMK-01", "SOL-BMK-02", "SOL-GEN-05", "SOL-GEN-06")
@@ -203,36 +194,18 @@ def test_a_run_that_failed_goes_on_with_the_run_that_did(directory: Path, tmp_pa
     assert openpts("report", str(tmp_path / "run"), cwd=tmp_path).exit_code == 0
 
 
-def _eventually(what: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-
-
-def _living(mark: str) -> list[int]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (process / "cmdline").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-        except OSError:
-            continue
-    return found
-
-
 def test_an_interrupt_stops_all_that_the_command_started(directory: Path, tmp_path: Path) -> None:
     mark = f"9{os.getpid()}.{time.time_ns() % 1_000_000}"
     words = ("sh", "-c", f"sleep {mark} & sleep {mark}; true")
     process = start_openpts(
         "run", "app", str(directory), "--out", str(tmp_path / "run"), "--", *words, cwd=tmp_path
     )
-    _eventually(lambda: len(_living(mark)) == 2)
+    eventually(lambda: len(living(mark)) == 2)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "0 runs of the command are kept" in stderr
-    assert _living(mark) == []
+    assert living(mark) == []
     record = read_run(tmp_path / "run")
     assert record.manifest.state is RunState.INTERRUPTED
     assert record.manifest.command_runs[0].failure == "was stopped by the operator"
@@ -242,7 +215,7 @@ def test_what_a_command_leaves_running_is_ended_and_entered(directory: Path, tmp
     mark = f"8{os.getpid()}.{time.time_ns() % 1_000_000}"
     ended = run_app(directory, tmp_path, "sh", "-c", f"setsid sleep {mark} > /dev/null 2>&1 &")
     assert ended.exit_code == 0, ended.stderr
-    assert _living(mark) == []
+    assert living(mark) == []
     assert [one.left_behind for one in runs_of(tmp_path, RunKind.WARM)] == [1, 1, 1]
     assert any("left 1 running" in one.used for one in read_run(tmp_path / "run").ledger)
 

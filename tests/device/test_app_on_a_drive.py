@@ -11,7 +11,9 @@ import pytest
 
 from openpts.errors import RefusedError, RunFailedError, TargetError
 from openpts.record.reader import read_run
-from openpts.vocabulary.command_run import CommandRun, RunKind
+from openpts.vocabulary.command_run import RunKind
+from tests.device import app_runs
+from tests.device.app_runs import eventually, living, runs_of
 from tests.device.openpts_process import Ended, openpts, start_openpts
 
 _MIB = 1 << 20
@@ -41,12 +43,7 @@ def loops_over(path: Path) -> list[str]:
 
 
 def run_app(target: str, folder: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:
-    options = ("--no-report", "--until-rse", "0", "--warm-runs", "1", *options)
-    return openpts("run", "app", target, "--out", str(folder / "run"), *options, "--", *words, cwd=folder)
-
-
-def runs_of(folder: Path, kind: RunKind) -> list[CommandRun]:
-    return [one for one in read_run(folder / "run").manifest.command_runs if one.kind is kind]
+    return app_runs.run_app(target, folder, *words, options=("--warm-runs", "1", *options))
 
 
 @pytest.mark.proves("SOL-BMK-04")
@@ -123,13 +120,6 @@ def test_a_level_that_leaves_no_room_is_refused(file: str, tmp_path: Path) -> No
     assert "choose a lower --fill-level" in ended.stderr
 
 
-def _eventually(what: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-
-
 def _killed_in_its_command(file: str, tmp_path: Path) -> str:
     """A run that was killed while its command ran, in several processes; the mark of these."""
     mark = f"7{os.getpid()}.{time.time_ns() % 1_000_000}"
@@ -137,23 +127,12 @@ def _killed_in_its_command(file: str, tmp_path: Path) -> str:
     process = start_openpts(
         "run", "app", file, "--out", str(tmp_path / "run"), "--no-report", "--", *words, cwd=tmp_path
     )
-    _eventually(lambda: len(_living(mark)) == 2)
+    eventually(lambda: len(living(mark)) == 2)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=20)
     assert len(mounts()) == 1
     assert len(loops_over(tmp_path / "drive")) == 1
     return mark
-
-
-def _living(mark: str) -> list[int]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (process / "cmdline").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-        except OSError:
-            continue
-    return found
 
 
 def test_what_a_killed_run_left_mounted_is_undone_by_the_next(file: str, tmp_path: Path) -> None:
@@ -162,7 +141,7 @@ def test_what_a_killed_run_left_mounted_is_undone_by_the_next(file: str, tmp_pat
     ended = run_app(f"file:{tmp_path / 'drive'}", tmp_path, "true", options=options)
     assert ended.exit_code == 0, ended.stderr
     assert "is unmounted: an interrupted run of" in ended.stdout
-    assert _living(mark) == []
+    assert living(mark) == []
 
 
 @pytest.mark.slow
@@ -170,7 +149,7 @@ def test_what_a_killed_run_left_mounted_is_undone_when_asked(file: str, tmp_path
     mark = _killed_in_its_command(file, tmp_path)
     restored = openpts("doctor", "--restore", cwd=tmp_path)
     assert "is unmounted: an interrupted run of" in restored.stdout
-    assert _living(mark) == []
+    assert living(mark) == []
 
 
 @pytest.mark.slow

@@ -7,24 +7,14 @@ use std::path::Path;
 use openpts_core::engine::{Session, StepResult, StepState};
 use openpts_core::machine::{IoPath, Target};
 use openpts_core::workload::{
-    Bounds, Conflicts, MOST_PARENTS, Mode, Operation, OperationWeights, Replay, ScheduleWriter, ScheduledIo,
-    Step, Stimulus, Stop, Stream, UNKNOWN_LATENCY,
+    Bounds, Conflicts, Mode, Operation, OperationWeights, Replay, ScheduleWriter, ScheduledIo, Step,
+    Stimulus, Stop, Stream,
 };
 use support::{CAPACITY, configuration, next, scratch};
 
 fn io(due_ns: u64, operation: Operation, block: u64) -> ScheduledIo {
-    ScheduledIo {
-        due_ns,
-        offset_bytes: if operation.is_addressed() { block * 4096 } else { 0 },
-        length_bytes: if operation.is_addressed() { 4096 } else { 0 },
-        operation,
-        fua: false,
-        after_flush: false,
-        latency_ns: UNKNOWN_LATENCY,
-        in_flight: 0,
-        slack_ns: 0,
-        parents: [0; MOST_PARENTS],
-    }
+    let (offset_bytes, length_bytes) = if operation.is_addressed() { (block * 4096, 4096) } else { (0, 0) };
+    ScheduledIo::new(due_ns, operation, offset_bytes, length_bytes)
 }
 
 fn write_schedule(path: &Path, ios: &[ScheduledIo]) {

@@ -3,9 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use openpts_core::workload::{
-    MOST_PARENTS, Operation, ScheduleHeader, ScheduleWriter, ScheduledIo, UNKNOWN_LATENCY,
-};
+use openpts_core::workload::{Operation, ScheduleHeader, ScheduleWriter, ScheduledIo};
 
 /// A schedule that writes these ranges in order, all of it due at once.
 ///
@@ -22,18 +20,7 @@ pub fn filling_schedule(
         let mut from = *start;
         while from < *end {
             let length_bytes = u32::try_from(end - from).map_or(block_bytes, |left| left.min(block_bytes));
-            writer.push(&ScheduledIo {
-                due_ns: 0,
-                offset_bytes: from,
-                length_bytes,
-                operation: Operation::Write,
-                fua: false,
-                after_flush: false,
-                latency_ns: UNKNOWN_LATENCY,
-                in_flight: 0,
-                slack_ns: 0,
-                parents: [0; MOST_PARENTS],
-            })?;
+            writer.push(&ScheduledIo::new(0, Operation::Write, from, length_bytes))?;
             from += u64::from(length_bytes);
         }
     }

@@ -52,6 +52,25 @@ pub struct ScheduledIo {
     pub parents: [u32; MOST_PARENTS],
 }
 
+impl ScheduledIo {
+    /// One of which the trace says nothing else, and that waits for no other.
+    #[must_use]
+    pub const fn new(due_ns: u64, operation: Operation, offset_bytes: u64, length_bytes: u32) -> Self {
+        Self {
+            due_ns,
+            offset_bytes,
+            length_bytes,
+            operation,
+            fua: false,
+            after_flush: false,
+            latency_ns: UNKNOWN_LATENCY,
+            in_flight: 0,
+            slack_ns: 0,
+            parents: [0; MOST_PARENTS],
+        }
+    }
+}
+
 /// What a schedule says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleHeader {

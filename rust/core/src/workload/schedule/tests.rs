@@ -14,19 +14,8 @@ use crate::workload::operation::{Io, Operation};
 const MS: u64 = 1_000_000;
 
 fn io(due_ns: u64, operation: Operation, block: u64) -> ScheduledIo {
-    let length_bytes = if operation.is_addressed() { 4096 } else { 0 };
-    ScheduledIo {
-        due_ns,
-        offset_bytes: if operation.is_addressed() { block * 4096 } else { 0 },
-        length_bytes,
-        operation,
-        fua: false,
-        after_flush: false,
-        latency_ns: UNKNOWN_LATENCY,
-        in_flight: 0,
-        slack_ns: 0,
-        parents: [0; MOST_PARENTS],
-    }
+    let (offset_bytes, length_bytes) = if operation.is_addressed() { (block * 4096, 4096) } else { (0, 0) };
+    ScheduledIo::new(due_ns, operation, offset_bytes, length_bytes)
 }
 
 fn write(path: &Path, ios: &[ScheduledIo]) -> ScheduleHeader {

@@ -5,25 +5,14 @@ use std::path::Path;
 use openpts_core::engine::{StepResult, StepState};
 use openpts_core::histogram;
 use openpts_core::workload::{
-    Bounds, Cause, Conflicts, Io, MOST_PARENTS, Mode, Operation, OperationWeights, Replay, ScheduleWriter,
-    ScheduledIo, Step, Stimulus, Stop, Stream, UNKNOWN_LATENCY, Uniform,
+    Bounds, Cause, Conflicts, Io, Mode, Operation, OperationWeights, Replay, ScheduleWriter, ScheduledIo,
+    Step, Stimulus, Stop, Stream, Uniform,
 };
 
 use super::super::testing::*;
 
 fn read(due_ns: u64, block: u64) -> ScheduledIo {
-    ScheduledIo {
-        due_ns,
-        offset_bytes: block * 4096,
-        length_bytes: 4096,
-        operation: Operation::Read,
-        fua: false,
-        after_flush: false,
-        latency_ns: UNKNOWN_LATENCY,
-        in_flight: 0,
-        slack_ns: 0,
-        parents: [0; MOST_PARENTS],
-    }
+    ScheduledIo::new(due_ns, Operation::Read, block * 4096, 4096)
 }
 
 fn write_schedule(path: &Path, ios: &[ScheduledIo]) {

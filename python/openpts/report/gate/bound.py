@@ -13,12 +13,13 @@ _LIMIT: Final = re.compile(
     r"\s*(?P<measure>.*?)\s*(?P<sign>>=|<=|≥|≤|=>|=<|==|!=|>|<|=)\s*(?P<bound>.*?)\s*", re.DOTALL
 )
 _BOUND: Final = re.compile(
-    r"(?P<number>[+-]?[0-9][0-9,_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?|[+-]?\.[0-9]+)\s*(?P<unit>.*)",
+    r"(?P<number>[+-]?(?:[0-9][0-9,_]{0,30}(?:\.[0-9]{1,30})?|\.[0-9]{1,30})(?:e[+-]?[0-9]{1,2})?)"
+    r"\s*(?P<unit>[^0-9+.-].*)?",
     re.IGNORECASE,
 )
 _SIGNS: Final = {">=": True, "≥": True, "<=": False, "≤": False}
 _TIMES: Final = {"x", "×", "times"}
-_SI: Final = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+_SI: Final = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _FACTORS: Final[dict[str, tuple[str, Fraction]]] = {
     **{unit: ("time", Fraction(ns)) for unit, ns in (
         ("ns", 1), ("us", NS_PER_US), ("µs", NS_PER_US), ("μs", NS_PER_US), ("ms", NS_PER_MS),
@@ -70,10 +71,18 @@ class Bound:
 
     def text_in(self, unit: str) -> str:
         """The bound in words: ``at least 180,000 IOPS``, ``at least -3 % against the baseline``."""
-        side = "at least" if self.at_least else "at most"
+        return self.as_written if self.is_relative else self._text(self.value_in(unit), unit)
+
+    @property
+    def as_written(self) -> str:
+        """The same in the operator's unit, where that of the measure is not known."""
         if self.is_relative:
-            return f"{side} {signed_pct(self.share)} % against the baseline"
-        return f"{side} {number_text(self.value_in(unit))} {unit}".rstrip()
+            return self._text(self.share, "against the baseline")
+        return self._text(float(self.number), self.unit)
+
+    def _text(self, value: float, unit: str) -> str:
+        number = f"{signed_pct(value)} %" if self.is_relative else number_text(value)
+        return f"{'at least' if self.at_least else 'at most'} {number} {unit}".rstrip()
 
 
 def bound_of(text: str, note: str = "") -> Bound:
@@ -92,7 +101,7 @@ def side_of(measure: str, bound: str, *, at_least: bool, note: str = "") -> Boun
     if match is None:
         raise UsageError(f"{measure}: {bound!r} is not a bound: {_HOW}")
     number = Fraction(match["number"].replace(",", "").replace("_", ""))
-    unit = match["unit"].strip()
+    unit = (match["unit"] or "").strip()
     if unit.lower() in _TIMES:
         return _relative(measure, number, bound, at_least=at_least, note=note)
     if unit == "%" and match["number"][0] in "+-":

@@ -47,31 +47,37 @@ def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[GatedRu
     """
     for bound in limits.bounds:
         _refuse_unknown(bound, runs)
-    return _judged(limits, limits.bounds, runs, baseline)
+    judged = [
+        _relative(bound, limits, runs, baseline) if bound.is_relative else _absolute(bound, limits, runs)
+        for bound in limits.bounds
+    ]
+    return _with_conditions(limits, judged, runs, baseline)
 
 
 def judge_finished(limits: LimitSet, run: GatedRun) -> GateResult:
     """As ``judge``, for a run without a baseline: limits of other tests, and relative ones, are left out.
 
-    A limit of what the run does not measure has no verdict: the run is not to be lost for a word.
+    A limit of what the run does not measure, or in the wrong unit, has no verdict: no run is lost for a word.
     """
     own = [bound for bound in limits.bounds if test_named(bound.measure) in {"", run.test}]
     absolute = [bound for bound in own if not bound.is_relative]
-    result = _judged(limits, absolute, (run,), ())
+    judged = []
+    for bound in absolute:
+        try:
+            judged.append(_absolute(bound, limits, (run,)))
+        except UsageError as error:
+            judged.append(_nothing(bound, str(error)))
+    result = _with_conditions(limits, judged, (run,), ())
     return replace(result, left_out=len(own) - len(absolute))
 
 
-def _judged(
-    limits: LimitSet, bounds: Sequence[Bound], runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+def _with_conditions(
+    limits: LimitSet, judged: Sequence[JudgedLimit], runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
 ) -> GateResult:
-    judged = [*judge_required(limits.required, runs, baseline)]
-    for bound in bounds:
-        verdict = (
-            _relative(bound, limits, runs, baseline) if bound.is_relative else _absolute(bound, limits, runs)
-        )
-        judged.append(replace(verdict, note=bound.note))
-    judged += [JudgedLimit.of(f"{run.test}.{name}", one) for run in runs for name, one in run.content.limits]
-    return GateResult(tuple(judged), limits.rule)
+    """With the conditions in front, and behind them the limits that tests have of their own."""
+    required = judge_required(limits.required, runs, baseline)
+    own = (JudgedLimit.of(f"{run.test}.{name}", one) for run in runs for name, one in run.content.limits)
+    return GateResult((*required, *judged, *own), limits.rule)
 
 
 def _refuse_unknown(bound: Bound, runs: Sequence[GatedRun]) -> None:
@@ -101,7 +107,7 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> Judge
     """The verdict on the run that keeps the limit worst."""
     found = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
     if not found:
-        return _nothing(bound, runs)
+        return _unmeasured(bound, runs)
     verdicts = [_of_run(bound, limits, figure, run, len(found)) for figure, run in found]
 
     def rank(one: JudgedLimit) -> tuple[int, float]:
@@ -111,18 +117,22 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> Judge
     return min(verdicts, key=rank)
 
 
-def _nothing(bound: Bound, runs: Sequence[GatedRun]) -> JudgedLimit:
+def _unmeasured(bound: Bound, runs: Sequence[GatedRun]) -> JudgedLimit:
     test = test_named(bound.measure)
-    none = (
-        f"no run of {test}"
-        if test and all(run.test != test for run in runs)
-        else nearest(bound.measure, runs)
+    if test and all(run.test != test for run in runs):
+        return _nothing(bound, f"no run of {test}")
+    return _nothing(bound, f"the run does not measure it: {nearest(bound.measure, runs)}")
+
+
+def _nothing(bound: Bound, reason: str) -> JudgedLimit:
+    return JudgedLimit(
+        bound.measure,
+        bound.as_written,
+        Judgement.NO_VERDICT,
+        reason,
+        is_relative=bound.is_relative,
+        note=bound.note,
     )
-    limit = f"{'at least' if bound.at_least else 'at most'} {float(bound.number):,.6g} {bound.unit}".rstrip()
-    if bound.is_relative:
-        limit = bound.text_in("")
-    reason = none if none.startswith("no run") else f"the run does not measure it: {none}"
-    return JudgedLimit(bound.measure, limit, Judgement.NO_VERDICT, reason, is_relative=bound.is_relative)
 
 
 def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: GatedRun, runs: int) -> JudgedLimit:
@@ -147,6 +157,7 @@ def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: GatedRun, runs:
         value=value,
         runs=runs,
         rounds_spread_pct=figure.rounds_spread_pct,
+        note=bound.note,
     )
 
 
@@ -177,7 +188,7 @@ def _relative(
     candidates = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
     bases = [(figure, run) for run in baseline if (figure := run.find(bound.measure)) is not None]
     if not candidates:
-        return _nothing(bound, runs)
+        return _unmeasured(bound, runs)
     figure = candidates[0][0]
     row = JudgedLimit(
         name=figure.name,
@@ -190,6 +201,7 @@ def _relative(
         runs=len(candidates),
         base_runs=len(bases),
         rounds_spread_pct=mean_rounds_spread([one for one, _ in (*candidates, *bases)]),
+        note=bound.note,
     )
     if reason := _incomparable(candidates, bases, limits):
         return replace(row, reason=reason)

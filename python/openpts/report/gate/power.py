@@ -72,7 +72,7 @@ def _of_limit(
     values = [[figure.value for figure in side if figure.value] for side in sides]
     spread = pooled_spread([side for side in values if side])
     result = PowerOfLimit(
-        name, bound.text_in(""), None if spread is None else 100 * spread, mean_rounds_spread(figures)
+        name, bound.as_written, None if spread is None else 100 * spread, mean_rounds_spread(figures)
     )
     if spread is None:
         missing = next((figure.missing for figure in figures if figure.missing), "")

@@ -18,6 +18,7 @@ from tests.support.shortened_runs import run_whole
 
 ALLOW = 'allow = ["deviations", "not steady"]\n'
 TARGET = "sim:enterprise-tlc?capacity=4GB"
+PRESET = Path(__file__).parents[2] / "python/openpts/simulation/presets/enterprise-tlc.toml"
 QUICK = ("--quick", "--no-report", "--seed", "1")
 
 
@@ -83,6 +84,25 @@ def test_a_run_goes_on_after_a_failure_unless_it_is_to_stop(tmp_path: Path) -> N
 def test_a_limit_of_the_last_cycle_leaves_the_run_complete(tmp_path: Path) -> None:
     run_tp(tmp_path, ALLOW + 'limits = ["tp.seq-1024k.write >= 1 TB/s"]', "--stop-on-fail")
     assert read_manifest(tmp_path / "run").state is RunState.COMPLETE
+
+
+def test_a_throttled_step_ends_the_run_where_that_is_to_stop_it(tmp_path: Path) -> None:
+    hot = tmp_path / "hot.toml"
+    text = PRESET.read_text().partition("# Published figures")[0]
+    hot.write_text(text.replace("from_c = 75.0", "from_c = 32.0"))
+    limits = tmp_path / "limits.toml"
+    limits.write_text('require = ["no throttling"]')
+    words = ("run", "tp", f"sim:{hot}?capacity=4GB", *QUICK, "--step-seconds", 20, "--limits", limits)
+    found, _ = invoke(*words, "--stop-on-fail", "--out", tmp_path / "stopped")
+    assert type(found) is LimitError
+    assert "the drive was throttled" in str(found)
+    stopped = read_run(tmp_path / "stopped")
+    assert stopped.manifest.state is RunState.FAILED
+    assert stopped.manifest.cycles == ()
+    found, output = invoke(*words, "--out", tmp_path / "whole")
+    assert type(found) is LimitError
+    assert "fail: no throttling: throttled in " in output
+    assert len(read_run(tmp_path / "whole").steps) > len(stopped.steps)
 
 
 def test_a_wrong_file_is_refused_before_the_run(tmp_path: Path) -> None:

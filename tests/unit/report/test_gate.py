@@ -198,7 +198,7 @@ def test_several_limits_share_the_false_alarms(run: Run) -> None:
 def test_single_runs_and_overlapping_sets_ask_for_more(run: Run) -> None:
     (one,) = result_of(f"{IOPS} >= -3 %", gated(run, 0.5), gated(run, 1.0)).judged
     assert one.judgement is NONE
-    assert "make 2 more runs of either" in one.reason
+    assert "make 2 more runs of each" in one.reason
     (one,) = result_of(f"{IOPS} >= -3 %", gated(run, 0.97, 0.96, 0.99), gated(run, 1.0, 1.01, 0.99)).judged
     assert one.judgement is NONE
     assert one.reason.endswith("not decided: make 2 more runs, 7 at most")

@@ -160,6 +160,12 @@ def test_lines_beside_a_file_are_limits_too() -> None:
     assert limits.rule.rows == 1
 
 
+def test_nothing_invisible_gets_into_names_and_notes() -> None:
+    (bound,) = parse_limits(b'limits = [{ measure = "a\\u202eb", at_most = 5, note = "x\\ny" }]', "l").bounds
+    assert "\u202e" not in bound.measure
+    assert "\n" not in bound.note
+
+
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can't be read"):
         read_limits(tmp_path / "none.toml")

@@ -13,8 +13,11 @@ from openpts.operator_files.source_position import Place, PlacedText
 from openpts.operator_files.toml_text import read_toml
 from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.report.gate.bound import Bound, bound_of, side_of
+from openpts.units import KIB
+from openpts.visible_text import visible_line
 
 _MOST_KIB: Final = 256
+MOST_BYTES: Final = _MOST_KIB * KIB
 
 
 class Required(StrEnum):
@@ -80,6 +83,8 @@ def read_limits(path: Path, more: Sequence[str] = ()) -> LimitSet:
 
 def parse_limits(raw: bytes, path: str, more: Sequence[str] = ()) -> LimitSet:
     """As ``read_limits``, from bytes; ``path`` is what complaints call them."""
+    if len(raw) > MOST_BYTES:
+        raise UsageError(f"{path} is larger than {_MOST_KIB} KiB, too large for a limits file")
     text = placed_text(raw, path, read_toml)
     file = shaped(text, _File, path)
     bounds: list[Bound] = []
@@ -110,10 +115,15 @@ def _place(text: PlacedText, number: int) -> Place:
 
 def _bounds_of(entry: str | _Table) -> list[Bound]:
     if isinstance(entry, str):
-        return [bound_of(entry)]
+        return [bound_of(visible_line(entry))]
     sides = [(value, at_least) for value, at_least in ((entry.at_least, True), (entry.at_most, False))]
     found = [
-        side_of(entry.measure, str(value), at_least=at_least, note=entry.note)
+        side_of(
+            visible_line(entry.measure),
+            visible_line(str(value)),
+            at_least=at_least,
+            note=visible_line(entry.note),
+        )
         for value, at_least in sides
         if value is not UNSET
     ]

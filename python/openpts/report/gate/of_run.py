@@ -3,24 +3,28 @@
 from msgspec import structs
 
 from openpts.errors import RecordError, UsageError
+from openpts.folder_files import open_file
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
-from openpts.record.writer import INPUT_FOLDER, LIMITS_NAME, inputs_of
+from openpts.record.writer import INPUT_FOLDER, LIMITS_NAME
 from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.judge import GateResult, judge_finished
-from openpts.report.gate.limits_file import LimitSet, Required, parse_limits
+from openpts.report.gate.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
 from openpts.report.gate.words import limit_line
 from openpts.vocabulary.limit import Judgement
 
 
 def stored_limits(run: Run) -> LimitSet | None:
     """The limits that the run was ordered with. Raises RecordError where their copy is damaged."""
-    raw = inputs_of(run.folder).get(LIMITS_NAME)
-    if raw is None:
-        return None
+    name = f"{INPUT_FOLDER}/{LIMITS_NAME}"
     try:
-        return parse_limits(raw, f"{run.folder / INPUT_FOLDER / LIMITS_NAME}")
+        with open_file(run.folder, name) as file:
+            return parse_limits(file.read(MOST_BYTES + 1), str(run.folder / name))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordError(f"can't read {run.folder / name}: {error.strerror}") from error
     except UsageError as error:
         raise RecordError(f"the limits in the run folder can't be read: {error}") from error
 

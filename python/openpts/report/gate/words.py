@@ -34,7 +34,7 @@ def fewer_runs(value: float) -> str:
     """What a single run on either side can't tell."""
     return (
         f"ratio {value:.4g} of one run against one: the spread between runs is not known, and that of rounds "
-        "does not stand for it; make 2 more runs of either"
+        "does not stand for it; make 2 more runs of each"
     )
 
 

@@ -15,6 +15,7 @@ from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.limit_lines import limit_lines
+from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
@@ -136,6 +137,7 @@ RUN_OPTIONS = together(
     click.option("--sponsor", help="Test sponsor, for the report."),
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    LIVE_OPTIONS,
 )
 
 
@@ -192,9 +194,9 @@ def _command(test: Procedure) -> click.Command:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         order = order_of(target, choices_of(test, options), **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        stream = sys.stderr if as_json else sys.stdout
+        stream = log_stream(as_json=as_json)
         folder = run_and_log(test, order, stream)
-        print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
+        print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
         end_judged(test, folder, stream)
         if test.cuts_power:
             end_with_losses(folder)
@@ -284,9 +286,18 @@ def end_judged(test: Procedure, folder: Path, stream: IO[str]) -> None:
 
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows."""
-    with heard_apart(shown_on(stream)) as hear:
-        yield hear
+    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows.
+
+    What other programs read of the run is written beside it.
+    """
+    live = live_listeners()
+
+    def all_hear(event: Event) -> None:
+        for hear in (shown, *live):
+            hear(event)
+
+    with heard_apart(shown_on(stream)) as shown:
+        yield all_hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:

@@ -20,6 +20,14 @@ from openpts.vocabulary.verdict import SteadyStateReport
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramStarted:
+    """openpts was started for one run or several, with these words behind its name."""
+
+    version: str
+    command_line: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Healed:
     """Before the device was opened: something that an earlier run left behind was put back, or was not."""
 
@@ -185,8 +193,24 @@ class RunEnded:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReportsWritten:
+    """Documents were made of the run."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnded:
+    """openpts ends with this exit code; ``error`` is its last words if that is not 0."""
+
+    exit_code: int
+    error: str | None
+
+
 Event = (
-    Healed
+    ProgramStarted
+    | Healed
     | RunStarted
     | DeviationFound
     | PurgeStarted
@@ -207,5 +231,7 @@ Event = (
     | SteadyStateJudged
     | CycleEnded
     | RunEnded
+    | ReportsWritten
+    | ProgramEnded
 )
 Listener = Callable[[Event], None]

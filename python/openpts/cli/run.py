@@ -34,7 +34,6 @@ from openpts.errors import (
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
-from openpts.record.manifest import People
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
@@ -44,7 +43,9 @@ from openpts.runner.power_command import PowerCommand
 from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.system_files import printable
 from openpts.units import NS_PER_DAY
+from openpts.vocabulary.people import LABEL_NAME, People
 from openpts.vocabulary.tuning import Scenario
 
 _OFF: Final = "off"
@@ -88,6 +89,19 @@ def _period_s(text: str) -> float:
 @click.group(cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
+
+
+def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+    """Labels by their names. Raises UsageError for a name that metrics can't have, or that is given twice."""
+    labels: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not re.match(LABEL_NAME, name):
+            raise UsageError(f"invalid --label {word!r}: write NAME=VALUE, the name of letters, digits and _")
+        if name in labels:
+            raise UsageError(f"--label {name} is given twice")
+        labels[name] = printable(value)
+    return labels
 
 
 PURGE_OPTION = click.option(
@@ -135,6 +149,14 @@ RUN_OPTIONS = together(
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
     click.option("--sponsor", help="Test sponsor, for the report."),
+    click.option(
+        "--label",
+        "labels",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=labels_of,
+        help="Label the run, in record, report, metrics and exports; may be repeated.",
+    ),
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
     LIVE_OPTIONS,
@@ -216,6 +238,7 @@ def order_of(
     operator: str | None,
     auditor: str | None,
     sponsor: str | None,
+    labels: dict[str, str],
     out: Path | None,
     io_path: str | None,
     cpus: str,
@@ -239,7 +262,7 @@ def order_of(
         admit=choices.admit,
         consent=consent_of(**consent),
         purge_choice=choices.purge(purge),
-        people=choices.people(People(operator, auditor, sponsor)),
+        people=choices.people(People(operator, auditor, sponsor, labels)),
         command_line=tuple(sys.argv[1:]),
         folder=out,
         seed=choices.seed,

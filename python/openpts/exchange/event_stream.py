@@ -215,6 +215,7 @@ def _(started: events.RunStarted) -> EventLine:
         longest_ns=sum(sum(planned.durations_ns) for planned in started.plan),
         planned_steps=sum(len(planned.apply.steps) for planned in started.plan),
         resumes_at=started.resumes_at,
+        labels=manifest.people.labels,
     )
 
 

@@ -175,6 +175,7 @@ def _info(started: events.RunStarted) -> InfoMetricFamily:
             "profile": manifest.conditions.class_text,
             "simulated": "" if simulation is None else simulation.preset,
             **drive,
+            **{f"label_{name}": value for name, value in manifest.people.labels.items()},
         },
     )
 

@@ -83,7 +83,8 @@ class OcpDiagStream:
             )
             if (firmware := fact_of(manifest.dut, "firmware")) is not None:
                 dut.add_software_info(name="firmware", type=SoftwareType.FIRMWARE, version=firmware)
-            self._begin(dut, {"test": self._test, "seed": manifest.conditions.seed})
+            labels = {f"label {name}": value for name, value in manifest.people.labels.items()}
+            self._begin(dut, {"test": self._test, "seed": manifest.conditions.seed, **labels})
         if self._simulated:
             self._log(LogSeverity.WARNING, f"simulated drive: {manifest.target.path}; nothing is measured")
         self._log(LogSeverity.INFO, f"run folder: {event.folder.absolute()}")

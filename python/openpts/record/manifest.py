@@ -7,6 +7,7 @@ from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
@@ -21,15 +22,6 @@ class RunState(StrEnum):
     COMPLETE = "complete"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class People:
-    """Who ran, checked and commissioned the test (PTS 5.1); never guessed."""
-
-    operator: str | None = None
-    auditor: str | None = None
-    sponsor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
-from openpts.record.manifest import Ordered, People, RunState
+from openpts.record.manifest import Ordered, RunState
 from openpts.runner.continued_run import Continuation
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario

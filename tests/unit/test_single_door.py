@@ -117,6 +117,7 @@ STARTS_PROCESSES = {
     "host/services.py": "systemd-inhibit",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/command_process.py": "the operator's own command",
+    "runner/hooks.py": "the operator's own commands",
     "runner/power_command.py": "the operator's own command",
 }
 CARRIES_OUT_PURGES = {

@@ -18,6 +18,7 @@ from openpts.runner.events import (
     Event,
     FileSystemPrepared,
     Healed,
+    HookEnded,
     IoHangs,
     PowerWasCut,
     PurgeFinished,
@@ -109,6 +110,9 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = phase_lines(progress)
+        case HookEnded(run):
+            moment = f"{run.moment} {run.place}".strip()
+            lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
         case PowerWasCut() | FileSystemPrepared() | CommandEnded():
             lines = [_line_without_steps(event)]
         case SteadyStateJudged(phase, number, _, _):

@@ -37,6 +37,7 @@ from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.hooks import Hook
 from openpts.runner.limits_kept import end_with_failures, limits_of
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
@@ -45,6 +46,7 @@ from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.system_files import printable
 from openpts.units import NS_PER_DAY
+from openpts.vocabulary.hook import HOOK_LIMIT_S
 from openpts.vocabulary.people import LABEL_NAME, People
 from openpts.vocabulary.tuning import Scenario
 
@@ -104,6 +106,12 @@ def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence
     return labels
 
 
+def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> tuple[str, ...]:
+    for word in words:
+        Hook.of(word)
+    return tuple(words)
+
+
 PURGE_OPTION = click.option(
     "--purge",
     metavar="METHOD",
@@ -156,6 +164,24 @@ RUN_OPTIONS = together(
         multiple=True,
         callback=labels_of,
         help="Label the run, in record, report, metrics and exports; may be repeated.",
+    ),
+    click.option(
+        "--hook",
+        "hooks",
+        metavar="MOMENT=COMMAND",
+        multiple=True,
+        callback=_hooks_of,
+        help="Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
+        "the start such as 30min; may be repeated. No shell.",
+    ),
+    click.option(
+        "--hook-limit",
+        "hook_limit_s",
+        type=FiniteRange(0.1, 86400),
+        metavar="SECONDS",
+        default=HOOK_LIMIT_S,
+        show_default=True,
+        help="Kill a program of --hook after this time.",
     ),
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
@@ -239,6 +265,8 @@ def order_of(
     auditor: str | None,
     sponsor: str | None,
     labels: dict[str, str],
+    hooks: tuple[str, ...],
+    hook_limit_s: float,
     out: Path | None,
     io_path: str | None,
     cpus: str,
@@ -275,6 +303,8 @@ def order_of(
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),
         short_report=choices.short_report,
+        hooks=hooks,
+        hook_limit_s=hook_limit_s,
     )
 
 

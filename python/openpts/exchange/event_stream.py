@@ -172,6 +172,11 @@ def _(event: events.CommandEnded) -> EventLine:
 
 
 @_line.register
+def _(event: events.HookEnded) -> EventLine:
+    return lines.HookFinished(at=utc_now(), hook=event.run)
+
+
+@_line.register
 def _(event: events.RunEnded) -> EventLine:
     return lines.RunFinished(at=utc_now(), state=event.state, reason=event.reason)
 

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
+from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut
 
@@ -225,6 +226,12 @@ class CommandFinished(_Line, frozen=True, kw_only=True, tag="command_finished"):
     run: CommandRun
 
 
+class HookFinished(_Line, frozen=True, kw_only=True, tag="hook_finished"):
+    """A command of the operator's that was started at a moment of the run has ended."""
+
+    hook: HookRun
+
+
 class RunFinished(_Line, frozen=True, kw_only=True, tag="run_finished"):
     """Nothing more is measured; ``reason`` says why if the state is not complete."""
 
@@ -264,6 +271,7 @@ EventLine = (
     | PowerCut
     | FileSystemPrepared
     | CommandFinished
+    | HookFinished
     | RunFinished
     | ReportWritten
     | StreamFinished

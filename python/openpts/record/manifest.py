@@ -7,6 +7,7 @@ from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
 from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.purpose import Purpose
@@ -29,7 +30,7 @@ class Ordered:
     """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
-    ``short_report``: the report is wanted in its short form, too.
+    ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
     """
 
     target: str
@@ -43,6 +44,8 @@ class Ordered:
     telemetry_period_s: float | None
     power_command: str | None
     short_report: bool = False
+    hooks: tuple[str, ...] = ()
+    hook_limit_s: float = HOOK_LIMIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Manifest:
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
     runs, in their order.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
+    ``hooks`` are commands that were started at moments of the run.
     """
 
     test_id: str
@@ -123,3 +127,4 @@ class Manifest:
     file_systems: tuple[FileSystemReport, ...] = ()
     command_runs: tuple[CommandRun, ...] = ()
     purpose: Purpose = field(default_factory=Purpose)
+    hooks: tuple[HookRun, ...] = ()

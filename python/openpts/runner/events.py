@@ -11,6 +11,7 @@ from openpts.runner.healing import Healing
 from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Apply, CycleFinished
@@ -168,6 +169,13 @@ class CommandEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class HookEnded:
+    """A command of the operator's, started at a moment of the run, has ended."""
+
+    run: HookRun
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateJudged:
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
@@ -228,6 +236,7 @@ Event = (
     | FileSystemPrepared
     | CommandStarted
     | CommandEnded
+    | HookEnded
     | SteadyStateJudged
     | CycleEnded
     | RunEnded

@@ -17,6 +17,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
+from openpts.vocabulary.hook import HOOK_LIMIT_S
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
@@ -59,6 +60,8 @@ class Order:
     inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
     short_report: bool = False
+    hooks: tuple[str, ...] = ()
+    hook_limit_s: float = HOOK_LIMIT_S
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
@@ -78,6 +81,8 @@ class Order:
             telemetry_period_s=self.telemetry.period_s,
             power_command=self.telemetry.power_command,
             short_report=self.short_report,
+            hooks=self.hooks,
+            hook_limit_s=self.hook_limit_s,
         )
 
     @classmethod
@@ -137,6 +142,8 @@ class Order:
             tune=ordered.tune,
             telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
             short_report=ordered.short_report,
+            hooks=ordered.hooks,
+            hook_limit_s=ordered.hook_limit_s,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

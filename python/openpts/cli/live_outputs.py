@@ -21,8 +21,10 @@ from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
 
 _LISTENERS: Final = "openpts.cli.live_outputs.listeners"
 _OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
+_EVENTS: Final = "--events"
 _OCP_DIAG: Final = "--ocp-diag"
 _METRICS: Final = "--metrics"
+_NOTIFY: Final = "--notify"
 _STDOUT: Final = "-"
 _INTERRUPTED: Final = 130
 _LAST_PORT: Final = 65535
@@ -54,11 +56,9 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with its options' listeners, which hear of its beginning and its end."""
 
     @functools.wraps(command)
-    def wrapped(
-        *args: Any, events: str | None, ocp_diag: str | None, metrics: str | None, **options: Any
-    ) -> Any:
-        outputs = {"--events": events, _OCP_DIAG: ocp_diag, _METRICS: metrics}
-        given = {option: place for option, place in outputs.items() if place is not None}
+    def wrapped(*args: Any, **options: Any) -> Any:
+        places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _OUTPUTS_OF}
+        given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
         with ExitStack() as open_outputs:
             listeners = tuple(
@@ -89,12 +89,18 @@ LIVE_OPTIONS: Final[Decorator] = together(
         help="Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "
         "node_exporter.",
     ),
+    click.option(
+        "--notify",
+        metavar="FILE",
+        help="Send messages at start, steady state, faults and end to the services in this file, a URL each "
+        "line: mail, Slack, Teams, ntfy, JSON.",
+    ),
     _with_outputs,
 )
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:
-    takers = [f"{option} -" for option, place in given.items() if place == _STDOUT]
+    takers = [f"{option} -" for option in (_EVENTS, _OCP_DIAG) if given.get(option) == _STDOUT]
     takers += ["--json"] if as_json else []
     if len(takers) > 1:
         raise UsageError(f"{' and '.join(takers)} both write to standard output: name a file for one of them")
@@ -154,7 +160,23 @@ def _metrics(option: str, place: str) -> Iterator[Listener]:
         yield hear
 
 
-_OUTPUTS_OF: Final = {"--events": _events, _OCP_DIAG: _ocp_diag, _METRICS: _metrics}
+@contextmanager
+def _notify(option: str, place: str) -> Iterator[Listener]:
+    try:
+        from openpts.exchange.notify import notifier  # noqa: PLC0415 likewise, and not installed with openpts
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{option} needs the Python package {error.name}: pip install 'openpts[notify]'"
+        ) from error
+
+    sender = notifier(Path(place))
+    with sender.sending() as hear:
+        yield hear
+    if sender.unsent:
+        click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
+
+
+_OUTPUTS_OF: Final = {_EVENTS: _events, _OCP_DIAG: _ocp_diag, _METRICS: _metrics, _NOTIFY: _notify}
 
 
 def _warn(option: str, place: str, lost: str) -> None:

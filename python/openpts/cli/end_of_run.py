@@ -5,6 +5,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
+from openpts.cli.help_order import Decorator
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
@@ -14,24 +15,19 @@ from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from openpts.report.gate.limits_file import LimitSet
-
-    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _FILE: Final = "--limits-file"
 
 
-def limit_options(conditions: type[Conditions] | None = None) -> "Sequence[Decorator]":
+def limit_options(conditions: type[Conditions] | None = None) -> tuple[Decorator, ...]:
     """The options of limits, for a command whose test may have limits of its own, which it looks for."""
     is_taken = conditions is not None and "limits" in parameters_of(conditions)
     names = (_FILE,) if is_taken else ("--limits", _FILE)
     return (_file_option(names), *_OTHER_OPTIONS)
 
 
-def _file_option(names: "Sequence[str]") -> "Decorator":
+def _file_option(names: tuple[str, ...]) -> Decorator:
     return click.option(
         *names,
         "limits_path",

@@ -1,26 +1,27 @@
 """How often a gate fires on unchanged firmware, and how often it finds a loss: on simulated drives.
 
-Each comparison makes runs of its own, each with a seed of its own: three of the firmware before against three
-of the firmware after, and two more of either while the gate asks for them. The firmware after is the same
-one, one that is 5 % slower on average, and one whose 99.9 % response time is 20 % longer. The gate is that of
-`openpts gate`, with limits of -3 % on IOPS and +10 % on the percentile. Losses come from longer program times
-of the flash, which the bench finds first, on drives of other seeds.
+Runs of a firmware, and of the same with a loss, are made once, each with a seed of its own. A comparison
+draws three of either without replacement, and two more of either while the gate asks for them. The firmware
+after is the same one, one that is 5 % slower on average, and one whose 99.9 % response time is 20 % longer.
+The gate is that of `openpts gate`, with limits of -3 % on IOPS and +10 % on the percentile. Losses come from
+longer program times of the flash, which the bench finds first, on drives of other seeds.
 
-    .venv/bin/python -m benches.gate_rates [--comparisons 400] [--workers 2] [--json FILE]
+    .venv/bin/python -m benches.gate_rates [--comparisons 1000] [--runs 200] [--workers 2] [--json FILE]
 
-A run takes a third of a second of a processor, 400 comparisons about half an hour of two. Nothing is written
-but run folders in a temporary folder; with TMPDIR=/dev/shm they are in memory.
+A run takes a quarter of a second of a processor. Comparisons share runs, so that rates are right on average
+but vary more than those of as many comparisons with runs of their own: for these make as many runs as
+comparisons times 14. Nothing is written but run folders in a temporary folder; TMPDIR=/dev/shm is in memory.
 """
 
 import argparse
 import json
+import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cache, partial
-from itertools import count
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Final
@@ -28,7 +29,7 @@ from typing import Final
 from scipy.stats import beta
 from tests.simulated.one_point import run_one_point
 
-from openpts.record.reader import read_run
+from openpts.record.reader import Run, read_run
 from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.judge import judge
 from openpts.report.gate.limits_file import LimitSet, parse_limits
@@ -50,7 +51,7 @@ LIMITS: Final = f'limits = ["{IOPS} >= -3 %", "{TAIL} <= +10 %"]\nallow = ["devi
 UNCHANGED: Final = "unchanged"
 LOSSES: Final = {"5 % loss of mean": (IOPS, 0.95), "20 % loss of p99.9": (TAIL, 1.2)}
 _CALIBRATIONS: Final = 6
-_SEEDS_OF_A_COMPARISON: Final = 1000
+_CALIBRATION_SEED: Final = 10**9
 
 
 @dataclass(frozen=True)
@@ -71,20 +72,13 @@ class Rate:
         return 100 * float(low), 100 * float(high)
 
 
-def gated_run(preset: Path, seed: int) -> GatedRun:
+def short_run(preset: str, seed: int) -> Run:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         target = f"{preset}?capacity={CAPACITY}&state=worn-in&seed={seed}"
-        run_one_point(
-            target,
-            folder,
-            max_rounds=5,
-            step_s=ROUND_S,
-            point=POINT,
-            purge=PurgeChoice.NONE,
-            seed=seed,
-        )
-        return GatedRun.of(read_run(folder))
+        purge = PurgeChoice.NONE
+        run_one_point(target, folder, max_rounds=5, step_s=ROUND_S, point=POINT, purge=purge, seed=seed)
+        return read_run(folder)
 
 
 def with_program_time(place: Path, name: str, factor: float) -> Path:
@@ -97,12 +91,13 @@ def with_program_time(place: Path, name: str, factor: float) -> Path:
     return path
 
 
-def factor_of(place: Path, measure: str, wanted: float) -> float:
+def factor_of(place: Path, measure: str, wanted: float, runs_of: "RunsOf") -> float:
     """The factor of the program time that changes a measure by the wanted ratio, on some drives."""
 
     def mean(factor: float) -> float:
-        preset = with_program_time(place, "trial", factor)
-        return fmean(value_of(gated_run(preset, 10**9 + n), measure) for n in range(_CALIBRATIONS))
+        preset = str(with_program_time(place, f"trial-{factor}", factor))
+        seeds = range(_CALIBRATION_SEED, _CALIBRATION_SEED + _CALIBRATIONS)
+        return fmean(value_of(run, measure) for run in runs_of(preset, seeds))
 
     unchanged, low, high = mean(1.0), 1.0, 1.6
     for _ in range(8):
@@ -119,56 +114,60 @@ def value_of(run: GatedRun, measure: str) -> float:
     return figure.value
 
 
-@cache
-def limits() -> LimitSet:
-    return parse_limits(LIMITS.encode(), "limits of the bench")
+def compared(
+    limits: LimitSet, before: list[GatedRun], after: list[GatedRun], draw: random.Random
+) -> tuple[Judgement, int]:
+    """The verdict on runs that are drawn, none of them twice, and how many of a side it took."""
+    most = RUNS[-1]
+    if after is before:
+        drawn = draw.sample(before, 2 * most)
+        bases, candidates = drawn[:most], drawn[most:]
+    else:
+        bases, candidates = draw.sample(before, most), draw.sample(after, most)
+    for runs in RUNS:
+        verdict = judge(limits, candidates[:runs], bases[:runs]).verdict
+        if verdict is not Judgement.NO_VERDICT:
+            break
+    return verdict, runs
 
 
-def compared(presets: dict[str, str], number: int) -> dict[str, tuple[Judgement, int]]:
-    """The verdict and the runs of a side, for each firmware after, all against the same runs before."""
-    seeds = count(1 + number * _SEEDS_OF_A_COMPARISON)
-    before: list[GatedRun] = []
-    found = {}
-    for scenario, preset in presets.items():
-        after: list[GatedRun] = []
-        for runs in RUNS:
-            extend(before, Path(presets[UNCHANGED]), runs, seeds)
-            extend(after, Path(preset), runs, seeds)
-            verdict = judge(limits(), after, before[:runs]).verdict
-            if verdict is not Judgement.NO_VERDICT:
-                break
-        found[scenario] = (verdict, runs)
-    return found
+RunsOf = Callable[[str, Iterable[int]], list[GatedRun]]
 
 
-def extend(runs: list[GatedRun], preset: Path, wanted: int, seeds: Iterator[int]) -> None:
-    while len(runs) < wanted:
-        runs.append(gated_run(preset, next(seeds)))
+def runs_by(workers: ProcessPoolExecutor) -> RunsOf:
+    def runs_of(preset: str, seeds: Iterable[int]) -> list[GatedRun]:
+        return [GatedRun.of(run) for run in workers.map(partial(short_run, preset), seeds)]
+
+    return runs_of
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--comparisons", type=int, default=400)
+    parser.add_argument("--comparisons", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(args.workers) as workers:
-        place = Path(folder)
-        presets = {UNCHANGED: str(with_program_time(place, "unchanged", 1.0))}
-        for number, (scenario, (measure, wanted)) in enumerate(LOSSES.items()):
-            factor = factor_of(place, measure, wanted)
-            presets[scenario] = str(with_program_time(place, f"slower-{number}", factor))
-            print(f"{scenario}: program time x {factor:.3f}", flush=True)
-        found = list(workers.map(partial(compared, presets), range(args.comparisons)))
+    limits, draw = parse_limits(LIMITS.encode(), "limits of the bench"), random.Random(21)
     rates = []
-    for scenario in presets:
-        verdicts = Counter(one[scenario][0] for one in found)
-        runs = fmean(one[scenario][1] for one in found)
-        rates.append(
-            Rate(scenario, len(found), verdicts[Judgement.FAIL], verdicts[Judgement.NO_VERDICT], runs)
-        )
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(args.workers) as workers:
+        place, runs_of = Path(folder), runs_by(workers)
+        unchanged = runs_of(str(with_program_time(place, "unchanged", 1.0)), range(args.runs))
+        for number, scenario in enumerate((UNCHANGED, *LOSSES)):
+            after = unchanged
+            if scenario in LOSSES:
+                factor = factor_of(place, *LOSSES[scenario], runs_of)
+                print(f"{scenario}: program time x {factor:.3f}", flush=True)
+                seeds = range(number * args.runs, (number + 1) * args.runs)
+                after = runs_of(str(with_program_time(place, f"slower-{number}", factor)), seeds)
+            found = [compared(limits, unchanged, after, draw) for _ in range(args.comparisons)]
+            verdicts = Counter(verdict for verdict, _ in found)
+            runs = fmean(runs for _, runs in found)
+            rates.append(
+                Rate(scenario, len(found), verdicts[Judgement.FAIL], verdicts[Judgement.NO_VERDICT], runs)
+            )
     for rate in rates:
         low, high = rate.bounds_pct
         print(

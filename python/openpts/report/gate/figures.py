@@ -96,6 +96,16 @@ class GatedRun:
 
         A name that begins with another test is of that test alone. Raises UsageError where it means several.
         """
+        if measure not in self._found:
+            self._found[measure] = self._figure(measure)
+        return self._found[measure]
+
+    @cached_property
+    def _found(self) -> dict[str, Figure | None]:
+        """What was asked for so far: a gate asks several times, and merging histograms takes long."""
+        return {}
+
+    def _figure(self, measure: str) -> Figure | None:
         if test_named(measure) not in {"", self.test}:
             return None
         tokens = tokens_of(measure)

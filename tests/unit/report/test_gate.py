@@ -105,6 +105,15 @@ def test_the_worst_of_several_runs_counts(run: Run) -> None:
     assert (one.value, one.runs) == (value.value, 3)
 
 
+def test_a_run_that_lacks_what_others_have_leaves_no_verdict(run: Run) -> None:
+    (whole,) = gated(run, 1.0)
+    lacking = GatedRun(replace(run, steps=()), replace(whole.content, measures=()))
+    for limits in (f"{IOPS} >= 1", f"{IOPS} >= -3 %"):
+        (one,) = result_of(limits, [whole, lacking], gated(run, *BASES)).judged
+        assert one.judgement is NONE
+        assert one.reason.endswith("does not measure it")
+
+
 def test_a_percentile_is_that_of_all_ios_of_the_window(run: Run) -> None:
     merged = Histogram()
     for sample in points_of(run):
@@ -286,7 +295,7 @@ def test_the_words_of_all_verdicts(run: Run, snapshot: SnapshotAssertion) -> Non
     assert [row.cells[1].text for row in table.rows] == [one.judgement.value for one in result.judged]
 
 
-def test_the_power_is_told_for_each_relative_limit(run: Run) -> None:
+def test_the_power_is_stated_for_each_relative_limit(run: Run) -> None:
     limits = parse_limits(ALLOWED.encode(), "l", [f"{IOPS} >= -3 %", f"{IOPS} <= 1.03 x"])
     rule, (least, most) = power_of(limits, gated(run, *BASES), ())
     assert rule.rows == 2

@@ -108,6 +108,8 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> Judge
     found = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
     if not found:
         return _unmeasured(bound, runs)
+    if lacking := _lacking(bound, found, runs):
+        return _nothing(bound, lacking)
     verdicts = [_of_run(bound, limits, figure, run, len(found)) for figure, run in found]
 
     def rank(one: JudgedLimit) -> tuple[int, float]:
@@ -115,6 +117,13 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> Judge
         return _ORDER.index(one.judgement), value if bound.at_least else -value
 
     return min(verdicts, key=rank)
+
+
+def _lacking(bound: Bound, found: Sequence[tuple[Figure, GatedRun]], runs: Sequence[GatedRun]) -> str:
+    """The run that does not measure what others of its test do; empty if all do."""
+    tests = {run.test for _, run in found}
+    lacking = [run for run in runs if run.test in tests and run.find(bound.measure) is None]
+    return f"{lacking[0].run.folder} does not measure it" if lacking else ""
 
 
 def _unmeasured(bound: Bound, runs: Sequence[GatedRun]) -> JudgedLimit:
@@ -203,7 +212,8 @@ def _relative(
         rounds_spread_pct=mean_rounds_spread([one for one, _ in (*candidates, *bases)]),
         note=bound.note,
     )
-    if reason := _incomparable(candidates, bases, limits):
+    lacking = _lacking(bound, (*candidates, *bases), (*runs, *baseline))
+    if reason := lacking or _incomparable(candidates, bases, limits):
         return replace(row, reason=reason)
     values = [[one.value for one, _ in side if one.value is not None] for side in (bases, candidates)]
     if min(*values[0], *values[1]) <= 0:

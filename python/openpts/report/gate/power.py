@@ -27,7 +27,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class PowerOfLimit:
-    """What a limit on a measure can find; ``reason`` says why nothing can be told."""
+    """What a limit on a measure can find; ``reason`` says why nothing can be stated."""
 
     name: str
     limit: str

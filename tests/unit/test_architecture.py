@@ -52,6 +52,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         "simulation/presets.py",
         "simulation/scale.py",
         "trace_schedules.py",
+        "traces/recipes.py",
         "traces/treatment.py",
     }
 

@@ -29,14 +29,15 @@ pub fn make_schedule<'a>(
 ) -> Result<Made, TraceError> {
     let survey = Survey::of(open()?, plan)?;
     let devices = Devices::new(&survey.ends, plan.granule_bytes);
-    let mut footprint = Footprint::new(plan.granule_bytes);
-    // Only the last device's base is not known while a trace with several is read for the first time.
-    if devices.are_several() && plan.mapping.needs_footprint() {
-        footprint = touched(open()?, plan, &devices)?;
-    } else if plan.mapping.needs_footprint() {
-        footprint = survey.footprint;
-    }
     let end_bytes = devices.end_bytes;
+    // What does not fit is refused with its footprint.
+    let is_asked_for = plan.mapping.needs_footprint() || end_bytes > plan.whole_capacity_bytes();
+    // Only the last device's base is not known while a trace with several is read for the first time.
+    let footprint = if devices.are_several() && is_asked_for {
+        touched(open()?, plan, &devices)?
+    } else {
+        survey.footprint
+    };
     let map = Map::new(plan.mapping, footprint, plan.granule_bytes, end_bytes, plan.whole_capacity_bytes())?;
     Maker::new(plan, devices, map, out)?.run(open()?)
 }

@@ -83,6 +83,17 @@ fn places(ios: &[TracedIo], plan: &Plan) -> Vec<(u64, u32)> {
 }
 
 #[test]
+fn a_trace_that_does_not_fit_is_refused_with_what_it_touches() {
+    let other = TracedIo { device: 1, ..read(1, 8 * G, 4096) };
+    for (ios, granules) in
+        [(vec![read(0, 0, 4096), read(1, 64 * G, 4096)], 2), (vec![read(0, 64 * G, 4096), other], 2)]
+    {
+        let refused = made(&ios, &plan(16 * G)).unwrap_err().to_string();
+        assert!(refused.contains(&format!("keep all {} B", granules * G)), "{refused}");
+    }
+}
+
+#[test]
 fn foreground_and_background_are_the_whole_on_one_axis_of_time() {
     let background = |io: TracedIo| TracedIo { flags: Flags::BACKGROUND, ..io };
     let ios = [

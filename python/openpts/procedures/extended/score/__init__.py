@@ -17,5 +17,5 @@ PROCEDURE: Final = Procedure(
     purge, and for each trace, with and without its background and its idle times, all that it touches written
     once, a cold pass and three warm ones, or up to seven until they lie close together.
     """,
-    quick={"traces": ["quick"], "background": "none"},
+    quick={"traces": ["quick"], "background": "none", "mapping": "wrap", "passes": 1, "until_rse": 0},
 )

@@ -142,8 +142,7 @@ def _background_word(chosen: Background | None) -> str:
 _BACKGROUND: Final = Kind(
     str,
     _background,
-    _background_word,
-    "own|none|TRACE",
+    metavar="own|none|TRACE",
     beside=_beside,
 )
 
@@ -205,6 +204,7 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
             "alone; own.",
             _BACKGROUND,
             examples=("own", "none", "backup"),
+            show=lambda conditions: _background_word(conditions.background),
             free="part of the name of each score",
         ),
     ]

@@ -1,6 +1,6 @@
 """Pages of a score: over all traces, of each, response times, fidelity, what the traces are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
@@ -8,7 +8,7 @@ from openpts.analysis.run_comparison import Quality
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, category_axis, column_series, grid, page, plot_page, table
 from openpts.pages.model import Cell, Column, Page, Table, Verdict
-from openpts.procedures.extended.score.results import Overall, Scored, ScoreResults
+from openpts.procedures.extended.score.results import Overall, Ratios, Scored, ScoreResults
 from openpts.procedures.kit.spread import rse_cell, set_words
 from openpts.procedures.shared.trace_replay.conditions import trace_words
 from openpts.procedures.shared.trace_replay.pages import (
@@ -26,7 +26,6 @@ OVER_MS: Final = (1, 10, 100)
 _PERCENTILES: Final = (50.0, 99.0, 99.9)
 _TRACE: Final = "Trace"
 _CASE: Final = "Trace, load, idle times"
-_NOT_SCORED: Final = "not scored"
 _POOLED_NOTE: Final = (
     "Balanced: geometric mean of the traces' scores, each of which counts alike. Pooled: the score of all "
     "I/Os of the median passes together, in which long traces count for more. Scores with other idle times, "
@@ -91,17 +90,29 @@ def _by_trace_table(results: ScoreResults) -> Table:
         "score-by-trace",
         "Median Scores of the Warm Passes",
         Col(_TRACE, Cell, align="left", width=1.5),
-        [(Column(str(one.load)), one.medians) for one in results.overall],
+        [(Column(str(one.load)), one) for one in results.overall],
         [trace.name for trace in results.conditions.traces],
-        cell=lambda name, found: cells.number_or(_NOT_SCORED, found.get(name), 0),
+        cell=lambda name, one: _of_trace(name, one.medians, one, 0),
     )
+
+
+def _of_trace(name: str, found: Mapping[str, float], of: Overall, decimals: int) -> Cell:
+    """A figure of a trace, or why there is none; nothing for one without a background of its own."""
+    if name in found:
+        return cells.number(found[name], decimals)
+    reason = next((reason for reason, which in of.unscored.items() if name in which), None)
+    return cells.none() if reason is None else cells.missing(reason)
 
 
 def _ratio_table(results: ScoreResults) -> Table | None:
     found = results.ratios
     if not found:
         return None
+    by_load = {one.load: one for one in results.overall}
     names = [*(trace.name for trace in results.conditions.traces), ""]
+
+    def ratio(name: str, one: Ratios) -> Cell:
+        return _of_trace(name, one.by_trace, by_load[one.of], 3) if name else cells.number(one.mean, 3)
 
     return grid(
         "score-ratios",
@@ -109,7 +120,7 @@ def _ratio_table(results: ScoreResults) -> Table | None:
         Col(_TRACE, lambda name: Cell(name or "Geometric mean"), align="left", width=1.5),
         [(Column(one.title), one) for one in found],
         names,
-        cell=lambda name, one: cells.number_or(_NOT_SCORED, one.by_trace.get(name) if name else one.mean, 3),
+        cell=ratio,
         note=_RATIO_NOTE,
     )
 
@@ -199,7 +210,7 @@ def times_page(results: ScoreResults) -> Page:
                 *(f"Over {limit} ms (s)" for limit in OVER_MS),
             ),
             ((label, _times_cells(*found)) for label, found in _operations(one.scored)),
-            _TIMES_NOTE,
+            _TIMES_NOTE if number == 1 else "",
             head="Trace, operation",
         )
         for number, one in enumerate(results.overall, start=1)

@@ -68,8 +68,9 @@ def _verdicts(results: ScoreResults) -> Iterator[Verdict]:
             yield Verdict(f"No score over all traces, {one.load}: {one.lacking}.", "fail")
         else:
             yield Verdict(
-                f"openpts trace score, {one.load}: balanced {one.balanced:,.0f}, pooled {pooled.score:,}, "
-                f"over {_traces(len(one.scored))}."
+                f"openpts trace score, {one.load}: balanced {one.balanced:,.0f}, pooled {pooled.score:,} "
+                f"({pooled.bandwidth_mb_per_s:,.1f} MB/s over busy time, {pooled.access_us:,.1f} us mean "
+                f"access time), over {_traces(len(one.scored))}."
             )
     for ratio in results.ratios:
         yield Verdict(f"{ratio.title}: {ratio.mean:.3f}, geometric mean over {_traces(len(ratio.by_trace))}.")

@@ -83,17 +83,18 @@ class Overall:
         }
 
     @property
-    def lacking(self) -> str:
-        """Why there is no score over all traces, in words; empty where there is one."""
+    def unscored(self) -> Mapping[str, Sequence[str]]:
+        """Traces that have no score that counts, by the reason."""
         names = [one.case.trace.name for one in self.scored]
         discarded = [one.case.trace.name for one in self.scored if one.is_discarded]
         without = [name for name in names if name not in {*discarded, *self.medians}]
-        found = (
-            ("not scored", self.missing),
-            ("discarded", discarded),
-            ("no reads and writes", without),
-        )
-        return "; ".join(f"{what}: {', '.join(which)}" for what, which in found if which)
+        found = {"not scored": self.missing, "discarded": discarded, "no reads and writes": without}
+        return {reason: which for reason, which in found.items() if which}
+
+    @property
+    def lacking(self) -> str:
+        """Why there is no score over all traces, in words; empty where there is one."""
+        return "; ".join(f"{reason}: {', '.join(which)}" for reason, which in self.unscored.items())
 
     # SCO-AGG-01
     @property

@@ -25,55 +25,11 @@ from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_transcript import transcript_of
-
-_RECIPE = """
-name = "small"
-label = "a small program works while files are copied"
-model = "Reads in bursts; copies in background."
-footprint_mib = 64
-seed = {seed}
-
-[expect]
-reads = 300
-writes = 160
-read_mb = 2
-written_mb = 9
-
-[[actor]]
-name = "program"
-operation = "read"
-sizes_kib = [[4, 3], [16, 1]]
-ios = 300
-depth = 4
-run_ios = 1
-place_mib = [0, 32]
-think = {{ mean_us = 4000, burst_ios = 20 }}
-
-[[actor]]
-name = "log"
-operation = "write"
-sizes_kib = [[4, 1]]
-ios = 60
-run_ios = 0
-place_mib = [32, 8]
-flush_every = 8
-think = {{ mean_us = 500, burst_ios = 3 }}
-
-[[actor]]
-name = "copies"
-operation = "write"
-sizes_kib = [[64, 1]]
-ios = 100
-depth = 8
-run_ios = 0
-place_mib = [40, 24]
-background = true
-"""
+from tests.support.small_recipe import BACKGROUND_WRITES, FOREGROUND, write_recipe
 
 
 def recipe(folder: Path, name: str, seed: int) -> TraceFile:
-    (folder / name).write_text(_RECIPE.format(seed=seed))
-    return TraceFile(name, str(folder / name), sha256=str(seed))
+    return TraceFile(name, str(write_recipe(folder / name, seed)), sha256=str(seed))
 
 
 def scored(
@@ -162,7 +118,7 @@ def test_background_slows_the_foreground_down_and_counts_in_no_score(tmp_path: P
         assert beside["warm"]["median"] < 0.9 * alone["warm"]["median"]
         for one in (alone, beside):
             operations = one["median_pass"]["operations"]
-            assert (operations["read"]["ios"], operations["write"]["ios"]) == (300, 60)
+            assert {name: operations[name]["ios"] for name in FOREGROUND} == FOREGROUND
 
 
 def test_what_is_on_the_pages(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -181,7 +137,7 @@ def test_another_trace_may_be_the_background_and_idle_times_may_be_cut(tmp_path:
     assert loads == ["alone, max-idle 1 ms", "with other background, max-idle 1 ms"]
     shown = build_report(run).tables()["score-background"]
     # all that the other trace does: reads, writes, flushes, copies
-    assert shown.rows[0].cells[0].value == 300 + 60 + 7 + 100
+    assert shown.rows[0].cells[0].value == sum(FOREGROUND.values()) + BACKGROUND_WRITES
 
 
 def write_trace(folder: Path, name: str, ios: list[tuple[int, str]]) -> TraceFile:

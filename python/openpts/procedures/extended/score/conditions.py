@@ -178,8 +178,7 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         tuple[TraceFile, ...],
         Field(
             "Traces",
-            "Traces to score: recipes by name, files, quick for four small recipes, full for all that ship; "
-            "full.",
+            "Traces to score: recipes by name, files, quick for four small recipes, full for all that ship.",
             _TRACES,
             examples=(["quick"], ["database", "like:office"]),
             free="what is scored, not how",
@@ -189,8 +188,8 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         tuple[Idle, ...],
         Field(
             "Idle times",
-            "Replay idle times in full, not at all (busy-only), or cut to a length such as 25ms; each gives "
-            "scores of its own; full,busy-only.",
+            "Replay idle times in full, not at all (busy-only), or cut to a length such as 25ms; each of "
+            "these gives scores of its own.",
             listed(Kind(str, _idle, _idle_word, "full|busy-only|MS")),
             examples=(["full", "busy-only"], ["25ms"]),
             free="part of the name of each score",
@@ -201,7 +200,7 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         Field(
             "Background",
             "Score each trace also beside what it does in background itself, beside another trace, or only "
-            "alone; own.",
+            "alone.",
             _BACKGROUND,
             examples=("own", "none", "backup"),
             show=lambda conditions: _background_word(conditions.background),

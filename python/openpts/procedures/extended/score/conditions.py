@@ -291,6 +291,7 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         """Few passes, or an even number, where none is added."""
         yield from super().doubts(given)
         if not self.until_rse_pct and self.passes < ADVISED_RUNS:
-            yield ("passes",), f"{self.passes} warm passes: {ADVISED_RUNS} or more are advised"
+            warm = f"{self.passes} warm pass{'' if self.passes == 1 else 'es'}"
+            yield ("passes",), f"{warm}: {ADVISED_RUNS} or more are advised"
         elif not self.until_rse_pct and self.passes % 2 == 0:
             yield ("passes",), f"{self.passes} is even: the median is the lower of the middle two"

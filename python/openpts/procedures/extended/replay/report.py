@@ -8,12 +8,14 @@ from openpts.pages.measure import Measure, measured
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.replay.pages import comparison_page, fidelity_page, latency_page
-from openpts.procedures.extended.replay.results import LATE_US, Pass, ReplayResults, analyse, seconds, us
+from openpts.procedures.extended.replay.results import ReplayResults, analyse
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.trace_replay.passes import LATE_US, Pass, seconds, us
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 
 _TITLE: Final = "Replay of a Trace"
@@ -80,7 +82,9 @@ def _percentile(results: ReplayResults, operation: str, percentile: float) -> Ce
 
 
 _MEASURES: Final[tuple[Measure[ReplayResults], ...]] = (
-    Measure("score", "openpts trace score", "", lambda found: found.median_score, decimals=0),
+    Measure(
+        "score", "openpts trace score", "", lambda found: found.median_score, decimals=0, better=Better.HIGHER
+    ),
     Measure("read_p99", "Reads, 99 %", "ms", lambda found: _percentile(found, "read", 99.0)),
     Measure("write_p99", "Writes, 99 %", "ms", lambda found: _percentile(found, "write", 99.0)),
 )

@@ -112,6 +112,12 @@ def test_the_background_of_a_recipe_is_a_stream_of_its_own_beside_the_foreground
     ]
 
 
+def test_passes_of_a_trace_are_one_step_again_and_again() -> None:
+    (asked,) = applied(given_words(traces=["model-loading"], idle=["full"], until_rse=0), [1])
+    assert len(asked.steps) == 4
+    assert len(set(asked.steps)) == 1
+
+
 def test_what_does_not_fit_is_refused_before_anything_is_done() -> None:
     with pytest.raises(UsageError, match=r"cannot replay recipe:boot: .* name a mapping"):
         list(TEST.script(given_words(traces=["boot"]), GB))

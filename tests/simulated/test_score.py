@@ -21,11 +21,15 @@ from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.summary import summarise
+from openpts.runner.events import RunStarted, StepFinished, StepsStarted
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_transcript import transcript_of
 from tests.support.small_recipe import BACKGROUND_WRITES, FOREGROUND, write_recipe
+from tests.unit.cli.told_run import log_of
 
 
 def recipe(folder: Path, name: str, seed: int) -> TraceFile:
@@ -128,6 +132,15 @@ def test_what_is_on_the_pages(tmp_path: Path, snapshot: SnapshotAssertion) -> No
         transcript_of(build_report(run, "2026-02-03T04:05:06Z"), *(f"score-{one}" for one in pages))
         == snapshot
     )
+
+
+def test_the_log_has_the_scores_of_all_passes_of_a_trace(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    run = both(tmp_path)
+    steps = run.phase(Phase.LOAD, number=3)
+    apply = Apply(Phase.LOAD, 3, tuple(one.sample.step for one in steps), 8, until_alike=True)
+    events = [StepFinished(one.place, one.sample) for one in steps]
+    told = log_of(RunStarted(Path("r"), run.manifest, ()), StepsStarted(1, apply), *events)
+    assert told[-1] == snapshot
 
 
 def test_another_trace_may_be_the_background_and_idle_times_may_be_cut(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
 from openpts.parameters.contradictions import contradictions, doubts
 from openpts.parameters.overrides import Given, conditions_of
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.extended.score.conditions import ScoreConditions
 from openpts.procedures.extended.score.pages import time_over_s
 from openpts.procedures.extended.score.results import passes_to_add, ratios
@@ -110,6 +112,20 @@ def test_the_background_of_a_recipe_is_a_stream_of_its_own_beside_the_foreground
         [("backup", 20_000)],
         [("backup", 20_000), ("backup: background", 15_005)],
     ]
+
+
+def test_passes_of_a_trace_are_one_step_again_and_again() -> None:
+    (asked,) = applied(given_words(traces=["model-loading"], idle=["full"], until_rse=0), [1])
+    assert len(asked.steps) == 4
+    assert len(set(asked.steps)) == 1
+
+
+def test_a_plan_has_the_fewest_passes_and_the_most_also_with_background() -> None:
+    conditions = given_words(traces=["backup"], idle=["full"])
+    for ending, passes in ((Ending.SHORTEST, 1 + 3), (Ending.LONGEST, 1 + 7)):
+        planned = dry_run(TEST.script(conditions, 100 * GB), 100 * GB, AssumedDrive(), ending)
+        loads = [one.apply for one in planned if one.apply.phase is Phase.LOAD]
+        assert [sum(len(one.steps) for one in loads if one.number == n) for n in (1, 2)] == [passes] * 2
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_done() -> None:

@@ -12,7 +12,7 @@ from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import count, listed, percent
+from openpts.fields.kinds import count, listed
 from openpts.fields.parsing import refuse
 from openpts.fields.readers import without_repeats
 from openpts.near_word import near_word
@@ -222,26 +222,8 @@ class ScoreConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
             amount=True,
         ),
     ]
-    until_rse_pct: Annotated[
-        float,
-        Field(
-            "Passes added until their RSE is at most (%)",
-            "Add passes, two at a time, until the relative standard error of their scores is at most this; 0 "
-            f"adds none, and the report judges by {RSE_LIMIT_PCT:g}.",
-            percent(ge=0, le=100),
-            name="until_rse",
-            text=lambda pct: f"passes added until their RSE is {pct:g} %" if pct else "no passes added",
-        ),
-    ] = RSE_LIMIT_PCT
-    most_passes: Annotated[
-        int,
-        Field(
-            "Passes at most, before the score is discarded",
-            "Discard a score of so many warm passes with a larger relative standard error; an odd number.",
-            count(ADVISED_RUNS, 99),
-            text="{} passes at most",
-        ),
-    ] = MOST_RUNS
+    until_rse_pct: Annotated[float, usual.UNTIL_RSE] = RSE_LIMIT_PCT
+    most_passes: Annotated[int, usual.MOST_PASSES] = MOST_RUNS
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
 
     @property

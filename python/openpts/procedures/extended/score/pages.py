@@ -134,7 +134,7 @@ def passes_page(results: ScoreResults) -> Page:
         "Spread of the Warm Passes",
         Col(_CASE, _case, align="left", width=2.4),
         (
-            Col("Median score", _median_cell),
+            Col("Median score", median_cell),
             Col("RSE (%)", lambda one: rse_cell(one.scores, "pass"), width=0.6),
             Col("Bandwidth (MB/s)", lambda one: _of_typical(one, "bandwidth_mb_per_s")),
             Col("Access time (us)", lambda one: _of_typical(one, "access_us")),
@@ -167,7 +167,8 @@ def _case(one: Scored) -> Cell:
     return Cell(str(one.case))
 
 
-def _median_cell(one: Scored) -> Cell:
+def median_cell(one: Scored) -> Cell:
+    """The score of a trace, with what its passes lack."""
     scores = one.scores
     if scores is None:
         return cells.missing("no reads and writes with times")
@@ -297,27 +298,19 @@ def traces_page(results: ScoreResults) -> Page:
         for one in results.overall[0].scored
         if (prepared := one.cold.replay.preparation) is not None
     ]
-    models = table(
-        "score-models",
-        "What the Traces are like",
-        Col(_TRACE, lambda one: Cell(one[0].name), align="left"),
-        (Col("Model", lambda one: cells.words(trace_words(one[0])), align="left", width=5),),
-        found,
-    )
-    figures = table(
+    shown = table(
         "score-traces",
         "Traces",
         Col(_TRACE, lambda one: Cell(one[0].name), align="left", width=1.3),
         (
+            Col("What it is", lambda one: cells.words(trace_words(one[0])), align="left", width=4),
             Col("I/Os", lambda one: cells.count(sum(one[1].by_operation.values()))),
             Col("In background", lambda one: cells.count(one[1].skipped.get("background", 0))),
             Col("Moved (GB)", lambda one: cells.number(one[1].transferred_bytes / GB, 3)),
             Col("Touched (GB)", lambda one: cells.number(one[1].after.footprint_bytes / GB, 3)),
-            Col("Sequential before (%)", lambda one: cells.percent(one[1].before.sequential_pct)),
-            Col("after (%)", lambda one: cells.percent(one[1].after.sequential_pct)),
-            Col("SHA-256", lambda one: cells.words(one[1].sources[0].sha256[:16]), align="left", width=1.6),
+            Col("SHA-256", lambda one: cells.words(one[1].sources[0].sha256[:12]), align="left", width=1.3),
         ),
         found,
-        note=f"I/Os of the foreground. Mapping: {results.conditions.mapping}. SHA-256: first 16 digits.",
+        note=f"I/Os of the foreground. Mapping: {results.conditions.mapping}. SHA-256: first 12 digits.",
     )
-    return page(PlotName("score-traces-page", "", "Traces"), models, figures)
+    return page(PlotName("score-traces-page", "", "Traces"), shown)

@@ -10,6 +10,7 @@ from openpts.procedures.extended.score.conditions import ScoreConditions
 from openpts.procedures.extended.score.pages import (
     OVER_MS,
     fidelity_page,
+    median_cell,
     overall_page,
     passes_page,
     time_over_s,
@@ -26,15 +27,20 @@ from openpts.procedures.shared.methodology import (
     nothing_page,
     state_page,
 )
-from openpts.procedures.shared.trace_replay.passes import OPERATIONS, Pass, distribution, seconds
+from openpts.procedures.shared.trace_replay.passes import (
+    OPERATIONS,
+    PERCENTILES,
+    Pass,
+    distribution,
+    pass_figures,
+    seconds,
+)
 from openpts.record.reader import Run
-from openpts.units import NS_PER_MS
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 
 _TITLE: Final = "Score over a Set of Traces"
 _FORMULA: Final = "sqrt(MB/s over busy time x 1 / mean access time in s), reads and writes"
-_PERCENTILES: Final = (50.0, 99.0, 99.9)
 
 
 def report(run: Run) -> ReportContent:
@@ -74,24 +80,19 @@ def _verdicts(results: ScoreResults) -> Iterator[Verdict]:
             )
     for ratio in results.ratios:
         yield Verdict(f"{ratio.title}: {ratio.mean:.3f}, geometric mean over {_traces(len(ratio.by_trace))}.")
-    yield from _untrue(results)
+    untrue = [one for one in results.scored if not all(map(_is_true, (one.cold, *one.warm)))]
+    if untrue:
+        names = "; ".join(str(one.case) for one in untrue)
+        yield Verdict(f"Passes are not as their traces, see Fidelity: {names}.", "fail")
 
 
 def _traces(count: int) -> str:
     return f"{count} trace{'' if count == 1 else 's'}"
 
 
-def _untrue(results: ScoreResults) -> Iterator[Verdict]:
-    """Passes that were not as their traces."""
-    every = [(one, each) for one in results.scored for each in (one.cold, *one.warm)]
-    for what, found in (
-        ("the schedule was read too late", [one for one, each in every if each.played.late.get("reader")]),
-        ("I/Os were out of order", [one for one, each in every if each.played.reordered]),
-        ("not all I/Os were issued", [one for one, each in every if each.unissued]),
-    ):
-        if found:
-            names = "; ".join(dict.fromkeys(str(one.case) for one in found))
-            yield Verdict(f"Passes are not as their traces, {what}: {names}.", "fail")
+def _is_true(one: Pass) -> bool:
+    """Whether the pass was as its trace: all of it, in order, and no I/O late for the host's reading."""
+    return not (one.unissued or one.played.reordered or one.played.late.get("reader"))
 
 
 def _balanced_cell(one: Overall) -> Cell:
@@ -101,14 +102,6 @@ def _balanced_cell(one: Overall) -> Cell:
 def _pooled_cell(one: Overall) -> Cell:
     pooled = one.pooled
     return cells.number_or(one.lacking, None if pooled is None else pooled.unrounded, 0)
-
-
-def _median_cell(one: Scored) -> Cell:
-    return cells.number_or("discarded" if one.is_discarded else "no score", _counted(one), 0)
-
-
-def _counted(one: Scored) -> float | None:
-    return None if one.is_discarded else one.median
 
 
 def _repeats(one: Scored) -> Mapping[str, Any] | None:
@@ -123,7 +116,7 @@ _OF_A_TRACE: Final = Measure[Scored](
     "score",
     "Score, {name}",
     "",
-    _median_cell,
+    median_cell,
     better=Better.HIGHER,
     repeats=_repeats,
     is_key=False,
@@ -209,30 +202,16 @@ def _ratio_figures(one: Ratios) -> dict[str, Any]:
 
 
 def _score_figures(one: Scored) -> dict[str, Any]:
-    typical = one.typical
+    typical, load = one.typical, one.case.load
     return {
         "trace": one.case.trace.name,
         "sha256": one.case.trace.sha256,
-        "load": str(one.case.load),
-        "idle": str(one.case.load.idle),
-        "background": str(one.case.load.background) if one.case.load.background else None,
+        "load": str(load),
         "cold": one.cold.score.unrounded if one.cold.score else None,
         "warm": _repeats(one),
-        "median_pass": _pass_figures(typical) if typical else None,
-    }
-
-
-def _pass_figures(one: Pass) -> dict[str, Any]:
-    score = one.score
-    return {
-        "number": one.number,
-        "bandwidth_mb_per_s": score.bandwidth_mb_per_s if score else None,
-        "access_us": score.access_us if score else None,
-        "busy_seconds": seconds(one.played.busy_ns),
-        "execution_seconds": seconds(one.execution_ns),
-        "late_by_over_1_ms_share": one.late_share(NS_PER_MS),
-        "depth_limited_share": one.depth_limited_share,
-        "operations": {name: _operation_figures(one, name) for name in OPERATIONS},
+        "median_pass": typical
+        and pass_figures(typical)
+        | {"operations": {name: _operation_figures(typical, name) for name in OPERATIONS}},
     }
 
 
@@ -245,7 +224,7 @@ def _operation_figures(one: Pass, operation: str) -> dict[str, Any]:
         "iops": done.ios / seconds(one.execution_ns),
         **{
             f"p{percentile:g}_ns": times.percentile_ns(percentile) if times.supports(percentile) else None
-            for percentile in _PERCENTILES
+            for percentile in PERCENTILES
         },
         "max_ns": done.latency_max_ns,
         **{f"seconds_over_{limit}_ms": time_over_s(times, limit) for limit in OVER_MS},

@@ -7,7 +7,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.pages import cells
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.procedures.shared.trace_replay.passes import LATE_US, PERCENTILES, Pass, seconds, us
-from openpts.units import MB, NS_PER_US
+from openpts.units import MB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.replay import TraceScore
 
 Labelled = Sequence[tuple[str, Pass]]
@@ -34,7 +34,7 @@ def labelled_table(
     return Table(
         id=table_id,
         title=title,
-        head=Column(head, align="left", width=1.2 if head == "Pass" else 3.4),
+        head=Column(head, align="left", width=1.2 if head == "Pass" else 2.6),
         columns=tuple(Column(label) for label in columns),
         rows=tuple(Row(Cell(head), tuple(values)) for head, values in rows),
         note=note,
@@ -105,7 +105,8 @@ def slips_table(table_id: str, passes: Labelled, head: str = "Pass") -> Table:
 
 
 def _us(value_ns: float | None) -> Cell:
-    return cells.number_or(_NOT_DUE, us(value_ns), 1)
+    # what is late by seconds needs no tenths, and has no room for them
+    return cells.number_or(_NOT_DUE, us(value_ns), 1 if (value_ns or 0) < NS_PER_MS else 0)
 
 
 def _spread(found: LatencyDistribution) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import NS_PER_S, NS_PER_US
@@ -135,3 +135,25 @@ def us(value_ns: float | None) -> float | None:
 def seconds(value_ns: float) -> float:
     """In seconds."""
     return value_ns / NS_PER_S
+
+
+def pass_figures(one: Pass) -> dict[str, Any]:
+    """JSON-ready."""
+    score, played = one.score, one.played
+    return {
+        "issued": played.issued,
+        "dropped": played.dropped,
+        "conflicts": played.conflicts,
+        "reordered": played.reordered,
+        "early": played.early,
+        "slip_us": {f"p{p:g}": us(one.slips.percentile_ns(p)) for p in PERCENTILES},
+        "drift_us": us(one.drift_ns),
+        "late_by_cause": dict(played.late),
+        "waited_seconds": {cause: seconds(waited_ns) for cause, waited_ns in played.waited_ns.items()},
+        "depth_limited_share": one.depth_limited_share,
+        "execution_seconds": seconds(one.execution_ns),
+        "busy_seconds": seconds(played.busy_ns),
+        "score": score.score if score else None,
+        "bandwidth_mb_per_s": score.bandwidth_mb_per_s if score else None,
+        "access_us": score.access_us if score else None,
+    }

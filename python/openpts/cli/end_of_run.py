@@ -6,11 +6,20 @@ from typing import IO, TYPE_CHECKING, Final
 import click
 
 from openpts.cli.help_order import Decorator
+from openpts.cli.live_outputs import publish
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
 from openpts.record.reader import stored_run
-from openpts.runner.events import CycleEnded, Event, PurgeStarted, RunStarted, StepFinished, StepsStarted
+from openpts.runner.events import (
+    CycleEnded,
+    Event,
+    LimitsJudged,
+    PurgeStarted,
+    RunStarted,
+    StepFinished,
+    StepsStarted,
+)
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
@@ -117,6 +126,8 @@ def end_judged(folder: Path, stream: IO[str] | None, *, require_steady: bool = F
         if result.left_out:
             click.echo(left_out_words(result.left_out), file=stream)
     judged = () if result is None else result.judged
+    if judged:
+        publish(LimitsJudged(tuple(judged)))
     found = [one.judgement for one in judged]
     of_limits = f"{len(judged)} limits; see the report on {folder}"
     if failed := found.count(Judgement.FAIL):

@@ -10,9 +10,10 @@ import click
 
 from openpts.characteristics.definitions import DEFINITIONS, SCHEMA
 from openpts.characteristics.distances import Distance, by_group, distances
-from openpts.characteristics.native import Selection, figures_of
+from openpts.characteristics.native import Selection, figures_of, is_clean
 from openpts.cli.console import table_console, table_of
 from openpts.cli.trace_options import DEVICES, FORMAT
+from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def characterise(
     pdf: bool,
     out: Path,
     as_json: bool,
-) -> None:
+) -> int:
     """Show what a trace is like, in one pass; with OTHER, how far two traces are apart.
 
     Counters are exact; what is estimated has its error beside it; what a trace can't tell is unknown. The
     definition of each figure is in the output. Distances are given for each figure and group; they are not
-    added up.
+    added up. Exits with 11 if records are damaged or lost, and the others used.
     """
     if len(traces) > _TWO:
         raise UsageError(
@@ -73,8 +74,11 @@ def characterise(
         if html or pdf:
             raise UsageError("can't write pages of distances: use --json, or characterise each trace")
         _print_distances(traces, distances(*figures), as_json=as_json)
-        return
-    _show(traces[0], figures[0], out if html or pdf else None, {"html": html, "pdf": pdf}, as_json=as_json)
+    else:
+        _show(
+            traces[0], figures[0], out if html or pdf else None, {"html": html, "pdf": pdf}, as_json=as_json
+        )
+    return 0 if all(map(is_clean, figures)) else DAMAGED_EXIT_CODE
 
 
 def _show(

@@ -91,3 +91,16 @@ def test_three_traces_are_refused(trace: Path, snapshot: SnapshotAssertion) -> N
     done = run("characterise", trace, trace, trace)
     assert isinstance(done.exception, UsageError)
     assert str(done.exception) == snapshot
+
+
+@pytest.mark.parametrize("command", [("characterise",), ("characterise", "--json"), ("synthesise",)])
+def test_a_damaged_trace_that_is_used_has_its_exit_status(command: tuple[str, ...], tmp_path: Path) -> None:
+    lines = [f"{n * 1000} /dev/x read {n * 4096} 4096" for n in range(3000)]
+    log = tmp_path / "log"
+    for wrong, status in ((None, 0), ("2000 /dev/x read x y", 11)):
+        lines[1000] = wrong or lines[1000]
+        log.write_text("\n".join(["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open", *lines, ""]))
+        for words in (command, ("check",)):
+            order = ["trace", words[0], str(log), *words[1:]]
+            done = CliRunner().invoke(cli, order, standalone_mode=False)
+            assert (done.return_value, done.exception) == (status, None)

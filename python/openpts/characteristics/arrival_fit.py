@@ -60,9 +60,11 @@ class ArrivalFit:
         return self.chosen == "closed loop"
 
 
-def fitted(figures: Figures, keys: Sequence[Key], most_segments: int) -> ArrivalFit:
-    """Choose by the index of dispersion over scales; a closed loop by how steady the depth is."""
-    steps = _steps(figures, keys)
+def fitted(figures: Figures, steps: Sequence[Segment], most_segments: int) -> ArrivalFit:
+    """Choose by the index of dispersion over scales; a closed loop by how steady the depth is.
+
+    ``steps`` are joined to at most so many segments.
+    """
     whole = _joined(steps)
     segments = _merged(steps, most_segments)
     observed = dispersion_of(figures["whole"]) or []
@@ -84,8 +86,8 @@ def fitted(figures: Figures, keys: Sequence[Key], most_segments: int) -> Arrival
     return ArrivalFit(chosen, taken, tried, closed, depth)
 
 
-def _steps(figures: Figures, keys: Sequence[Key]) -> list[Segment]:
-    """All steps of the trace, of all devices together."""
+def steps_of(figures: Figures, keys: Sequence[Key]) -> list[Segment]:
+    """The steps of the trace with the rates of these operations and sizes, of all devices together."""
     names: dict[str, Key] = {
         stream["name"]: (stream["kind"], stream["size_bytes"]) for stream in figures["streams"]
     }

@@ -6,8 +6,8 @@ The arrivals are those of the candidate whose I/Os, made and measured, are neare
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,12 +34,13 @@ from openpts.characteristics.native import Selection, figures_of, trains_and_pla
 from openpts.characteristics.synthesis import left_out, zones_of
 from openpts.errors import TraceError
 from openpts.folder_files import write_files
-from openpts.units import KIB, MIB, NS_PER_S
+from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US
 
 Figures = Mapping[str, Any]
 
 _MOST_BYTES: Final = 16 * KIB
 _BYTES_PER_RATE: Final = 9
+_CALIBRATIONS: Final = 3
 _KINDS: Final = ("read", "write", "trim", "flush")
 _PLACED: Final = ("read", "write")
 _FOOTPRINTS: Final = ("read", "written", "read_and_written")
@@ -96,9 +97,11 @@ def modeled(trace: Path, selection: Selection, figures: Figures, seconds: float 
     if not keys:
         raise TraceError("can't model the trace: no read, write, trim or flush has a length of whole sectors")
     ways = groupings(figures, keys)
-    measured = trains_and_places(
-        trace, selection, keys, [rung for way in ways for group in way for rung in group.rungs]
-    )
+    start_ns, span_ns = figures["whole"]["start_ns"], figures["whole"]["span_ns"]
+    end_s = (start_ns + span_ns + NS_PER_US) / NS_PER_S
+    whole = replace(selection, from_s=start_ns / NS_PER_S, to_s=end_s)
+    couplings = [rung for way in ways for group in way for rung in group.rungs]
+    measured = trains_and_places(trace, whole, keys, couplings)
     trains = iter(measured["trains"])
     for group in (group for way in ways for group in way):
         group.tables = [in_trains(group.numbers, next(trains)) for _ in group.rungs]
@@ -106,7 +109,7 @@ def modeled(trace: Path, selection: Selection, figures: Figures, seconds: float 
         _Parts(figures, keys, measured, (), seconds).text(max((tables_at(way, 0) for way in ways), key=len))
     )
     most = max(1, (_MOST_BYTES - fixed) // (len(keys) + 1) // _BYTES_PER_RATE)
-    fit = fitted(figures, keys, most)
+    fit = fitted(figures, _steps(measured, keys, span_ns), most)
     parts = _Parts(figures, keys, measured, fit.segments, seconds)
     everything = list(range(len(keys)))
     if fit.is_closed:
@@ -118,7 +121,9 @@ def modeled(trace: Path, selection: Selection, figures: Figures, seconds: float 
         ]
         tried += [one for way in ways for one in _trains_tried(parts, way)]
     best, text, made = min(tried, key=lambda one: one[0].distance)
-    zoned = parts.text(text[text.index(_ARRIVALS) : text.index(_STREAM)], is_zoned=True)
+    arrivals = text[text.index(_ARRIVALS) : text.index(_STREAM)]
+    parts, text, made = _calibrated(parts, arrivals, text, made)
+    zoned = parts.text(arrivals, is_zoned=True)
     places = [
         (_place_candidate(name, figures, shown), words, shown)
         for name, words, shown in ((_STACK, text, made), (_ZONES, zoned, _made(zoned)))
@@ -135,6 +140,55 @@ def modeled(trace: Path, selection: Selection, figures: Figures, seconds: float 
         figures=made,
         fit=fit,
     )
+
+
+def _calibrated(parts: "_Parts", arrivals: str, text: str, made: Figures) -> tuple["_Parts", str, Figures]:
+    """With the rates of streams changed so that as many I/Os are made of each as the trace has."""
+    best = parts, text, made
+    wanted = _ios(parts.figures, parts.keys)
+    for _ in range(_CALIBRATIONS):
+        found = _ios(made, parts.keys)
+        ratios = {
+            key: min(2.0, max(0.5, wanted[key] / found[key])) if found[key] else 1.0 for key in parts.keys
+        }
+        segments = [
+            replace(one, ios_per_s={key: rate * ratios[key] for key, rate in one.ios_per_s.items()})
+            for one in parts.segments
+        ]
+        parts = replace(parts, segments=segments)
+        text = parts.text(arrivals)
+        made = _made(text)
+        if _missing(wanted, _ios(made, parts.keys)) < _missing(wanted, _ios(best[2], parts.keys)):
+            best = parts, text, made
+    return best
+
+
+def _ios(figures: Figures, keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """I/Os of each operation and size."""
+    ios = dict.fromkeys(keys, 0)
+    for stream in figures["streams"]:
+        if (key := (stream["kind"], stream["size_bytes"])) in ios:
+            ios[key] += stream["ios"]
+    return ios
+
+
+def _missing(wanted: Mapping[tuple[str, int], int], found: Mapping[tuple[str, int], int]) -> float:
+    """I/Os and bytes that are too many or too few, as shares."""
+    ios = sum(abs(count - found[key]) for key, count in wanted.items())
+    moved = sum(abs(count - found[key]) * key[1] for key, count in wanted.items())
+    total, amount = sum(wanted.values()), sum(count * key[1] for key, count in wanted.items())
+    return ios / max(1, total) + moved / max(1, amount)
+
+
+def _steps(measured: Mapping[str, Any], keys: Sequence[tuple[str, int]], span_ns: int) -> list[Segment]:
+    """The rates in each of the parts that the span has, of which the last one may be cut off."""
+    part_ns, steps = measured["part_ns"], []
+    for number, counts in enumerate(measured["parts"]):
+        length_ns = min(part_ns, span_ns + 1 - number * part_ns)
+        if length_ns > 0:
+            rates = [ios * NS_PER_S / length_ns for ios in counts]
+            steps.append(Segment(number * part_ns, length_ns, dict(zip(keys, rates, strict=True))))
+    return steps
 
 
 def _trains_tried(parts: "_Parts", way: Sequence[Group]) -> Iterator["_Tried"]:
@@ -187,19 +241,14 @@ def _distances(figures: Figures, made: Figures, kind: str | None) -> tuple[float
 
 
 def _mean_distances(figures: Figures, made: Figures) -> tuple[float | None, float | None]:
-    """Half by all I/Os, half by those of each operation."""
-    operations = figures["whole"]["mix"]["by_operation"]
-    weights: dict[str | None, int] = {kind: operations[kind]["ios"] for kind in _PLACED if kind in operations}
-    weights[None] = sum(weights.values())
-    found = {kind: _distances(figures, made, kind) for kind in weights}
+    """Means of those of all I/Os, of reads and of writes."""
+    found = [_distances(figures, made, kind) for kind in (None, *_PLACED)]
 
-    def mean(place: int) -> float | None:
-        known = [(weights[kind], values[place]) for kind, values in found.items()]
-        known = [(weight, value) for weight, value in known if value is not None]
-        total = sum(weight for weight, _ in known)
-        return sum(weight * value for weight, value in known if value is not None) / total if total else None
+    def mean(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known else None
 
-    return mean(0), mean(1)
+    return mean(one for one, _ in found), mean(other for _, other in found)
 
 
 def _place_candidate(name: str, figures: Figures, made: Figures) -> PlaceCandidate:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from openpts.characteristics.applied_workload import CountedStream, applied_workload
-from openpts.characteristics.arrival_fit import ArrivalFit, Candidate, Segment, fitted
+from openpts.characteristics.arrival_fit import ArrivalFit, Candidate, Segment, fitted, steps_of
 from openpts.units import KIB, NS_PER_S
 
 Figures = Mapping[str, Any]
@@ -68,7 +68,7 @@ def synthesized(figures: Figures, seconds: float | None = None) -> Synthetic:
     """The workload that is like the trace of these figures; in ``seconds`` instead of its duration."""
     loads, lost = loads_of(figures)
     most = max(1, _MOST_BYTES // _BYTES_PER_JOB // max(1, len(loads)))
-    fit = fitted(figures, [(load.kind, load.size_bytes) for load in loads], most)
+    fit = fitted(figures, steps_of(figures, [(load.kind, load.size_bytes) for load in loads]), most)
     kinds = ("read", "write")
     largest_of = {
         kind: max((load.size_bytes for load in loads if load.kind == kind), default=0) for kind in kinds

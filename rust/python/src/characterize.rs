@@ -92,7 +92,7 @@ pub(super) fn model_trace(
     let streams = streams.ok_or_else(|| PyValueError::new_err("a stream has no known operation"))?;
     let options = OpenOptions { format, devices, ..OpenOptions::default() };
     let modeled = || {
-        let mut modeler = Modeler::new(streams, couplings);
+        let mut modeler = Modeler::new(streams, couplings, from_ns..to_ns);
         each_io(&mut open_trace(&paths, &options)?, from_ns..to_ns, |io| {
             modeler.push(io);
             Ok(())

@@ -197,7 +197,7 @@ def test_bursts_of_one_operation_are_kept(bursts: Path, like_bursts: TraceModel)
     assert len(like_bursts.text) <= 16 << 10
     found = named(figures_of(bursts), like_bursts.figures)
     assert found["operations by I/Os"] < 0.03
-    assert found["gaps of writes"] < 0.15
+    assert found["gaps of writes"] < 0.25
     assert found["dispersion of writes over scales, octaves"] < 0.35
     assert found["dispersion of reads over scales, octaves"] < 0.15
     assert found["footprint, octaves"] < 0.3
@@ -205,9 +205,10 @@ def test_bursts_of_one_operation_are_kept(bursts: Path, like_bursts: TraceModel)
 
 
 def test_independent_arrivals_are_found_out_by_their_dispersion(like_bursts: TraceModel) -> None:
-    candidates = {one.process: one for one in like_bursts.candidates}
-    assert (candidates["Poisson"].dispersion or 0) > 1
-    assert (candidates[like_bursts.chosen].dispersion or 1) < 0.3
+    steady, in_steps = (one.dispersion or 0 for one in like_bursts.fit.candidates)
+    chosen = next(one for one in like_bursts.candidates if one.process == like_bursts.chosen)
+    assert steady > 1.5
+    assert (chosen.dispersion or 1) < in_steps < steady
 
 
 def test_equal_marginals_without_the_bursts_are_told_apart(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ impl Model {
             _ => return Err("it is no read, write or trim with a size, and no flush without one".into()),
         }
         if stream.size_bytes == 0
-            || stream.size_bytes % SECTOR_BYTES != 0
+            || !stream.size_bytes.is_multiple_of(SECTOR_BYTES)
             || stream.size_bytes > self.range_bytes
         {
             return Err("its size is no multiple of 512 bytes, or larger than the range".into());

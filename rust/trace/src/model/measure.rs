@@ -9,6 +9,8 @@ use crate::characterize::{UseOrder, name_of, touched};
 use crate::steps::WINDOW_RUNS;
 use crate::traced_io::{TracedIo, TracedOperation};
 
+/// Parts of the trace with rates of their own.
+const PARTS: usize = 1024;
 /// Classes of trains by length.
 const MOST_CLASSES: usize = 8;
 
@@ -72,6 +74,10 @@ pub struct Modeler {
     operations: [Operation; 2],
     /// I/Os of a stream and those that go on with a run, after one of the operation that did not, and that did.
     continues: Vec<[[u64; 2]; 2]>,
+    /// When the first part of the trace begins, how long each is, and I/Os by part and stream.
+    start_ns: i64,
+    part_ns: u64,
+    parts: Vec<Vec<u32>>,
     /// Runs that a stream begins, and those at a multiple of its length.
     aligned: Vec<[u64; 2]>,
 }
@@ -121,15 +127,23 @@ impl Coupling {
 
 impl Modeler {
     /// Of these streams; others are left out. A coupling has the numbers of its streams, and the largest gap
-    /// within a train of them.
+    /// within a train of them. I/Os are counted in equal parts of a span.
     #[must_use]
-    pub fn new(streams: Vec<Modeled>, couplings: Vec<(Vec<usize>, u64)>) -> Self {
+    pub fn new(
+        streams: Vec<Modeled>,
+        couplings: Vec<(Vec<usize>, u64)>,
+        span_ns: std::ops::Range<i64>,
+    ) -> Self {
         let n = streams.len();
+        let part_ns = span_ns.start.abs_diff(span_ns.end).div_ceil(PARTS as u64).max(1);
         Self {
             streams,
             couplings: couplings.into_iter().map(|(which, gap_ns)| Coupling::new(which, gap_ns, n)).collect(),
             operations: Default::default(),
             continues: vec![[[0; 2]; 2]; n],
+            start_ns: span_ns.start,
+            part_ns,
+            parts: vec![vec![0; n]; PARTS],
             aligned: vec![[0; 2]; n],
         }
     }
@@ -147,6 +161,8 @@ impl Modeler {
             _ => (),
         }
         if let Some(stream) = known {
+            let part = self.start_ns.abs_diff(io.issued_ns) / self.part_ns;
+            self.parts[(part as usize).min(PARTS - 1)][stream] += 1;
             let with_it = self.couplings.iter_mut().filter(|coupling| coupling.streams.contains(&stream));
             with_it.for_each(|coupling| coupling.push(stream, io.issued_ns));
         }
@@ -164,7 +180,7 @@ impl Modeler {
             counts[1] += u64::from(rank.is_some());
             if rank.is_none() {
                 self.aligned[stream][0] += 1;
-                self.aligned[stream][1] += u64::from(io.offset_bytes % io.length_bytes.max(1) == 0);
+                self.aligned[stream][1] += u64::from(io.offset_bytes.is_multiple_of(io.length_bytes.max(1)));
             }
         }
         operation.has_continued = rank.is_some();
@@ -192,8 +208,7 @@ impl Modeler {
     #[must_use]
     pub fn finish(mut self) -> Value {
         self.couplings.iter_mut().for_each(Coupling::end_train);
-        let per_10k =
-            |part: u64, whole: u64| if whole == 0 { 0 } else { (part * 10_000 + whole / 2) / whole };
+        let per_10k = |part: u64, whole: u64| (part * 10_000 + whole / 2).checked_div(whole).unwrap_or(0);
         let couplings: Vec<_> = self.couplings.iter().map(Coupling::to_json).collect();
         let aligned: Vec<_> = self.aligned.iter().map(|[all, aligned]| per_10k(*aligned, *all)).collect();
         let places: Vec<_> = (self.operations.iter())
@@ -209,7 +224,7 @@ impl Modeler {
         let continues: Vec<_> =
             self.continues.iter().map(|counts| counts.map(|[all, on]| per_10k(on, all))).collect();
         json!({
-            "trains": couplings, "continues_per_10k": continues, "aligned_per_10k": aligned,
+            "part_ns": self.part_ns, "parts": self.parts, "trains": couplings, "continues_per_10k": continues, "aligned_per_10k": aligned,
             "read": places[0], "write": places[1],
         })
     }

@@ -75,7 +75,8 @@ def model_trace(
     """What a model of a trace has beyond its figures, as JSON: trains, what follows what, where runs begin.
 
     ``streams`` are operations with a size each; I/Os of no stream are left out. ``couplings`` are numbers of
-    streams with the largest gap, ns, that is within a train of theirs. Raises ValueError if the trace can't be read, or for an operation that there isn't.
+    streams with the largest gap, ns, that is within a train of theirs. Raises ValueError if the trace can't
+    be read, or for an operation that there isn't.
     """
 
 def build_info() -> dict[str, str]:

@@ -22,6 +22,7 @@ from openpts.device.targets.simulated_target import SimulatedTarget, names_simul
 from openpts.errors import UsageError
 from openpts.folder_files import write_files
 from openpts.rehearsal.behavior import Behavior, behaviors
+from openpts.traces.treatment import Input, OpenOptions, write
 from openpts.units import GB, NS_PER_S
 
 _SCHEMA: Final = "openpts.synthetic/2"
@@ -113,10 +114,9 @@ def synthesise(
                 shown.found = distances(truth, figures_of(made))
         if not held_out:
             depth = max(1, round(fit.depth)) if fit.is_closed else None
-            shown.checked = [
-                (str(target), behaviors(trace, made, target, depth))
-                for target in (_sized(target, figures) for target in targets)
-            ]
+            sized = [_sized(target, figures) for target in targets]
+            replayed = _selected(trace, selection, Path(folder)) if targets else trace
+            shown.checked = [(str(target), behaviors(replayed, made, target, depth)) for target in sized]
     if as_json:
         click.echo(json.dumps(_in_json(shown), indent=2))
     else:
@@ -163,6 +163,16 @@ def _sized(target: SimulatedTarget, figures: Mapping[str, Any]) -> SimulatedTarg
     """With room for all that the trace touches, unless its size was given."""
     touched = figures["whole"]["blocks"]["footprint"]["touched"]["bytes"]
     return replace(target, capacity_bytes=target.capacity_bytes or max(_LEAST_DRIVE_BYTES, _ROOM * touched))
+
+
+def _selected(trace: Path, selection: Selection, folder: Path) -> Path:
+    """The trace as it is replayed: a file of what is selected, unless that is all of it."""
+    if selection.format is None and not selection.devices:
+        return trace
+    options = OpenOptions(format=selection.format, devices=selection.devices)
+    selected = folder / f"{trace.name}.parquet"
+    write([Input((str(trace),), options)], "openpts", selected, lambda _ios: None)
+    return selected
 
 
 def _write_job(made: Synthetic, trace: Path, job: Path | None, out: Path | None) -> None:

@@ -13,10 +13,10 @@ from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.errors import RunFailedError
-from openpts.procedures.extended.replay.conditions import Mapping, TraceFile
 from openpts.procedures.extended.replay.script import possible_on, script, standard_conditions
+from openpts.procedures.shared.trace_replay.conditions import Mapping, TraceFile
 from openpts.runner.simulated_device import SimulatedDevice
-from openpts.units import KIB, MB, NS_PER_US
+from openpts.units import KIB, MB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import ReplayMode
@@ -79,6 +79,26 @@ def behaviors(
 def _figures(
     path: Path, target: SimulatedTarget, closed_depth: int | None
 ) -> Iterator[tuple[tuple[str, str, float | None], float]]:
+    sample, amplification = _replayed(path, target, closed_depth)
+    played = sample.played[0]
+    seconds = (played.last_answer_ns - (played.first_submission_ns or 0)) / NS_PER_S
+    if seconds > 0:
+        yield ("rate", "IOPS", MEAN_LIMIT_PCT), played.issued / seconds
+        yield ("bandwidth", "MB/s", MEAN_LIMIT_PCT), (sample.read.bytes + sample.write.bytes) / MB / seconds
+    for name, latencies in _latencies(sample):
+        if bounds := latencies.bounds():
+            yield (f"{name}, mean", "us", MEAN_LIMIT_PCT), bounds[4] / latencies.count / NS_PER_US
+        for percentile in _PERCENTILES:
+            value_ns = latencies.percentile_ns(percentile)
+            if value_ns is not None and latencies.count >= ios_needed(percentile):
+                limit_pct = P99_LIMIT_PCT if percentile == _LIMITED_PERCENTILE else None
+                yield (f"{name}, p{percentile:g}", "us", limit_pct), value_ns / NS_PER_US
+    if amplification is not None:
+        yield ("write amplification", "", MEAN_LIMIT_PCT), amplification
+
+
+def _replayed(path: Path, target: SimulatedTarget, closed_depth: int | None) -> tuple[Sample, float | None]:
+    """The pass on a new drive, and pages programmed in it over those of the host; None without any."""
     drive = SimulatedDevice.of(target).drive
     conditions = replace(
         standard_conditions(DriveClass.ENTERPRISE, seed=drive.simulation.seed),
@@ -90,29 +110,14 @@ def _figures(
         depth=closed_depth,
     )
     facts = drive.facts
-    sample, amplification = None, None
-    requests = script(possible_on(conditions, facts.sector_bytes), facts.user_capacity_bytes)
-    for request in requests:
+    for request in script(possible_on(conditions, facts.sector_bytes), facts.user_capacity_bytes):
         if isinstance(request, Apply):
             before = _pages(drive)
             sample = _sample(drive, request.steps)
             if request.phase is Phase.LOAD:
                 host, all_ = (now - then for now, then in zip(_pages(drive), before, strict=True))
-                amplification = all_ / host if host else None
-    if sample is None:
-        raise RunFailedError(f"can't replay {path.name} on {facts.name}: it has no I/O")
-    yield ("rate", "IOPS", MEAN_LIMIT_PCT), sample.iops
-    yield ("bandwidth", "MB/s", MEAN_LIMIT_PCT), sample.bandwidth_bytes_per_s / MB
-    for name, latencies in _latencies(sample):
-        if bounds := latencies.bounds():
-            yield (f"{name}, mean", "us", MEAN_LIMIT_PCT), bounds[4] / latencies.count / NS_PER_US
-        for percentile in _PERCENTILES:
-            value_ns = latencies.percentile_ns(percentile)
-            if value_ns is not None and latencies.count >= ios_needed(percentile):
-                limit_pct = P99_LIMIT_PCT if percentile == _LIMITED_PERCENTILE else None
-                yield (f"{name}, p{percentile:g}", "us", limit_pct), value_ns / NS_PER_US
-    if amplification is not None:
-        yield ("write amplification", "", MEAN_LIMIT_PCT), amplification
+                return sample, all_ / host if host else None
+    raise RunFailedError(f"can't replay {path.name} on {facts.name}: it has no I/O")
 
 
 def _latencies(sample: Sample) -> Iterator[tuple[str, LatencyDistribution]]:

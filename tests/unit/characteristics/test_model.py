@@ -293,3 +293,15 @@ def test_drives_that_the_model_has_not_seen_behave_the_same(bursts: Path, tmp_pa
         assert limited.keys() >= {"rate", "bandwidth", "reads, mean", "reads, p99", "writes, mean"}
         missed = {name: one["difference_pct"] for name, one in limited.items() if not one["holds"]}
         assert not missed, check["target"]
+
+
+def test_only_the_devices_that_are_asked_for_are_replayed(tmp_path: Path) -> None:
+    ios = reads_with_bursts_of_writes(seconds=1.0)
+    ios.device = np.arange(len(ios.at)) % 2
+    source = write_trace(tmp_path / "two.parquet", ios)
+    words = ["trace", "synthesise", str(source), "--device", "sdb", "--model", str(tmp_path / "m.toml")]
+    done = CliRunner().invoke(cli, [*words, "--check", "sim:enterprise-tlc", "--json"])
+    assert done.exit_code == 0, done.exception
+    (check,) = json.loads(done.stdout)["checks"]
+    rate = next(one["trace"] for one in check["figures"] if one["figure"] == "rate")
+    assert rate == pytest.approx(len(ios.at) / 2, rel=0.05)

@@ -62,6 +62,23 @@ def characterize(
     ValueError if the trace can't be read, is refused, or has no such I/Os.
     """
 
+def model_trace(
+    paths: list[PathLike[str]],
+    *,
+    format: str | None,  # noqa: A002 as options have it
+    devices: list[str],
+    from_ns: int,
+    to_ns: int,
+    streams: list[tuple[str, int]],
+    couplings: list[tuple[list[int], int]],
+) -> str:
+    """What a model of a trace has beyond its figures, as JSON: trains, what follows what, where runs begin.
+
+    ``streams`` are operations with a size each; I/Os of no stream are left out. ``couplings`` are numbers of
+    streams with the largest gap, ns, that is within a train of theirs. Raises ValueError if the trace can't
+    be read, or for an operation that there isn't.
+    """
+
 def build_info() -> dict[str, str]:
     """Version, build profile and processor architecture of the Rust module.
 

@@ -14,6 +14,7 @@ from tests.support.syntax_trees import TREES
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
+    "rehearsal/behavior.py": "it replays traces, whatever test does so",
 }
 """What may name tests other than its own."""
 

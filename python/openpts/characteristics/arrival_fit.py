@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from openpts.characteristics.distances import area_between
+from openpts.characteristics.distances import area_between, dispersion_of
 
 Figures = Mapping[str, Any]
 Key = tuple[str, int]
@@ -27,15 +27,30 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """Arrivals that were tried, with their distances from the trace in octaves; None if unknown."""
+
+    process: str
+    dispersion: float | None
+    gaps: float | None = None
+
+    @property
+    def distance(self) -> float:
+        """The larger of both."""
+        known = [value for value in (self.dispersion, self.gaps) if value is not None]
+        return max(known, default=math.inf)
+
+
+@dataclass(frozen=True, slots=True)
 class ArrivalFit:
-    """The arrivals that were chosen, with the distance of each candidate's dispersion in octaves.
+    """The arrivals that were chosen, and all that were tried, of which the dispersion is known.
 
     ``closed_share`` is the time at the mean depth, give or take 1, None without completions.
     """
 
     chosen: str
     segments: tuple[Segment, ...]
-    distances: Mapping[str, float | None]
+    candidates: tuple[Candidate, ...]
     closed_share: float | None
     depth: float
 
@@ -45,18 +60,19 @@ class ArrivalFit:
         return self.chosen == "closed loop"
 
 
-def fitted(figures: Figures, keys: Sequence[Key], most_segments: int) -> ArrivalFit:
-    """Choose by the index of dispersion over scales; a closed loop by how steady the depth is."""
-    steps = _steps(figures, keys)
+def fitted(figures: Figures, steps: Sequence[Segment], most_segments: int) -> ArrivalFit:
+    """Choose by the index of dispersion over scales; a closed loop by how steady the depth is.
+
+    ``steps`` are joined to at most so many segments.
+    """
     whole = _joined(steps)
     segments = _merged(steps, most_segments)
-    observed = [
-        (width, math.log2(value)) for width, value in figures["whole"]["rates"]["dispersion"] if value > 0
-    ]
+    observed = dispersion_of(figures["whole"]) or []
     scales = [width for width, _ in observed]
     candidates = {"poisson": (whole,), "poisson in steps": segments}
     distances = {
-        name: area_between(observed, _dispersion(candidate, scales)) for name, candidate in candidates.items()
+        name: area_between(observed, step_dispersion(candidate, scales))
+        for name, candidate in candidates.items()
     }
     closed, depth = _closed(figures)
     one, several = distances["poisson"], distances["poisson in steps"]
@@ -66,11 +82,12 @@ def fitted(figures: Figures, keys: Sequence[Key], most_segments: int) -> Arrival
     if closed is not None and closed >= _CLOSED_DEPTH:
         chosen = "closed loop"
     taken = (whole,) if chosen == "poisson" else segments
-    return ArrivalFit(chosen, taken, distances, closed, depth)
+    tried = tuple(Candidate(name, distance) for name, distance in distances.items())
+    return ArrivalFit(chosen, taken, tried, closed, depth)
 
 
-def _steps(figures: Figures, keys: Sequence[Key]) -> list[Segment]:
-    """All steps of the trace, of all devices together."""
+def steps_of(figures: Figures, keys: Sequence[Key]) -> list[Segment]:
+    """The steps of the trace with the rates of these operations and sizes, of all devices together."""
     names: dict[str, Key] = {
         stream["name"]: (stream["kind"], stream["size_bytes"]) for stream in figures["streams"]
     }
@@ -101,13 +118,16 @@ def _merged(steps: Sequence[Segment], most: int) -> tuple[Segment, ...]:
     Neighbors that differ by no more than chance are joined in any case.
     """
     segments = list(steps)
-    while len(segments) > 1:
-        losses = [_loss(one, other) for one, other in pairwise(segments)]
-        place = min(range(len(losses)), key=losses.__getitem__)
-        chance = len(segments[0].ios_per_s) * math.log(max(2, len(steps)))
+    losses = [_loss(one, other) for one, other in pairwise(segments)]
+    chance = len(segments[0].ios_per_s) * math.log(max(2, len(steps)))
+    while losses:
+        place = losses.index(min(losses))
         if losses[place] > chance and len(segments) <= most:
             break
         segments[place : place + 2] = [_joined(segments[place : place + 2])]
+        del losses[place]
+        for pair in {max(0, place - 1), place} & set(range(len(losses))):
+            losses[pair] = _loss(segments[pair], segments[pair + 1])
     return tuple(segments)
 
 
@@ -122,7 +142,7 @@ def _loss(one: Segment, other: Segment) -> float:
     return likelihood(one) + likelihood(other) - likelihood(joint)
 
 
-def _dispersion(segments: Sequence[Segment], scales: Sequence[float]) -> list[tuple[float, float]]:
+def step_dispersion(segments: Sequence[Segment], scales: Sequence[float]) -> list[tuple[float, float]]:
     """Of Poisson processes with these rates: 1 + variance over mean of the expected counts, in octaves."""
     start_ns, end_ns = segments[0].start_ns, segments[-1].start_ns + segments[-1].length_ns
     rates = [(s.start_ns, s.start_ns + s.length_ns, sum(s.ios_per_s.values()) / 1e9) for s in segments]

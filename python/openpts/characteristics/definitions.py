@@ -19,7 +19,8 @@ DEFINITIONS: Final[dict[str, str]] = {
     "seeks_log2": "CHR-SEQ-05: signed bytes from the end of the device's last read or write, by powers of 2",
     "arrivals": "CHR-IAT-01: gaps between issues; CV is deviation over mean; autocorrelation to lag 100",
     "peak_over_mean": "CHR-BST-01: I/Os in the busiest bin over the mean of the whole trace",
-    "dispersion": "CHR-BST-01: variance over mean of I/Os per bin, over twelve octaves; 1 is Poisson",
+    "dispersion": "CHR-BST-01: variance over mean of I/Os per bin, over twelve octaves; 1 is Poisson; "
+    "of reads and of writes as well",
     "hurst": "CHR-BST-02: of I/Os per bin, one or more on average; 95 % confidence; 0.5 is no memory",
     "queue_depth": "CHR-QD-01: I/Os in flight, from issue to completion, weighted by time",
     "busy": "CHR-BSY-01: time with an I/O in flight, as the union of all spans from issue to completion",

@@ -108,8 +108,10 @@ def distances(one: Figures, other: Figures) -> list[Distance]:
             add("sequentiality", f"{kind}s, {rule}", DIFFERENCE, share)
         runs = both(_runs, wasserstein_log2, kind)
         add("sequentiality", f"lengths of runs of {kind}s", WASSERSTEIN, runs)
-    add("arrivals", "gaps", WASSERSTEIN, both(_gaps, wasserstein_log2))
-    add("arrivals", "dispersion over scales, octaves", AREA, both(_dispersion, area_between))
+    for words, kinds in (("", ()), (" of reads", ("read",)), (" of writes", ("write",))):
+        add("arrivals", f"gaps{words}", WASSERSTEIN, both(gaps_of, wasserstein_log2, *kinds))
+        dispersion = both(dispersion_of, area_between, *kinds)
+        add("arrivals", f"dispersion{words} over scales, octaves", AREA, dispersion)
     for kind in ("read", "write"):
         add("latency", f"{kind}s", WASSERSTEIN, both(_latency, wasserstein_log2, kind))
     add("queue depth", "time by depth", WASSERSTEIN, both(_depth, wasserstein_log2))
@@ -157,13 +159,18 @@ def _runs(figures: Figures, kind: str) -> Bins | None:
     return None if operation is None else _bins(operation["windowed"]["run_ios"])
 
 
-def _gaps(figures: Figures) -> Bins | None:
-    return _bins(figures["arrivals"]["all"]["gap_ns"])
+def gaps_of(figures: Figures, kind: str | None = None) -> Bins | None:
+    """Gaps between all I/Os of a part, or between those of one operation, with their counts."""
+    arrivals = figures["arrivals"]
+    shown = arrivals["all"] if kind is None else arrivals["by_operation"].get(kind)
+    return None if shown is None else _bins(shown["gap_ns"])
 
 
-def _dispersion(figures: Figures) -> Bins | None:
-    points = [(scale, math.log2(value)) for scale, value in figures["rates"]["dispersion"] if value > 0]
-    return points or None
+def dispersion_of(figures: Figures, kind: str | None = None) -> Bins | None:
+    """Index of dispersion by scale in s, of all I/Os or one operation, in octaves; None if unknown."""
+    rates = figures["rates"]
+    curve = rates["dispersion"] if kind is None else rates["dispersion_by_operation"][kind]
+    return [(scale, math.log2(value)) for scale, value in curve if value > 0] or None
 
 
 def _latency(figures: Figures, kind: str) -> Bins | None:

@@ -8,7 +8,17 @@ from openpts.characteristics.applied_workload import AppliedWorkload, CountedStr
 from openpts.characteristics.definitions import DEFINITIONS
 from openpts.characteristics.place_pages import place_pages
 from openpts.characteristics.questions import questions
-from openpts.characteristics.tables import amount, figure, in_order, number, percentile, share, size, table
+from openpts.characteristics.tables import (
+    amount,
+    figure,
+    in_order,
+    mean_size,
+    number,
+    percentile,
+    share,
+    size,
+    table,
+)
 from openpts.characteristics.time_pages import time_pages
 from openpts.pages.cells import missing, words
 from openpts.pages.facts_table import items_table
@@ -140,7 +150,7 @@ def _sizes(counts: Figures) -> tuple[Cell, ...]:
     known = lengths["distribution"]
     aligned = (share(lengths["aligned_shares"][str(kib << 10)]) for kib in (4, 8, 16, 64))
     return (
-        amount(known["mean"]),
+        mean_size(known["mean"]),
         *(size(int(percentile(known, pct))) for pct in (5, 50, 95, 99)),
         size(known["max"]),
         number(lengths["distinct"]),

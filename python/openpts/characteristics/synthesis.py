@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from openpts.characteristics.applied_workload import CountedStream, applied_workload
-from openpts.characteristics.arrival_fit import ArrivalFit, Segment, fitted
+from openpts.characteristics.arrival_fit import ArrivalFit, Candidate, Segment, fitted, steps_of
 from openpts.units import KIB, NS_PER_S
 
 Figures = Mapping[str, Any]
@@ -53,13 +53,27 @@ class Synthetic:
     lost: tuple[str, ...]
     range_bytes: int
 
+    @property
+    def chosen(self) -> str:
+        """Its arrivals."""
+        return self.fit.chosen
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All arrivals that were tried."""
+        return self.fit.candidates
+
 
 def synthesized(figures: Figures, seconds: float | None = None) -> Synthetic:
     """The workload that is like the trace of these figures; in ``seconds`` instead of its duration."""
-    loads, lost = _loads(figures)
+    loads, lost = loads_of(figures)
     most = max(1, _MOST_BYTES // _BYTES_PER_JOB // max(1, len(loads)))
-    fit = fitted(figures, [(load.kind, load.size_bytes) for load in loads], most)
-    zones = {kind: _zones(figures, kind, loads) for kind in ("read", "write")}
+    fit = fitted(figures, steps_of(figures, [(load.kind, load.size_bytes) for load in loads]), most)
+    kinds = ("read", "write")
+    largest_of = {
+        kind: max((load.size_bytes for load in loads if load.kind == kind), default=0) for kind in kinds
+    }
+    zones = {kind: zones_of(figures, kind, largest_of[kind]) for kind in kinds}
     spans = [sum(size for _, size in zone) for zone in zones.values()]
     largest = max((load.size_bytes for load in loads), default=_PAGE_BYTES)
     range_bytes = max(*spans, 16 * largest)
@@ -71,8 +85,8 @@ def synthesized(figures: Figures, seconds: float | None = None) -> Synthetic:
     return Synthetic("\n".join(lines) + "\n", fit, (*lost, *_unexpressed(figures, fit)), range_bytes)
 
 
-def _loads(figures: Figures) -> tuple[list[Load], list[str]]:
-    """The streams of the applied workload, random and sequential ones of one size together."""
+def loads_of(figures: Figures) -> tuple[list[Load], list[str]]:
+    """The streams of the applied workload, random and sequential ones of a size together, and the rest."""
     places = figures["whole"]["places"]["by_operation"]
     merged: dict[tuple[str, int], list[int]] = {}
     for stream in figures["streams"]:
@@ -105,14 +119,14 @@ def _random_pct(place: Figures | None, strict: float) -> int:
     return round(100 * (1 - min(1.0, share)))
 
 
-def _zones(figures: Figures, kind: str, loads: Sequence[Load]) -> list[tuple[int, int]]:
+def zones_of(figures: Figures, kind: str, largest_bytes: int) -> list[tuple[int, int]]:
     """Per cent of accesses and bytes of each zone, the hottest first; nothing without accesses."""
     heat = figures["whole"]["blocks"]["heat"][kind]
     if heat is None:
         return []
     touched = figures["whole"]["blocks"]["footprint"]["written" if kind == "write" else "read"]["bytes"]
     curve = dict(map(tuple, heat["curve"]))
-    least = max((load.size_bytes for load in loads if load.kind == kind), default=_PAGE_BYTES)
+    least = max(largest_bytes, _PAGE_BYTES)
     zones: list[tuple[int, int]] = []
     given = 0
     for low, high in pairwise((0, *_ZONES_PCT)):
@@ -197,17 +211,21 @@ def _demand(load: Load, rate: float, segment: Segment, fit: ArrivalFit) -> list[
 
 
 def _unexpressed(figures: Figures, fit: ArrivalFit) -> list[str]:
+    return [
+        *left_out(figures, "flush", "zeroes", "other"),
+        f"bursts shorter than {min(s.length_ns for s in fit.segments) / 1e9:.3g} s",
+        "the order of reuse: places of a zone are drawn independently",
+    ]
+
+
+def left_out(figures: Figures, *kinds: str) -> list[str]:
+    """What no synthetic workload has: I/Os of these kinds, FUA, processes, several devices."""
     operations = figures["whole"]["mix"]["by_operation"]
-    kinds = [kind for kind in ("flush", "zeroes", "other") if kind in operations]
-    lost = [f"{operations[kind]['ios']:,} I/Os of kind {kind}" for kind in kinds]
+    lost = [f"{operations[kind]['ios']:,} I/Os of kind {kind}" for kind in kinds if kind in operations]
     fua = sum(counts["flags"]["fua"] for counts in operations.values())
     if fua:
         lost.append(f"FUA of {fua:,} I/Os")
-    lost += [
-        f"bursts shorter than {min(s.length_ns for s in fit.segments) / 1e9:.3g} s",
-        "the order of reuse: places of a zone are drawn independently",
-        "which process issues what, and its think time",
-    ]
+    lost.append("which process issues what, and its think time")
     if len(figures["trace"]["header"]["devices"]) > 1:
         lost.append("that there are several devices: all go to one target")
     return lost

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from openpts.pages.cells import count, missing, percent
 from openpts.pages.model import Cell, Column, Row, Table
-from openpts.units import format_block_size, format_capacity, format_gap, format_significant
+from openpts.units import KIB, format_block_size, format_capacity, format_gap, format_significant
 
 Figures = Mapping[str, Any]
 
@@ -39,6 +39,11 @@ def amount(value: float | None, *, error: float = 0.0, reason: str = "unknown") 
         return missing(reason)
     text = format_capacity(round(value))
     return Cell(text if not error else f"{text} ±{100 * error:.2g} %", float(value))
+
+
+def mean_size(value: float) -> Cell:
+    """The mean of lengths of I/Os."""
+    return Cell(f"{format_significant(value / KIB)} KiB", value)
 
 
 def size(value: int) -> Cell:

@@ -10,10 +10,12 @@ import click
 
 from openpts.characteristics.definitions import DEFINITIONS, SCHEMA
 from openpts.characteristics.distances import Distance, by_group, distances
-from openpts.characteristics.native import Selection, figures_of
+from openpts.characteristics.native import Selection, figures_of, is_clean
 from openpts.cli.console import table_console, table_of
 from openpts.cli.trace_options import DEVICES, FORMAT
+from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.errors import UsageError
+from openpts.traces.recipes import PREFIX, recipes
 
 if TYPE_CHECKING:
     from openpts.pages.model import Report, Table
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 Figures = Mapping[str, Any]
 
 _TWO: Final = 2
+_NEAREST_SCHEMA: Final = "openpts.trace-nearest/1"
 _DISTANCES_SCHEMA: Final = "openpts.trace-distances/1"
 _PIPE_COLUMNS: Final = 190
 
@@ -42,6 +45,7 @@ _PIPE_COLUMNS: Final = 190
     default=Path(),
     help="Write files into this folder.  [default: .]",
 )
+@click.option("--nearest", is_flag=True, help="Print which of the recipes that ship are like it.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as one JSON object.")
 def characterise(
     traces: tuple[Path, ...],
@@ -54,27 +58,35 @@ def characterise(
     html: bool,
     pdf: bool,
     out: Path,
+    nearest: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Show what a trace is like, in one pass; with OTHER, how far two traces are apart.
 
     Counters are exact; what is estimated has its error beside it; what a trace can't tell is unknown. The
     definition of each figure is in the output. Distances are given for each figure and group; they are not
-    added up.
+    added up. Exits with 11 if records are damaged or lost, and the others used.
     """
     if len(traces) > _TWO:
         raise UsageError(
             f"can't compare {len(traces)} traces: give one, or two; "
             "join the files of one with `openpts trace convert`"
         )
+    if nearest and (len(traces) == _TWO or html or pdf):
+        raise UsageError("can't compare with recipes and print pages, or compare with OTHER: leave one out")
     selection = Selection(format_, devices, by, from_s, to_s)
     figures = [figures_of(trace, selection) for trace in traces]
     if len(figures) == _TWO:
         if html or pdf:
             raise UsageError("can't write pages of distances: use --json, or characterise each trace")
         _print_distances(traces, distances(*figures), as_json=as_json)
-        return
-    _show(traces[0], figures[0], out if html or pdf else None, {"html": html, "pdf": pdf}, as_json=as_json)
+    elif nearest:
+        _print_nearest(traces[0], nearest_recipes(figures[0]), as_json=as_json)
+    else:
+        _show(
+            traces[0], figures[0], out if html or pdf else None, {"html": html, "pdf": pdf}, as_json=as_json
+        )
+    return 0 if all(map(is_clean, figures)) else DAMAGED_EXIT_CODE
 
 
 def _show(
@@ -157,6 +169,34 @@ def _print_distances(traces: Sequence[Path], found: Sequence[Distance], *, as_js
             groups.add_row(group, measure, _text(value))
     console.print()
     console.print(groups)
+
+
+def nearest_recipes(figures: Figures) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    """By group and measure: the recipes that ship and their mean distances, the nearest first."""
+    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for name in recipes():
+        groups = by_group(distances(figures, figures_of(Path(f"{PREFIX}{name}"))))
+        for group, measures in groups.items():
+            for measure, value in measures.items():
+                if value is not None:
+                    found.setdefault((group, measure), []).append((name, value))
+    return {key: sorted(listed, key=lambda one: one[1]) for key, listed in found.items()}
+
+
+def _print_nearest(
+    trace: Path, found: Mapping[tuple[str, str], Sequence[tuple[str, float]]], *, as_json: bool
+) -> None:
+    if as_json:
+        groups = [
+            {"group": group, "measure": measure, "recipes": [{"recipe": n, "distance": d} for n, d in listed]}
+            for (group, measure), listed in found.items()
+        ]
+        click.echo(json.dumps({"schema": _NEAREST_SCHEMA, "trace": str(trace), "groups": groups}, indent=2))
+        return
+    table = table_of("Group", "Measure", *(f"{word} recipe" for word in ("Nearest", "Second", "Third")))
+    for (group, measure), listed in found.items():
+        table.add_row(group, measure, *(f"{name} {_text(value)}" for name, value in listed[:3]))
+    table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS).print(table)
 
 
 def distance_table(found: Sequence[Distance]) -> Any:

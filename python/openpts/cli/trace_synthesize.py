@@ -3,25 +3,32 @@
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 import click
 
 from openpts.characteristics.distances import Distance, distances
-from openpts.characteristics.native import Selection, figures_of
+from openpts.characteristics.model import TraceModel, modeled
+from openpts.characteristics.native import Selection, figures_of, is_clean
 from openpts.characteristics.synthesis import Synthetic, synthesized
 from openpts.cli.console import table_console, table_of
 from openpts.cli.trace_options import DEVICES, FORMAT
-from openpts.device.targets.simulated_target import names_simulated
+from openpts.cli.trace_text import DAMAGED_EXIT_CODE
+from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.errors import UsageError
 from openpts.folder_files import write_files
-from openpts.units import NS_PER_S
+from openpts.rehearsal.behavior import Behavior, behaviors
+from openpts.traces.treatment import Input, OpenOptions, write
+from openpts.units import GB, NS_PER_S
 
-_SCHEMA: Final = "openpts.synthetic/1"
+_SCHEMA: Final = "openpts.synthetic/2"
+_LEAST_DRIVE_BYTES: Final = 8 * GB
+_ROOM: Final = 2
+"""Capacity of a drive that is checked on over what the trace touches."""
 
 
 @click.command("synthesise")
@@ -40,12 +47,22 @@ _SCHEMA: Final = "openpts.synthetic/1"
     help="Write a plan for `openpts run workload` here, and the job file beside it.",
 )
 @click.option(
-    "--check", metavar="TARGET", help="Run it on this simulated drive, and print how far it is from TRACE."
+    "--model",
+    "model_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a model here, which is read as a trace: it keeps bursts and reuse.",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="TARGET",
+    help="Replay it and TRACE on this simulated drive, and compare; may be repeated.",
 )
 @click.option(
     "--held-out",
     is_flag=True,
-    help="With --check: model the first half of TRACE, and compare with the second.",
+    help="Model the first half of TRACE, and compare with the second.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def synthesise(
@@ -56,34 +73,110 @@ def synthesise(
     seconds: float | None,
     job: Path | None,
     out: Path | None,
-    check: str | None,
+    model_file: Path | None,
+    checks: tuple[str, ...],
     held_out: bool,
     as_json: bool,
-) -> None:
-    """Make a workload that is like a trace, as a fio job file: streams, sizes, places, rates.
+) -> int:
+    """Make a workload that is like a trace, as a fio job file or as a model: streams, sizes, places, rates.
 
-    The job file is for `openpts io --fio` and `openpts run workload`; without --fio or --out it is
-    printed. What of the trace it can't express is listed. Distances are those of
-    I/Os that were issued, not of the model.
+    The job file is for `openpts io --fio` and `openpts run workload`; without --fio, --out or --model it is
+    printed. A model is a trace to all commands that read traces, such as `openpts run replay`. What of the
+    trace they can't express is listed. Distances are those of I/Os that were made, not of the model.
+    Exits with 11 if records of TRACE are damaged or lost, and the others used.
     """
-    if check is not None and not names_simulated(check):
+    if model_file is not None and (job is not None or out is not None):
+        raise UsageError("--model writes no job file: leave out --fio and --out, or run synthesise twice")
+    if held_out and model_file is None and not checks:
+        raise UsageError("--held-out compares I/Os that were issued: give --check, or --model")
+    targets = [_target(check) for check in checks]
+    figures = figures_of(trace, Selection(format_, devices))
+    source, truth, halves, selection = figures, figures, None, Selection(format_, devices)
+    if held_out:
+        middle_s = figures["whole"]["span_ns"] / 2 / NS_PER_S
+        selection = Selection(format_, devices, to_s=middle_s)
+        source = figures_of(trace, selection)
+        truth = figures_of(trace, Selection(format_, devices, from_s=middle_s))
+        halves = distances(source, truth)
+    with tempfile.TemporaryDirectory(prefix="openpts-synthetic-") as folder:
+        if model_file is not None:
+            model = modeled(trace, selection, source, seconds)
+            _write(model_file, model.text)
+            shown = _Shown(model, found=distances(truth, model.figures), halves=halves)
+            made, fit = model_file, model.fit
+        else:
+            synthetic = synthesized(source, seconds)
+            _write_job(synthetic, trace, job, out)
+            shown = _Shown(synthetic, is_job_printed=job is None and out is None, halves=halves)
+            made, fit = Path(folder) / "capture", synthetic.fit
+            if targets:
+                _issue(synthetic, _sized(targets[0], source), Path(folder))
+                shown.found = distances(truth, figures_of(made))
+        if not held_out:
+            depth = max(1, round(fit.depth)) if fit.is_closed else None
+            sized = [_sized(target, figures) for target in targets]
+            replayed = _selected(trace, selection, Path(folder)) if targets else trace
+            shown.checked = [(str(target), behaviors(replayed, made, target, depth)) for target in sized]
+    if as_json:
+        click.echo(json.dumps(_in_json(shown), indent=2))
+    else:
+        _print(shown)
+    return 0 if is_clean(figures) else DAMAGED_EXIT_CODE
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What is to be shown: a job or a model, the distances of its I/Os, what drives do under it."""
+
+    made: Synthetic | TraceModel
+    is_job_printed: bool = False
+    found: Sequence[Distance] | None = None
+    halves: Sequence[Distance] | None = None
+    checked: Sequence[tuple[str, Sequence[Behavior]]] = ()
+
+    @property
+    def job(self) -> Synthetic | None:
+        """The job, if it is one."""
+        return self.made if isinstance(self.made, Synthetic) else None
+
+    @property
+    def model(self) -> TraceModel | None:
+        """The model, if it is one."""
+        return self.made if isinstance(self.made, TraceModel) else None
+
+
+def _target(check: str) -> SimulatedTarget:
+    """Raises UsageError for one that is no simulated drive, or has a scale."""
+    if not names_simulated(check):
         raise UsageError(
             f"--check {check!r}: it writes, and takes only a simulated drive such as sim:enterprise-tlc"
         )
-    if check is not None and parse_qs(check.partition("?")[2]).get("scale") != ["1"]:
+    target = parse_simulated_target(check)
+    if target.scale not in {None, 1}:
         raise UsageError(
             f"--check {check!r}: a scaled drive gets fewer I/Os than the workload has: add scale=1"
         )
-    if held_out and check is None:
-        raise UsageError("--held-out compares I/Os that were issued: give --check")
-    figures = figures_of(trace, Selection(format_, devices))
-    model, truth, halves = figures, figures, None
-    if held_out:
-        middle_s = figures["whole"]["span_ns"] / 2 / NS_PER_S
-        model = figures_of(trace, Selection(format_, devices, to_s=middle_s))
-        truth = figures_of(trace, Selection(format_, devices, from_s=middle_s))
-        halves = distances(model, truth)
-    made = synthesized(model, seconds)
+    return replace(target, scale=1)
+
+
+def _sized(target: SimulatedTarget, figures: Mapping[str, Any]) -> SimulatedTarget:
+    """With room for all that the trace touches, unless its size was given."""
+    touched = figures["whole"]["blocks"]["footprint"]["touched"]["bytes"]
+    return replace(target, capacity_bytes=target.capacity_bytes or max(_LEAST_DRIVE_BYTES, _ROOM * touched))
+
+
+def _selected(trace: Path, selection: Selection, folder: Path) -> Path:
+    """The trace as it is replayed: a file of what is selected, unless that is all of it."""
+    if selection.format is None and not selection.devices:
+        return trace
+    options = OpenOptions(format=selection.format, devices=selection.devices)
+    selected = folder / f"{trace.name}.parquet"
+    write([Input((str(trace),), options)], "openpts", selected, lambda _ios: None)
+    return selected
+
+
+def _write_job(made: Synthetic, trace: Path, job: Path | None, out: Path | None) -> None:
+    """The job file, and a plan that names it."""
     job = out.with_suffix(".fio") if job is None and out is not None else job
     if job is not None:
         _write(job, made.job)
@@ -96,11 +189,6 @@ def synthesise(
             f"job = {json.dumps(job.name)}",
         )
         _write(out, "\n".join((*lines, "")))
-    found = None if check is None else distances(truth, _issued(made, check))
-    if as_json:
-        click.echo(json.dumps(_in_json(made, found, halves), indent=2))
-        return
-    _print(made, found, halves, is_job_shown=job is None)
 
 
 def _write(path: Path, text: str) -> None:
@@ -113,64 +201,120 @@ def _write(path: Path, text: str) -> None:
         ) from error
 
 
-def _issued(made: Synthetic, target: str) -> dict[str, Any]:
-    """The figures of what a simulated drive gets of the workload."""
+def _issue(made: Synthetic, target: SimulatedTarget, folder: Path) -> None:
+    """Run a job on a simulated drive; what is issued is captured in ``capture``."""
     from openpts.cli.io import io  # noqa: PLC0415 loads the engines
 
-    with tempfile.TemporaryDirectory(prefix="openpts-synthetic-") as folder, redirect_stdout(sys.stderr):
-        job, capture = Path(folder) / "job.fio", Path(folder) / "capture"
-        write_files(Path(folder), {job.name: made.job.encode()}, lasting=False)
-        io.main(["--fio", str(job), "--capture", str(capture), "--seed", "1", target], standalone_mode=False)
-        return figures_of(capture)
+    with redirect_stdout(sys.stderr):
+        write_files(folder, {"job.fio": made.job.encode()}, lasting=False)
+        words = ["--fio", str(folder / "job.fio"), "--capture", str(folder / "capture"), "--seed", "1"]
+        io.main([*words, str(target)], standalone_mode=False)
 
 
-def _in_json(
-    made: Synthetic, found: Sequence[Distance] | None, halves: Sequence[Distance] | None
-) -> dict[str, Any]:
+def _in_json(shown: _Shown) -> dict[str, Any]:
     def listed(all_: Sequence[Distance] | None) -> list[dict[str, Any]] | None:
         keys = ("group", "figure", "measure", "value")
         return None if all_ is None else [{key: getattr(one, key) for key in keys} for one in all_]
 
     return {
         "schema": _SCHEMA,
-        "job": made.job,
+        "job": shown.job.job if shown.job else None,
+        "model": shown.model.text if shown.model else None,
         "arrivals": {
-            "chosen": made.fit.chosen,
-            "distances": dict(made.fit.distances),
-            "closed_share": made.fit.closed_share,
+            "chosen": shown.made.chosen,
+            "closed_share": shown.made.fit.closed_share,
+            "distances": [
+                {"process": one.process, "dispersion": one.dispersion, "gaps": one.gaps}
+                for one in shown.made.candidates
+            ],
         },
-        "not_expressed": list(made.lost),
-        "distances": listed(found),
-        "half_to_half": listed(halves),
+        "places": None
+        if shown.model is None
+        else {
+            "chosen": shown.model.chosen_places,
+            "distances": [
+                {"places": one.name, "hot_cold": one.hot_cold, "miss_ratio": one.miss_ratio}
+                for one in shown.model.place_candidates
+            ],
+        },
+        "not_expressed": list(shown.made.lost),
+        "distances": listed(shown.found),
+        "half_to_half": listed(shown.halves),
+        "checks": [
+            {
+                "target": target,
+                "figures": [
+                    {
+                        "figure": one.figure,
+                        "unit": one.unit,
+                        "trace": one.trace,
+                        "synthetic": one.synthetic,
+                        "difference_pct": one.difference_pct,
+                        "limit_pct": one.limit_pct,
+                        "holds": one.holds,
+                    }
+                    for one in found
+                ],
+            }
+            for target, found in shown.checked
+        ],
     }
 
 
-def _print(
-    made: Synthetic,
-    found: Sequence[Distance] | None,
-    halves: Sequence[Distance] | None,
-    *,
-    is_job_shown: bool,
-) -> None:
-    if is_job_shown:
-        click.echo(made.job)
-    click.echo(f"Arrivals: {made.fit.chosen}. Distance of the index of dispersion, octaves:")
-    for name, value in made.fit.distances.items():
-        click.echo(f"  {name}: {'unknown' if value is None else f'{value:.3f}'}")
+def _print(shown: _Shown) -> None:
+    if shown.job and shown.is_job_printed:
+        click.echo(shown.job.job)
+    if shown.model:
+        ios = shown.model.figures["whole"]["mix"]["ios"]
+        click.echo(f"Model: {len(shown.model.text):,} bytes, {ios:,} I/Os.")
+    _print_candidates(shown)
+    click.echo("Not in the workload:")
+    for lost in shown.made.lost:
+        click.echo(f"  {lost}")
+    if shown.found is not None:
+        heads = ["Group", "Figure", "Measure", ">Distance", *([">Half to half"] if shown.halves else [])]
+        table = table_of(*heads)
+        for n, distance in enumerate(shown.found):
+            values = [distance.value, *([shown.halves[n].value] if shown.halves else [])]
+            table.add_row(distance.group, distance.figure, distance.measure, *map(_text, values))
+        table_console(sys.stdout).print(table)
+    for target, found in shown.checked:
+        _print_check(target, found)
+
+
+def _print_candidates(shown: _Shown) -> None:
+    made, console = shown.made, table_console(sys.stdout)
+    click.echo(f"Arrivals: {made.chosen}. Distances of those that were tried, octaves:")
+    tried = table_of("Arrivals", ">Index of dispersion", ">Gaps")
+    for one in made.candidates:
+        tried.add_row(one.process, _text(one.dispersion), _text(one.gaps))
+    console.print(tried)
     if made.fit.closed_share is not None:
         click.echo(
             f"  closed loop: {100 * made.fit.closed_share:.1f} % of the time at one depth (90 % needed)"
         )
-    click.echo("Not in the workload:")
-    for lost in made.lost:
-        click.echo(f"  {lost}")
-    if found is None:
-        return
-    heads = ["Group", "Figure", "Measure", ">Distance", *([">Half to half"] if halves else [])]
-    table = table_of(*heads)
-    for n, one in enumerate(found):
-        values = [one.value, *([halves[n].value] if halves else [])]
+    if shown.model:
+        click.echo(f"Places: {shown.model.chosen_places}. Distances of those that were tried:")
+        places = table_of("Places", ">Hot and cold", ">Miss ratio")
+        for place in shown.model.place_candidates:
+            places.add_row(place.name, _text(place.hot_cold), _text(place.miss_ratio))
+        console.print(places)
+
+
+def _print_check(target: str, found: Sequence[Behavior]) -> None:
+    missed = sum(one.holds is False for one in found)
+    limited = sum(one.holds is not None for one in found)
+    click.echo(f"\n{target}: {limited - missed} of {limited} figures are within their limits")
+    table = table_of("Figure", "Unit", ">Trace", ">Synthetic", ">Difference, %", ">Limit, %", "")
+    for one in found:
+        verdict = "" if one.holds is None else "holds" if one.holds else "missed"
+        limit = "" if one.limit_pct is None else f"{one.limit_pct:g}"
+        difference = "unknown" if one.difference_pct is None else f"{one.difference_pct:+.1f}"
         table.add_row(
-            one.group, one.figure, one.measure, *("unknown" if v is None else f"{v:.3f}" for v in values)
+            one.figure, one.unit, f"{one.trace:,.4g}", f"{one.synthetic:,.4g}", difference, limit, verdict
         )
     table_console(sys.stdout).print(table)
+
+
+def _text(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"

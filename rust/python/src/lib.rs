@@ -65,7 +65,7 @@ mod native {
     #[pymodule_export]
     use super::capture_steps::capture_steps;
     #[pymodule_export]
-    use super::characterize::characterize;
+    use super::characterize::{characterize, model_trace};
     #[pymodule_export]
     use super::engine::PyEngine;
     #[pymodule_export]

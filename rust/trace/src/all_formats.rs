@@ -10,6 +10,7 @@ pub static FORMATS: &[&[Format]] = &[
     super::blktrace::FORMATS,
     super::binary::FORMATS,
     super::recipe::FORMATS,
+    super::model::FORMATS,
     text::FORMATS,
     text::COLUMN_FORMATS,
 ];

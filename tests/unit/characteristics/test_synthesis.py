@@ -54,7 +54,7 @@ def test_writes_that_come_in_bursts_are_in_steps_of_their_own(trace: Path) -> No
     steps = made.job.split("stonewall")[1:]
     assert ["rw=randwrite" in step for step in steps] == [True, False, True, False]
     assert len(made.job) <= 16 << 10
-    poisson, in_steps = made.fit.distances["poisson"], made.fit.distances["poisson in steps"]
+    poisson, in_steps = (one.dispersion for one in made.candidates)
     assert poisson is not None
     assert in_steps is not None
     assert in_steps < poisson

@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.characteristics.definitions import DEFINITIONS
 from openpts.cli.main import cli
 from openpts.errors import TraceError, UsageError
+from openpts.traces.recipes import recipes
 from tests.unit.characteristics.traces import random_ios, write_trace
 
 
@@ -91,3 +92,31 @@ def test_three_traces_are_refused(trace: Path, snapshot: SnapshotAssertion) -> N
     done = run("characterise", trace, trace, trace)
     assert isinstance(done.exception, UsageError)
     assert str(done.exception) == snapshot
+
+
+@pytest.mark.parametrize("command", [("characterise",), ("characterise", "--json"), ("synthesise",)])
+def test_a_damaged_trace_that_is_used_has_its_exit_status(command: tuple[str, ...], tmp_path: Path) -> None:
+    lines = [f"{n * 1000} /dev/x read {n * 4096} 4096" for n in range(3000)]
+    log = tmp_path / "log"
+    for wrong, status in ((None, 0), ("2000 /dev/x read x y", 11)):
+        lines[1000] = wrong or lines[1000]
+        log.write_text("\n".join(["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open", *lines, ""]))
+        for words in (command, ("check",)):
+            order = ["trace", words[0], str(log), *words[1:]]
+            done = CliRunner().invoke(cli, order, standalone_mode=False)
+            assert (done.return_value, done.exception) == (status, None)
+
+
+def test_a_recipe_is_nearest_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: recipes()[name] for name in ("boot", "mail", "like:office")}
+    monkeypatch.setattr("openpts.cli.trace_characterize.recipes", lambda: few)
+    shown = json.loads(run("characterise", "recipe:mail", "--nearest", "--json").output)
+    assert {one["group"] for one in shown["groups"]} >= {"mix", "sizes", "arrivals", "places"}
+    for group in shown["groups"]:
+        assert group["recipes"][0] == {"recipe": "mail", "distance": 0}
+        assert [one["distance"] for one in group["recipes"]] == sorted(
+            one["distance"] for one in group["recipes"]
+        )
+    lines = run("characterise", "recipe:mail", "--nearest").output.splitlines()
+    assert len(lines) == 1 + len(shown["groups"])
+    assert isinstance(run("characterise", "recipe:mail", "--nearest", "--html").exception, UsageError)

@@ -49,7 +49,7 @@ pub(super) struct Blocks {
 }
 
 /// The blocks that an I/O touches, from the first to the last.
-pub(super) fn touched(io: &TracedIo) -> std::ops::RangeInclusive<u64> {
+pub(crate) fn touched(io: &TracedIo) -> std::ops::RangeInclusive<u64> {
     let last = io.end_bytes().saturating_sub(1).max(io.offset_bytes);
     io.offset_bytes / BLOCK_BYTES..=last / BLOCK_BYTES
 }

@@ -26,6 +26,9 @@ use super::error::TraceError;
 use super::reader::SourceFacts;
 use super::steps::{Detail, Kind, StepLength, StepOptions, StepRow, StepTable, Stream, Subject};
 use super::traced_io::TracedIo;
+pub(crate) use blocks::touched;
+pub(crate) use reuse::UseOrder;
+pub(crate) use sample::name_of;
 use slice::Slice;
 
 /// Blocks that are followed one by one, of the whole trace and of each part.

@@ -63,9 +63,12 @@ impl Rates {
         self.bins[bin] = self.bins[bin].saturating_add(1);
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    /// `by_operation` are those of reads and of writes alone.
+    pub(super) fn to_json(&self, by_operation: &[Self; 2]) -> Value {
+        let [reads, writes] = by_operation.each_ref().map(Self::dispersion);
         json!({
-            "peak_over_mean": self.peaks(), "dispersion": self.dispersion(), "hurst": self.hurst(),
+            "peak_over_mean": self.peaks(), "dispersion": self.dispersion(),
+            "dispersion_by_operation": {"read": reads, "write": writes}, "hurst": self.hurst(),
         })
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::blocks::{BLOCK_BYTES, touched};
 use super::sample::{GROUPS, Sample, error_of_groups, group_of, name_of};
 use super::values::bin_of;
+use crate::marks::Marks;
 use crate::steps::Kind;
 use crate::traced_io::TracedIo;
 use std::collections::BTreeMap;
@@ -14,30 +15,6 @@ const MOST_BLOCKS: usize = 1 << 15;
 /// Uses after which they are numbered from 0 again.
 const MOST_USES: usize = 1 << 18;
 
-/// Sums over a prefix of the uses, in logarithmic time.
-struct Marks(Vec<i32>);
-
-impl Marks {
-    fn add(&mut self, place: usize, value: i32) {
-        let mut index = place + 1;
-        while index < self.0.len() {
-            self.0[index] += value;
-            index += index & index.wrapping_neg();
-        }
-    }
-
-    /// Of all places up to this one.
-    fn sum(&self, place: usize) -> i32 {
-        let mut index = place + 1;
-        let mut sum = 0;
-        while index > 0 {
-            sum += self.0[index];
-            index &= index - 1;
-        }
-        sum
-    }
-}
-
 /// Uses in one group of blocks.
 #[derive(Clone, Default)]
 struct Group {
@@ -46,27 +23,78 @@ struct Group {
     first: u64,
 }
 
-/// Distances of all reads and writes, in blocks of 4 KiB, by SHARDS of fixed size.
-pub(super) struct Reuse {
+/// The blocks of a sample in the order of their last uses, by SHARDS of fixed size.
+pub(crate) struct UseOrder {
     last_use: Sample<u32>,
     marks: Marks,
     uses: usize,
-    groups: Vec<Group>,
-    accesses: u64,
-    sampled: u64,
 }
 
-impl Default for Reuse {
+/// A use of a block of the sample.
+pub(crate) struct Use {
+    /// Blocks that this one stands for.
+    pub(crate) weight: u64,
+    /// Distinct blocks that were used since its last use; `None` for the first.
+    pub(crate) distance: Option<u64>,
+}
+
+impl Default for UseOrder {
     fn default() -> Self {
-        Self {
-            last_use: Sample::new(MOST_BLOCKS),
-            marks: Marks(vec![0; MOST_USES + 1]),
-            uses: 0,
-            groups: vec![Group::default(); GROUPS],
-            accesses: 0,
-            sampled: 0,
+        Self { last_use: Sample::new(MOST_BLOCKS), marks: Marks::new(MOST_USES), uses: 0 }
+    }
+}
+
+impl UseOrder {
+    /// Whether a block was used; `None` if it is not in the sample.
+    pub(crate) fn has_used(&self, name: u64) -> Option<bool> {
+        self.last_use.has(name).then(|| self.last_use.blocks.contains_key(&name))
+    }
+
+    /// Use a block; `None` if it is not in the sample.
+    pub(crate) fn use_block(&mut self, name: u64) -> Option<Use> {
+        if !self.last_use.has(name) {
+            return None;
+        }
+        if self.uses == MOST_USES {
+            self.renumber();
+        }
+        let weight = self.last_use.weight();
+        let now = self.uses;
+        self.uses += 1;
+        let last = self.last_use.blocks.insert(name, now as u32);
+        let distance = last.map(|last| {
+            // every block has one mark, at its last use
+            let others = (self.last_use.blocks.len() as i32 - self.marks.sum(last as usize)) as u64;
+            self.marks.add(last as usize, -1);
+            others * weight
+        });
+        self.marks.add(now, 1);
+        let marks = &mut self.marks;
+        while self.last_use.thin(|_, last| marks.add(*last as usize, -1)) {}
+        Some(Use { weight, distance })
+    }
+
+    /// Give the last uses the lowest numbers, in their order.
+    fn renumber(&mut self) {
+        let mut uses: Vec<(u32, u64)> =
+            self.last_use.blocks.iter().map(|(name, last)| (*last, *name)).collect();
+        uses.sort_unstable();
+        self.marks = Marks::new(MOST_USES);
+        self.uses = uses.len();
+        for (place, (_, name)) in uses.into_iter().enumerate() {
+            self.last_use.blocks.insert(name, place as u32);
+            self.marks.add(place, 1);
         }
     }
+}
+
+/// Distances of all reads and writes, in blocks of 4 KiB.
+#[derive(Default)]
+pub(super) struct Reuse {
+    order: UseOrder,
+    groups: [Group; GROUPS],
+    accesses: u64,
+    sampled: u64,
 }
 
 impl Reuse {
@@ -78,46 +106,13 @@ impl Reuse {
         self.accesses += blocks.end() - blocks.start() + 1;
         for block in blocks {
             let name = name_of(io.device, block);
-            if self.last_use.has(name) {
-                self.access(name);
+            let Some(found) = self.order.use_block(name) else { continue };
+            self.sampled += found.weight;
+            let group = &mut self.groups[group_of(name)];
+            match found.distance {
+                Some(distance) => *group.again.entry(bin_of(distance)).or_default() += found.weight,
+                None => group.first += found.weight,
             }
-        }
-    }
-
-    fn access(&mut self, name: u64) {
-        if self.uses == MOST_USES {
-            self.renumber();
-        }
-        let weight = self.last_use.weight();
-        let now = self.uses;
-        self.uses += 1;
-        self.sampled += weight;
-        let group = &mut self.groups[group_of(name)];
-        match self.last_use.blocks.insert(name, now as u32) {
-            Some(last) => {
-                let last = last as usize;
-                // every block has one mark, at its last use
-                let others = (self.last_use.blocks.len() as i32 - self.marks.sum(last)) as u64;
-                *group.again.entry(bin_of(others * weight)).or_default() += weight;
-                self.marks.add(last, -1);
-            }
-            None => group.first += weight,
-        }
-        self.marks.add(now, 1);
-        let marks = &mut self.marks;
-        while self.last_use.thin(|_, last| marks.add(*last as usize, -1)) {}
-    }
-
-    /// Give the last uses the lowest numbers, in their order.
-    fn renumber(&mut self) {
-        let mut uses: Vec<(u32, u64)> =
-            self.last_use.blocks.iter().map(|(name, last)| (*last, *name)).collect();
-        uses.sort_unstable();
-        self.marks.0.fill(0);
-        self.uses = uses.len();
-        for (place, (_, name)) in uses.into_iter().enumerate() {
-            self.last_use.blocks.insert(name, place as u32);
-            self.marks.add(place, 1);
         }
     }
 
@@ -133,7 +128,7 @@ impl Reuse {
         let first: u64 = self.groups.iter().map(|group| group.first).sum();
         // Samples that are too many or too few are corrected where they stand for blocks that are used all the time.
         let surplus = self.accesses as f64 - self.sampled as f64;
-        let is_exact = self.last_use.halvings == 0;
+        let is_exact = self.order.last_use.halvings == 0;
         let curve: Vec<_> = (0..48)
             .map(|octave| {
                 let blocks = 1u64 << octave;
@@ -159,7 +154,7 @@ impl Reuse {
         let distances: Vec<_> = again.iter().map(|(blocks, n)| (blocks * BLOCK_BYTES, n)).collect();
         json!({
             "accesses": self.accesses, "first_uses": first, "distance_bytes": distances, "miss_ratio_curve": curve,
-            "sampled_blocks": self.last_use.blocks.len(), "sampling_rate": 1.0 / self.last_use.weight() as f64,
+            "sampled_blocks": self.order.last_use.blocks.len(), "sampling_rate": 1.0 / self.order.last_use.weight() as f64,
         })
     }
 }

@@ -29,7 +29,7 @@ impl Hasher for Hashed {
 }
 
 /// A block's name: its device and number, mixed so that no two are the same.
-pub(super) fn name_of(device: u16, block: u64) -> u64 {
+pub(crate) fn name_of(device: u16, block: u64) -> u64 {
     let mut word = block ^ (u64::from(device) << 48);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

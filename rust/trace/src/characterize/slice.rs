@@ -31,6 +31,8 @@ pub(super) struct Slice {
     places: Places,
     arrivals: Arrivals,
     rates: Rates,
+    /// Of reads and of writes.
+    rates_by_operation: [Rates; 2],
     depths: Depths,
     heat: Heat,
     blocks: Blocks,
@@ -50,6 +52,7 @@ impl Slice {
             places: Places::default(),
             arrivals: Arrivals::default(),
             rates: Rates::default(),
+            rates_by_operation: Default::default(),
             depths: Depths::since(start_ns),
             heat: Heat::default(),
             blocks: Blocks::new(start_ns, most_blocks),
@@ -72,6 +75,9 @@ impl Slice {
         self.places.push(kind, io);
         self.arrivals.push(kind, io.issued_ns);
         self.rates.push(since_ns);
+        if kind.has_pattern() {
+            self.rates_by_operation[kind as usize].push(since_ns);
+        }
         self.depths.push(kind, io)?;
         self.heat.push(kind, since_ns, io.offset_bytes);
         self.blocks.push(kind, io);
@@ -102,7 +108,7 @@ impl Slice {
             "mix": self.mix.to_json(),
             "places": self.places.into_json(),
             "arrivals": self.arrivals.to_json(),
-            "rates": self.rates.to_json(),
+            "rates": self.rates.to_json(&self.rates_by_operation),
             "completions": self.depths.into_json(self.last_ns),
             "map": self.heat.to_json(),
             "blocks": self.blocks.to_json(self.last_ns, capacity_bytes),

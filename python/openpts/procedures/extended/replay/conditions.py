@@ -12,25 +12,21 @@ from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import DEPTH, SECONDS, SIZE, SWITCH, count
+from openpts.fields.kinds import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, count, listed
+from openpts.fields.parsing import amount_bytes, number, pair
+from openpts.fields.readers import size_text
 from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.replay import Conflicts, ReplayMode
+from openpts.vocabulary.stimulus import ActiveRange
 
 _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1
+_MOST_ZONES: Final = 64
 
 
 _RECIPE: Final = "recipe:"
-
-
-class TraceFile(Struct, frozen=True):
-    """A trace by its name and its place; both are ``recipe:NAME`` of one that ships as a recipe."""
-
-    name: str
-    path: str
-
-    def __str__(self) -> str:
-        return self.name
+_MOST_TRACES: Final = 16
+_KEYS: Final = "region=START-END in per cent of the drive, or mapping=WORD"
 
 
 class Mapping(StrEnum):
@@ -41,6 +37,45 @@ class Mapping(StrEnum):
     WRAP = "wrap"
     SCALE = "scale"
     COMPACT = "compact"
+    ZONES = "zones"
+
+
+class Zone(Struct, frozen=True, array_like=True):
+    """Bytes of the trace from ``start_bytes`` to before ``end_bytes``, and where they begin on the target."""
+
+    start_bytes: int
+    end_bytes: int
+    target_bytes: int
+
+    def __str__(self) -> str:
+        ends = (size_text(size) if size else "0" for size in (self.start_bytes, self.end_bytes))
+        return f"{'-'.join(ends)}:{size_text(self.target_bytes) if self.target_bytes else '0'}"
+
+
+class TraceFile(Struct, frozen=True):
+    """A trace by its name and its place; both are ``recipe:NAME`` of one that ships as a recipe.
+
+    ``region`` is the part of the target that it goes to; None is its own of as many equal ones as there are
+    traces. ``mapping`` is its own; None is that of the test.
+    """
+
+    name: str
+    path: str
+    region: ActiveRange | None = None
+    mapping: Mapping | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def word(self) -> str:
+        """As on the command line."""
+        keys = []
+        if self.region is not None:
+            keys.append(f"region={self.region.start_pct:g}-{self.region.end_pct:g}")
+        if self.mapping is not None:
+            keys.append(f"mapping={self.mapping}")
+        return f"{self.path}?{'&'.join(keys)}" if keys else self.path
 
 
 class Prefill(StrEnum):
@@ -52,6 +87,14 @@ class Prefill(StrEnum):
     NONE = "none"
 
 
+class Unaligned(StrEnum):
+    """What becomes of reads and writes that are not whole sectors of the target."""
+
+    ROUND = "round"
+    RMW = "rmw"
+    SKIP = "skip"
+
+
 class Trims(StrEnum):
     """What becomes of trims, and of zeroes that the drive writes by itself."""
 
@@ -60,13 +103,58 @@ class Trims(StrEnum):
     SKIP = "skip"
 
 
-def _read_trace(_name: str, word: str) -> TraceFile:
-    if word.startswith(_RECIPE):
-        return TraceFile(word, word)
-    path = Path(word)
+def _read_trace(name: str, word: str) -> TraceFile:
+    place, question, keys = word.partition("?")
+    if Path(word).is_file():
+        place, question, keys = word, "", ""
+    values = _keys(name, word, keys) if question else {}
+    region = _region(word, values["region"]) if "region" in values else None
+    mapping = _mapping(word, values["mapping"]) if "mapping" in values else None
+    if place.startswith(_RECIPE):
+        return TraceFile(place, place, region, mapping)
+    path = Path(place)
     if not path.is_file():
-        raise UsageError(f"cannot replay {word}: there is no such file")
-    return TraceFile(path.name, str(path.resolve()))
+        raise UsageError(f"cannot replay {place}: there is no such file")
+    return TraceFile(path.name, str(path.resolve()), region, mapping)
+
+
+def _keys(name: str, word: str, keys: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for key in keys.split("&"):
+        known, value = pair(name, key, "=", _KEYS)
+        if known not in {"region", "mapping"} or known in values:
+            raise UsageError(f"cannot replay {word}: {known!r} is given twice or unknown: use {_KEYS}")
+        values[known] = value
+    return values
+
+
+def _region(word: str, text: str) -> ActiveRange:
+    start, end = (number("region", part) for part in pair("region", text, "-", "START-END in per cent"))
+    if not 0 <= start < end <= 100:
+        raise UsageError(f"cannot replay {word}: region {text} is not within 0-100 per cent")
+    return ActiveRange(start, end)
+
+
+def _mapping(word: str, text: str) -> Mapping:
+    if text not in set(Mapping):
+        raise UsageError(f"cannot replay {word}: there is no mapping {text!r}: use {', '.join(Mapping)}")
+    return Mapping(text)
+
+
+def _read_zone(name: str, word: str) -> Zone:
+    form = "START-END:TARGET, such as 0-1GiB:8GiB"
+    traced, target = pair(name, word, ":", form)
+    start, end = pair(name, traced, "-", form)
+    sizes = (0 if text == "0" else amount_bytes(name, text) for text in (start, end, target))
+    return Zone(*sizes)
+
+
+def _beside(word: str, folder: str) -> str:
+    return word if word.startswith(_RECIPE) else str(Path(folder) / word)
+
+
+_TRACE: Final = Kind(str, _read_trace, lambda trace: trace.word, metavar="TRACE", beside=_beside)
+_ZONE: Final = Kind(str, _read_zone, str, metavar="START-END:TARGET")
 
 
 def _read_speed(name: str, value: float | str) -> str:
@@ -98,17 +186,21 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Field(
             "Trace",
             "Trace to replay.",
-            Kind(
-                str,
-                _read_trace,
-                lambda trace: trace.path,
-                metavar="TRACE",
-                beside=lambda word, folder: word if word.startswith(_RECIPE) else str(Path(folder) / word),
-            ),
+            _TRACE,
             free="what is run, not how",
             argument="TRACE",
         ),
     ] = None
+    also: Annotated[
+        tuple[TraceFile, ...],
+        Field(
+            "Other traces",
+            "Replay these traces at the same time, each in its part of the drive; as TRACE they may have "
+            "keys, as in FILE?region=50-100&mapping=compact.",
+            listed(_TRACE, most=_MOST_TRACES - 1),
+            free="what is run, not how",
+        ),
+    ] = ()
     mode: Annotated[
         ReplayMode,
         Field(
@@ -155,15 +247,45 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Field(
             "Mapping",
             "Places on the target: as traced, clipped at its end, modulo its capacity, runs moved with "
-            "their gaps scaled, or packed.",
+            "their gaps scaled, packed, or by --zone-table.",
             Kind(
-                Literal["identity", "clip", "wrap", "scale", "compact"],
+                Literal["identity", "clip", "wrap", "scale", "compact", "zones"],
                 lambda _name, word: Mapping(word),
                 metavar=None,
             ),
             text="mapping {}",
         ),
     ] = Mapping.IDENTITY
+    zone_table: Annotated[
+        tuple[Zone, ...],
+        Field(
+            "Zones",
+            "Move bytes START to END of the trace to TARGET; I/Os outside of all zones are left out.",
+            listed(_ZONE, most=_MOST_ZONES),
+            examples=(["0-1GiB:8GiB", "4GiB-5GiB:0"],),
+            text=lambda zones: f"zones {', '.join(map(str, zones))}" if zones else "no zones",
+        ),
+    ] = ()
+    shift_bytes: Annotated[
+        int,
+        Field(
+            "Shift of each pass",
+            "Move each pass on by this much from the one before it, modulo the trace's part of the drive.",
+            AMOUNT,
+            show=lambda conditions: size_text(conditions.shift_bytes) if conditions.shift_bytes else "",
+            text=lambda shift: f"each pass moved by {size_text(shift)}" if shift else "passes not moved",
+        ),
+    ] = 0
+    unaligned: Annotated[
+        Unaligned,
+        Field(
+            "Not whole sectors",
+            "Round reads and writes of parts of sectors outwards, read before such writes as well, or leave "
+            "them out.",
+            Kind(Literal["round", "rmw", "skip"], lambda _name, word: Unaligned(word), metavar=None),
+            text="parts of sectors: {}",
+        ),
+    ] = Unaligned.ROUND
     granule_bytes: Annotated[
         int,
         Field(
@@ -178,9 +300,13 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Conflicts,
         Field(
             "Conflicts",
-            "Let an I/O that overlaps one in flight wait, go, or be left out, where one of them changes "
-            "data.",
-            Kind(Literal["strict", "allow", "drop"], lambda _name, word: Conflicts(word), metavar=None),
+            "Let an I/O that overlaps one in flight wait with all behind it, wait alone, go, or be left out, "
+            "where one of them changes data.",
+            Kind(
+                Literal["strict", "push-back", "allow", "drop"],
+                lambda _name, word: Conflicts(word),
+                metavar=None,
+            ),
             text="conflicts: {}",
         ),
     ] = Conflicts.STRICT
@@ -236,6 +362,11 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
     sector_bytes: Annotated[int, Field("", free="the device's own")] = 512
 
     @property
+    def traces(self) -> tuple[TraceFile, ...]:
+        """All that are replayed at once."""
+        return () if self.trace is None else (self.trace, *self.also)
+
+    @property
     def lacking(self) -> str:
         """A trace has to be named."""
         return "name a trace before the target" if self.trace is None else ""
@@ -247,5 +378,13 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             yield ("active_range",), "a trace says where its I/Os go: use --mapping"
         if self.read_only and "prefill" in given and self.prefill is not Prefill.NONE:
             yield ("prefill", "read_only"), "a replay of reads only writes nothing before"
+        mapped = {self.mapping, *(trace.mapping for trace in self.traces)}
+        if (Mapping.ZONES in mapped) != bool(self.zone_table):
+            yield ("zone_table", "mapping"), "a table of zones and --mapping zones take each other"
+        if self.unaligned is Unaligned.RMW and self.conflicts in {Conflicts.ALLOW, Conflicts.DROP}:
+            yield (
+                ("unaligned", "conflicts"),
+                "a write has to wait for the reads before it: use strict or push-back",
+            )
         if self.from_ns is not None and self.to_ns is not None and self.from_ns >= self.to_ns:
             yield ("to_seconds", "from_seconds"), "nothing is left between the two"

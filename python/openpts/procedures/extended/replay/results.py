@@ -6,9 +6,11 @@ from statistics import median
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.run_comparison import RunSet
 from openpts.units import NS_PER_S, NS_PER_US
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.replay import Played, Preparation, Replay, TraceScore, trace_score
-from openpts.vocabulary.sample import OperationSample, Sample, StepState
+from openpts.vocabulary.sample import OperationSample, Sample, StepState, StreamSample
 
 OPERATIONS: Final = ("read", "write", "trim", "flush")
 LATE_US: Final = (10, 100, 1000)
@@ -27,12 +29,34 @@ CAUSES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass: what the drive did, and how true it was to the trace."""
+    """One trace in one pass: what the drive did, and how true it was to the trace.
+
+    ``stream`` is the place of the trace among those that were replayed at once, and ``name`` its name, empty
+    where it was the only one.
+    """
 
     number: int
     sample: Sample
     played: Played
     replay: Replay
+    stream: int = 0
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The number of the pass, and the trace if there were several."""
+        return f"{self.number}, {self.name}" if self.name else str(self.number)
+
+    @property
+    def measured(self) -> Sample | StreamSample:
+        """What the drive did for this trace."""
+        return self.sample.streams[self.stream] if self.sample.streams else self.sample
+
+    @property
+    def failed(self) -> int:
+        """Its I/Os that failed."""
+        errors = self.measured.errors
+        return errors if isinstance(errors, int) else sum(one.count for one in errors)
 
     @property
     def slips(self) -> LatencyDistribution:
@@ -79,7 +103,7 @@ class Pass:
     @property
     def score(self) -> TraceScore | None:
         """That of its reads and writes, from submission to completion."""
-        return _score((self.sample.read, self.sample.write), self.played.busy_ns)
+        return _score((self.measured.read, self.measured.write), self.played.busy_ns)
 
     @property
     def unissued(self) -> int:
@@ -89,13 +113,21 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResults:
-    """All passes that came to their ends."""
+    """All passes that came to their ends, of one trace or of several."""
 
     passes: tuple[Pass, ...]
 
     @property
+    def traces(self) -> "tuple[ReplayResults, ...]":
+        """The same of each trace by itself."""
+        streams = sorted({one.stream for one in self.passes})
+        return tuple(
+            ReplayResults(tuple(one for one in self.passes if one.stream == stream)) for stream in streams
+        )
+
+    @property
     def preparation(self) -> Preparation | None:
-        """What became of the trace; the same in every pass."""
+        """What became of the first trace in the first pass."""
         return self.passes[0].replay.preparation if self.passes else None
 
     @property
@@ -107,10 +139,16 @@ class ReplayResults:
         return sorted(scored, key=_score_of)[(len(scored) - 1) // 2]
 
     @property
+    def scores(self) -> RunSet | None:
+        """Those of all passes; None where there are none."""
+        scores = [float(_score_of(one)) for one in self.passes if one.score is not None]
+        return RunSet(tuple(scores), Better.HIGHER) if scores else None
+
+    @property
     def median_score(self) -> float | None:
-        """Of all passes."""
-        scores = [_score_of(one) for one in self.passes if one.score is not None]
-        return median(scores) if scores else None
+        """Of all passes of a trace; None where several were replayed at once: each has its own."""
+        scores = self.scores
+        return median(scores.values) if scores and len(self.traces) == 1 else None
 
     @property
     def original_score(self) -> TraceScore | None:
@@ -145,9 +183,12 @@ def analyse(samples: Iterable[Sample]) -> ReplayResults:
     """The passes of these steps."""
     passes = []
     for number, sample in enumerate(samples, start=1):
-        replay = sample.step.streams[0].replay
-        if sample.state is StepState.COMPLETE and sample.played and replay is not None:
-            passes.append(Pass(number, sample, sample.played[0], replay))
+        streams = sample.step.streams
+        for played in sample.played if sample.state is StepState.COMPLETE else ():
+            stream = streams[played.stream]
+            if stream.replay is not None:
+                name = stream.name if len(streams) > 1 else ""
+                passes.append(Pass(number, sample, played, stream.replay, played.stream, name))
     return ReplayResults(tuple(passes))
 
 

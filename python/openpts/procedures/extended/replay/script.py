@@ -6,7 +6,7 @@ Clause
     None: practice beyond the specification. The score is by the formula that UL publishes for PCMark 10.
 Steps
     A purge, the user capacity written so often in sequence, all that the trace touches written once in blocks
-    of 128 KiB, and passes of the trace, each from its first I/O.
+    of 128 KiB, and passes of the trace, each from its first I/O; several traces begin at the same moment.
 Pass rule
     None: a replay is judged by how true it was to the trace.
 Reported
@@ -15,12 +15,13 @@ Reported
     benchmarks.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from openpts.procedures.extended.replay.conditions import Prefill, ReplayConditions
+from openpts.procedures.extended.replay.conditions import Prefill, ReplayConditions, TraceFile
 from openpts.trace_schedules import Plan, Prepared, filling, prepared
 from openpts.units import KIB, MIB, NS_PER_MS
 from openpts.vocabulary.drive_class import DriveClass
@@ -77,24 +78,51 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
     if conditions.trace is None:
         yield CycleFinished(Outcome(None, 0))
         return
-    found = prepared(_plan(conditions, conditions.trace.path, user_capacity_bytes))
+    # Equal plans are one schedule: passes differ where each is moved on.
+    passes = [
+        [prepared(plan) for plan in _plans(conditions, number * conditions.shift_bytes, user_capacity_bytes)]
+        for number in range(conditions.passes)
+    ]
     if not conditions.read_only:
+        found = [one for schedules in passes for one in schedules]
         steps = tuple(_preparation(conditions, found, user_capacity_bytes))
         if steps:
             yield Apply(Phase.CONDITIONING, 1, steps)
-    stimulus = _stimulus(conditions, found)
-    step = _played(stimulus, conditions.trace.name, found.replay(conditions.mode, conditions.conflicts))
-    for number in range(1, conditions.passes + 1):
-        yield Apply(Phase.LOAD, number, (step,), most=conditions.passes)
+    for number, schedules in enumerate(passes, start=1):
+        yield Apply(Phase.LOAD, number, (_pass(conditions, schedules),), most=conditions.passes)
     yield CycleFinished(Outcome(None, conditions.passes))
 
 
-def _plan(conditions: ReplayConditions, path: str, user_capacity_bytes: int) -> Plan:
+def _plans(conditions: ReplayConditions, shift_bytes: int, user_capacity_bytes: int) -> Iterator[Plan]:
+    count = len(conditions.traces)
+    for number, trace in enumerate(conditions.traces):
+        region = trace.region or ActiveRange(100 * number / count, 100 * (number + 1) / count)
+        base, end = (
+            _boundary(percent, conditions.granule_bytes, user_capacity_bytes)
+            for percent in (region.start_pct, region.end_pct)
+        )
+        yield _plan(conditions, trace, base, end - base, shift_bytes)
+
+
+def _boundary(percent: float, granule_bytes: int, user_capacity_bytes: int) -> int:
+    """Whole granules, so that regions beside each other share none; the drive's end is where it is."""
+    if percent == 100:
+        return user_capacity_bytes
+    return int(user_capacity_bytes * percent / 100) // granule_bytes * granule_bytes
+
+
+def _plan(
+    conditions: ReplayConditions, trace: TraceFile, base_bytes: int, capacity_bytes: int, shift_bytes: int
+) -> Plan:
     return Plan(
-        paths=(path,),
-        capacity_bytes=user_capacity_bytes,
+        paths=(trace.path,),
+        base_bytes=base_bytes,
+        capacity_bytes=capacity_bytes,
+        shift_bytes=shift_bytes,
         sector_bytes=conditions.sector_bytes,
-        mapping=conditions.mapping,
+        unaligned=conditions.unaligned,
+        mapping=trace.mapping or conditions.mapping,
+        zones=tuple(astuple(zone) for zone in conditions.zone_table),
         granule_bytes=conditions.granule_bytes,
         speed=Fraction(conditions.speed),
         max_idle_ns=conditions.max_idle_ns,
@@ -112,7 +140,8 @@ def _stimulus(conditions: ReplayConditions, found: Prepared) -> Stimulus:
     """What the schedule needs: its largest transfer, its operations, and the most that may be outstanding."""
     largest_bytes = max(found.largest_bytes, conditions.sector_bytes)
     wanted = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
-    depth = conditions.depth or max(1, min(wanted, _BUFFERS_BYTES // largest_bytes))
+    room = _BUFFERS_BYTES // len(conditions.traces) // largest_bytes
+    depth = conditions.depth or max(1, min(wanted, room))
     weights = {name: max(1, round(100 * ios / found.ios)) for name, ios in found.by_operation.items()}
     return Stimulus(
         random_pct=100,
@@ -124,12 +153,29 @@ def _stimulus(conditions: ReplayConditions, found: Prepared) -> Stimulus:
     )
 
 
-def _played(stimulus: Stimulus, name: str, replay: Replay) -> Step:
-    stream = Stream(stimulus, name, delay_ns=_LEAD_NS, stop=IoCount(replay.ios), replay=replay)
-    return Step((stream,), STREAMS_END)
+def _pass(conditions: ReplayConditions, schedules: Sequence[Prepared]) -> Step:
+    """All traces at once, from the same moment on."""
+    names = [trace.name for trace in conditions.traces]
+    return Step(
+        tuple(
+            _played(
+                _stimulus(conditions, found),
+                name if names.count(name) == 1 else f"{name} ({number})",
+                found.replay(conditions.mode, conditions.conflicts),
+            )
+            for number, (name, found) in enumerate(zip(names, schedules, strict=True), start=1)
+        ),
+        STREAMS_END,
+    )
 
 
-def _preparation(conditions: ReplayConditions, found: Prepared, user_capacity_bytes: int) -> "list[Step]":
+def _played(stimulus: Stimulus, name: str, replay: Replay) -> Stream:
+    return Stream(stimulus, name, delay_ns=_LEAD_NS, stop=IoCount(replay.ios), replay=replay)
+
+
+def _preparation(
+    conditions: ReplayConditions, found: Sequence[Prepared], user_capacity_bytes: int
+) -> list[Step]:
     """The capacity in sequence, and what the trace needs to be there."""
     writes = simple_workload("seq", AccessPattern.SEQUENTIAL, _FILL_BYTES, 0)
     in_sequence = conditions.stimulus(writes, tc=1, qd=_FILL_QD)
@@ -138,13 +184,27 @@ def _preparation(conditions: ReplayConditions, found: Prepared, user_capacity_by
     if passes:
         steps.append(Step.of(in_sequence, ByteAmount(round(passes * user_capacity_bytes))))
     ranges = {
-        Prefill.READS: found.read_ranges,
-        Prefill.FOOTPRINT: found.touched_ranges,
+        Prefill.READS: (part for one in found for part in one.read_ranges),
+        Prefill.FOOTPRINT: (part for one in found for part in one.touched_ranges),
     }.get(conditions.prefill, ())
     inside = tuple(
-        (start, min(end, user_capacity_bytes)) for start, end in ranges if start < user_capacity_bytes
+        (start, min(end, user_capacity_bytes))
+        for start, end in _merged(ranges)
+        if start < user_capacity_bytes
     )
     if inside:
         fill = replace(in_sequence, random_pct=100)
-        steps.append(_played(fill, "prefill", filling(inside, conditions.sector_bytes, _FILL_BYTES)))
+        written = filling(inside, conditions.sector_bytes, _FILL_BYTES)
+        steps.append(Step((_played(fill, "prefill", written),), STREAMS_END))
     return steps
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In order, none overlapping or adjacent to the next."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

@@ -115,7 +115,7 @@ def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path) -> No
 
 
 def test_a_freeze_delays_what_was_due_in_it_and_nothing_after_it(tmp_path: Path) -> None:
-    gap_us, ios, stop_s = 250, 16_000, 1.0
+    gap_us, ios, stop_s = 500, 7_000, 2.0
     lines = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open"]
     lines += [f"{number * gap_us} /dev/x read {number % 1024 * _BLOCK} {_BLOCK}" for number in range(ios)]
     (tmp_path / "trace.iolog").write_text("\n".join([*lines, f"{ios * gap_us} /dev/x close", ""]))
@@ -124,7 +124,7 @@ def test_a_freeze_delays_what_was_due_in_it_and_nothing_after_it(tmp_path: Path)
     with start_openpts("run", "replay", "trace.iolog", target, *words, cwd=tmp_path) as process:
         assert process.stderr is not None
         assert any("conditioning 1 done" in line for line in iter(process.stderr.readline, ""))
-        time.sleep(1)
+        time.sleep(0.6)
         process.send_signal(signal.SIGSTOP)
         time.sleep(stop_s)
         process.send_signal(signal.SIGCONT)

@@ -37,6 +37,7 @@ __all__ = [
     "probe",
     "trace_formats",
     "trace_outputs",
+    "trace_recipes",
     "treat_traces",
 ]
 
@@ -72,6 +73,9 @@ def trace_formats() -> list[tuple[str, str]]:
 
 def trace_outputs() -> list[str]:
     """The names of the formats that traces can be written in."""
+
+def trace_recipes() -> list[tuple[str, str]]:
+    """Name and text of each recipe that ships."""
 
 def treat_traces(order: str, *, descriptor: int | None, heard: Callable[[int], object]) -> str:
     """Read traces once, and write what an order asks for to an open file; order and result are JSON.
@@ -787,6 +791,7 @@ def prepare_schedule(
     max_idle_ns: int | None,
     from_ns: int,
     to_ns: int | None,
+    ground: str,
     reads: bool,
     writes: bool,
     trims: str,
@@ -798,9 +803,9 @@ def prepare_schedule(
     The part of the target that it goes to begins at ``base_bytes``, a multiple of the granule, and has
     ``capacity_bytes``; within it all places are moved by ``shift_bytes`` once they are mapped, modulo its
     size. ``mapping`` is identity, clip, wrap, scale, compact or zones, ``unaligned`` round, rmw or skip,
-    ``trims`` keep, write or skip; ``zones`` are first byte and end in the trace, and first byte on the
-    target. ``speed`` is traced time over replayed time, as a fraction. Raises ValueError for a trace that
-    can't be read or does not fit, OSError if the file can't be made.
+    ``trims`` keep, write or skip, ``ground`` both, foreground or background; ``zones`` are first byte and end
+    in the trace, and first byte on the target. ``speed`` is traced time over replayed time, as a fraction.
+    Raises ValueError for a trace that can't be read or does not fit, OSError if the file can't be made.
     """
 
 def filling_schedule(

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use openpts_core::histogram;
 use openpts_core::workload::{Cause, Operation, Played};
 use openpts_trace::schedule::{
-    self, Convert, Effects, Made, Mapping, Plan, Pull, Unaligned, Zone, make_schedule,
+    self, Convert, Effects, Ground, Made, Mapping, Plan, Pull, Unaligned, Zone, make_schedule,
 };
 use openpts_trace::{IoStream, OpenOptions, TraceError, TracedIo, open_trace};
 use pyo3::exceptions::PyValueError;
@@ -88,11 +88,20 @@ fn unaligned_of(word: &str) -> PyResult<Unaligned> {
     })
 }
 
+fn ground_of(word: &str) -> PyResult<Ground> {
+    Ok(match word {
+        "both" => Ground::Both,
+        "foreground" => Ground::Foreground,
+        "background" => Ground::Background,
+        other => return Err(PyValueError::new_err(format!("there is no ground {other}"))),
+    })
+}
+
 /// Prepare the trace of these files as a schedule in a new file.
 #[pyfunction]
 #[pyo3(signature = (
     paths, out, *, format, base_bytes, capacity_bytes, shift_bytes, sector_bytes, unaligned, mapping, zones,
-    granule_bytes, speed, max_idle_ns, from_ns, to_ns, reads, writes, trims, most_bytes, with_parents,
+    granule_bytes, speed, max_idle_ns, from_ns, to_ns, ground, reads, writes, trims, most_bytes, with_parents,
 ))]
 #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
 pub(super) fn prepare_schedule(
@@ -112,6 +121,7 @@ pub(super) fn prepare_schedule(
     max_idle_ns: Option<u64>,
     from_ns: u64,
     to_ns: Option<u64>,
+    ground: &str,
     reads: bool,
     writes: bool,
     trims: &str,
@@ -130,6 +140,7 @@ pub(super) fn prepare_schedule(
         max_idle_ns,
         from_ns,
         to_ns: to_ns.unwrap_or(u64::MAX),
+        ground: ground_of(ground)?,
         reads,
         writes,
         trims: conversion_of(trims)?,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.fields import usual
@@ -15,6 +16,15 @@ from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, count, listed
 from openpts.fields.parsing import amount_bytes, number, pair
 from openpts.fields.readers import size_text
+from openpts.procedures.shared.trace_replay.conditions import (
+    MAPPING,
+    Mapping,
+    Prefill,
+    TraceFile,
+    Trims,
+    beside,
+    trace_of,
+)
 from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.replay import Conflicts, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
@@ -22,22 +32,8 @@ from openpts.vocabulary.stimulus import ActiveRange
 _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1
 _MOST_ZONES: Final = 64
-
-
-_RECIPE: Final = "recipe:"
 _MOST_TRACES: Final = 16
 _KEYS: Final = "region=START-END in per cent of the drive, or mapping=WORD"
-
-
-class Mapping(StrEnum):
-    """Where the I/Os of a trace go on the target."""
-
-    IDENTITY = "identity"
-    CLIP = "clip"
-    WRAP = "wrap"
-    SCALE = "scale"
-    COMPACT = "compact"
-    ZONES = "zones"
 
 
 class Zone(Struct, frozen=True, array_like=True):
@@ -52,54 +48,11 @@ class Zone(Struct, frozen=True, array_like=True):
         return f"{'-'.join(ends)}:{size_text(self.target_bytes) if self.target_bytes else '0'}"
 
 
-class TraceFile(Struct, frozen=True):
-    """A trace by its name and its place; both are ``recipe:NAME`` of one that ships as a recipe.
-
-    ``region`` is the part of the target that it goes to; None is its own of as many equal ones as there are
-    traces. ``mapping`` is its own; None is that of the test.
-    """
-
-    name: str
-    path: str
-    region: ActiveRange | None = None
-    mapping: Mapping | None = None
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def word(self) -> str:
-        """As on the command line."""
-        keys = []
-        if self.region is not None:
-            keys.append(f"region={self.region.start_pct:g}-{self.region.end_pct:g}")
-        if self.mapping is not None:
-            keys.append(f"mapping={self.mapping}")
-        return f"{self.path}?{'&'.join(keys)}" if keys else self.path
-
-
-class Prefill(StrEnum):
-    """What is written before the first pass: reads of what was never written are no reads of a drive."""
-
-    READS = "reads"
-    FOOTPRINT = "footprint"
-    FULL = "full"
-    NONE = "none"
-
-
 class Unaligned(StrEnum):
     """What becomes of reads and writes that are not whole sectors of the target."""
 
     ROUND = "round"
     RMW = "rmw"
-    SKIP = "skip"
-
-
-class Trims(StrEnum):
-    """What becomes of trims, and of zeroes that the drive writes by itself."""
-
-    KEEP = "keep"
-    WRITE = "write"
     SKIP = "skip"
 
 
@@ -110,12 +63,17 @@ def _read_trace(name: str, word: str) -> TraceFile:
     values = _keys(name, word, keys) if question else {}
     region = _region(word, values["region"]) if "region" in values else None
     mapping = _mapping(word, values["mapping"]) if "mapping" in values else None
-    if place.startswith(_RECIPE):
-        return TraceFile(place, place, region, mapping)
-    path = Path(place)
-    if not path.is_file():
-        raise UsageError(f"cannot replay {place}: there is no such file")
-    return TraceFile(path.name, str(path.resolve()), region, mapping)
+    return replace(trace_of(place), region=region, mapping=mapping)
+
+
+def _word(trace: TraceFile) -> str:
+    """As on the command line."""
+    keys = []
+    if trace.region is not None:
+        keys.append(f"region={trace.region.start_pct:g}-{trace.region.end_pct:g}")
+    if trace.mapping is not None:
+        keys.append(f"mapping={trace.mapping}")
+    return f"{trace.path}?{'&'.join(keys)}" if keys else trace.path
 
 
 def _keys(name: str, word: str, keys: str) -> dict[str, str]:
@@ -149,11 +107,7 @@ def _read_zone(name: str, word: str) -> Zone:
     return Zone(*sizes)
 
 
-def _beside(word: str, folder: str) -> str:
-    return word if word.startswith(_RECIPE) else str(Path(folder) / word)
-
-
-_TRACE: Final = Kind(str, _read_trace, lambda trace: trace.word, metavar="TRACE", beside=_beside)
+_TRACE: Final = Kind(str, _read_trace, _word, metavar="TRACE", beside=beside)
 _ZONE: Final = Kind(str, _read_zone, str, metavar="START-END:TARGET")
 
 
@@ -244,16 +198,14 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
     ] = None
     mapping: Annotated[
         Mapping,
-        Field(
-            "Mapping",
-            "Places on the target: as traced, clipped at its end, modulo its capacity, runs moved with "
+        MAPPING.but(
+            help="Places on the target: as traced, clipped at its end, modulo its capacity, runs moved with "
             "their gaps scaled, packed, or by --zone-table.",
-            Kind(
+            kind=Kind(
                 Literal["identity", "clip", "wrap", "scale", "compact", "zones"],
                 lambda _name, word: Mapping(word),
                 metavar=None,
             ),
-            text="mapping {}",
         ),
     ] = Mapping.IDENTITY
     zone_table: Annotated[

@@ -6,14 +6,17 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.pages import cells
 from openpts.pages.measure import Measure, measured
 from openpts.pages.model import Cell, Page, Verdict
-from openpts.procedures.extended.replay.conditions import ReplayConditions, TraceFile
+from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.replay.pages import comparison_page, fidelity_page, latency_page
-from openpts.procedures.extended.replay.results import LATE_US, Pass, ReplayResults, analyse, seconds, us
+from openpts.procedures.extended.replay.results import ReplayResults, analyse
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.trace_replay.conditions import TraceFile
+from openpts.procedures.shared.trace_replay.passes import LATE_US, pass_figures, seconds
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts
 
@@ -73,7 +76,7 @@ def _percentile(results: ReplayResults, operation: str, percentile: float) -> Ce
     one = results.typical
     if len(results.traces) > 1:
         return cells.missing("one for each trace")
-    encoded = one.measured.operations[operation].histogram if one else b""
+    encoded = one.trace.operations[operation].histogram if one else b""
     if not encoded:
         return cells.missing("no I/O")
     times = LatencyDistribution.merged([encoded])
@@ -83,7 +86,9 @@ def _percentile(results: ReplayResults, operation: str, percentile: float) -> Ce
 
 
 _MEASURES: Final[tuple[Measure[ReplayResults], ...]] = (
-    Measure("score", "openpts trace score", "", lambda found: found.median_score, decimals=0),
+    Measure(
+        "score", "openpts trace score", "", lambda found: found.median_score, decimals=0, better=Better.HIGHER
+    ),
     Measure("read_p99", "Reads, 99 %", "ms", lambda found: _percentile(found, "read", 99.0)),
     Measure("write_p99", "Writes, 99 %", "ms", lambda found: _percentile(found, "write", 99.0)),
 )
@@ -124,7 +129,10 @@ def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, 
     """Key numbers, JSON-ready: of the first trace, of those beside it, and of all passes."""
     each = [_trace_figures(one, trace) for one, trace in zip(results.traces, conditions.traces, strict=False)]
     first = each[0] if each else _trace_figures(results, conditions.trace)
-    passes = [_pass_figures(one) for one in results.passes]
+    passes = [
+        {**({"pass": one.number, "trace": one.name} if one.name else {}), **pass_figures(one)}
+        for one in results.passes
+    ]
     return {**first, **({"also": each[1:]} if conditions.also else {}), "passes": passes}
 
 
@@ -139,26 +147,4 @@ def _trace_figures(results: ReplayResults, trace: TraceFile | None) -> dict[str,
         "changed": dict(found.changed) if found else {},
         "median_score": results.median_score,
         "score_rse_pct": scores.rse_pct if scores else None,
-    }
-
-
-def _pass_figures(one: Pass) -> dict[str, Any]:
-    score, played = one.score, one.played
-    return {
-        **({"pass": one.number, "trace": one.name} if one.name else {}),
-        "issued": played.issued,
-        "dropped": played.dropped,
-        "conflicts": played.conflicts,
-        "reordered": played.reordered,
-        "early": played.early,
-        "slip_us": {f"p{p:g}": us(one.slips.percentile_ns(p)) for p in (50, 90, 99, 99.9)},
-        "drift_us": us(one.drift_ns),
-        "late_by_cause": dict(played.late),
-        "waited_seconds": {cause: seconds(waited_ns) for cause, waited_ns in played.waited_ns.items()},
-        "depth_limited_share": one.depth_limited_share,
-        "execution_seconds": seconds(one.execution_ns),
-        "busy_seconds": seconds(played.busy_ns),
-        "score": score.score if score else None,
-        "bandwidth_mb_per_s": score.bandwidth_mb_per_s if score else None,
-        "access_us": score.access_us if score else None,
     }

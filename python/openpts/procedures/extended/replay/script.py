@@ -17,40 +17,19 @@ Reported
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Final
 
 from msgspec.structs import astuple, replace
 
-from openpts.procedures.extended.replay.conditions import Prefill, ReplayConditions, TraceFile
-from openpts.trace_schedules import Plan, Prepared, filling, prepared
-from openpts.units import KIB, MIB, NS_PER_MS
+from openpts.procedures.extended.replay.conditions import ReplayConditions
+from openpts.procedures.shared.trace_replay.conditions import Prefill, TraceFile
+from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
+from openpts.trace_schedules import Plan, Prepared, prepared
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.replay import Replay, ReplayMode
+from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import (
-    AccessPattern,
-    ActiveRange,
-    BlockSize,
-    OperationWeights,
-    Step,
-    Stimulus,
-    Stream,
-)
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, IoCount
-from openpts.vocabulary.workload import simple_workload
-
-_MOST_BYTES: Final = MIB
-"""Larger transfers are split: kernels and drives do so as well."""
-_FILL_BYTES: Final = 128 * KIB
-_FILL_QD: Final = 32
-_BUFFERS_BYTES: Final = 512 * MIB
-"""What all outstanding I/Os may take, unless the operator says how many there may be."""
-_LEAST_DEPTH, _MOST_DEPTH = 64, 1024
-_ROOM: Final = 4
-"""Times what was in flight in the trace, so that a slower drive is not held back."""
-_LEAD_NS: Final = 200 * NS_PER_MS
-"""From the step's start to the first moment: time to read ahead."""
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stop import STREAMS_END
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> ReplayConditions:
@@ -85,8 +64,7 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
     ]
     if not conditions.read_only:
         found = [one for schedules in passes for one in schedules]
-        steps = tuple(_preparation(conditions, found, user_capacity_bytes))
-        if steps:
+        if steps := _preparation(conditions, found, user_capacity_bytes):
             yield Apply(Phase.CONDITIONING, 1, steps)
     for number, schedules in enumerate(passes, start=1):
         yield Apply(Phase.LOAD, number, (_pass(conditions, schedules),), most=conditions.passes)
@@ -128,28 +106,9 @@ def _plan(
         max_idle_ns=conditions.max_idle_ns,
         from_ns=conditions.from_ns or 0,
         to_ns=conditions.to_ns,
-        reads=True,
         writes=not conditions.read_only,
         trims=conditions.trims,
-        most_bytes=_MOST_BYTES,
         with_parents=conditions.mode is ReplayMode.DEPENDENT,
-    )
-
-
-def _stimulus(conditions: ReplayConditions, found: Prepared) -> Stimulus:
-    """What the schedule needs: its largest transfer, its operations, and the most that may be outstanding."""
-    largest_bytes = max(found.largest_bytes, conditions.sector_bytes)
-    wanted = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
-    room = _BUFFERS_BYTES // len(conditions.traces) // largest_bytes
-    depth = conditions.depth or max(1, min(wanted, room))
-    weights = {name: max(1, round(100 * ios / found.ios)) for name, ios in found.by_operation.items()}
-    return Stimulus(
-        random_pct=100,
-        block_sizes=(BlockSize(largest_bytes),),
-        operations=OperationWeights(**weights),
-        tc=1,
-        qd=depth,
-        data=conditions.data,
     )
 
 
@@ -158,10 +117,15 @@ def _pass(conditions: ReplayConditions, schedules: Sequence[Prepared]) -> Step:
     names = [trace.name for trace in conditions.traces]
     return Step(
         tuple(
-            _played(
-                _stimulus(conditions, found),
+            replayed(
                 name if names.count(name) == 1 else f"{name} ({number})",
-                found.replay(conditions.mode, conditions.conflicts),
+                found,
+                conditions,
+                conditions.sector_bytes,
+                depth=conditions.depth,
+                traces=len(names),
+                mode=conditions.mode,
+                conflicts=conditions.conflicts,
             )
             for number, (name, found) in enumerate(zip(names, schedules, strict=True), start=1)
         ),
@@ -169,34 +133,19 @@ def _pass(conditions: ReplayConditions, schedules: Sequence[Prepared]) -> Step:
     )
 
 
-def _played(stimulus: Stimulus, name: str, replay: Replay) -> Stream:
-    return Stream(stimulus, name, delay_ns=_LEAD_NS, stop=IoCount(replay.ios), replay=replay)
-
-
 def _preparation(
     conditions: ReplayConditions, found: Sequence[Prepared], user_capacity_bytes: int
-) -> list[Step]:
+) -> tuple[Step, ...]:
     """The capacity in sequence, and what the trace needs to be there."""
-    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, _FILL_BYTES, 0)
-    in_sequence = conditions.stimulus(writes, tc=1, qd=_FILL_QD)
     passes = conditions.precondition_passes + (conditions.prefill is Prefill.FULL)
-    steps = []
-    if passes:
-        steps.append(Step.of(in_sequence, ByteAmount(round(passes * user_capacity_bytes))))
     ranges = {
         Prefill.READS: (part for one in found for part in one.read_ranges),
         Prefill.FOOTPRINT: (part for one in found for part in one.touched_ranges),
     }.get(conditions.prefill, ())
-    inside = tuple(
-        (start, min(end, user_capacity_bytes))
-        for start, end in _merged(ranges)
-        if start < user_capacity_bytes
+    return (
+        *in_sequence(conditions, passes, user_capacity_bytes),
+        *written_once(conditions, _merged(ranges), user_capacity_bytes, conditions.sector_bytes),
     )
-    if inside:
-        fill = replace(in_sequence, random_pct=100)
-        written = filling(inside, conditions.sector_bytes, _FILL_BYTES)
-        steps.append(Step((_played(fill, "prefill", written),), STREAMS_END))
-    return steps
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

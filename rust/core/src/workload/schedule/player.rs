@@ -42,28 +42,6 @@ struct Flight {
     held_until_ns: u64,
 }
 
-/// Its place, apart from all else of it: every I/O is compared with those of all that are in flight.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    start: u64,
-    end: u64,
-    changes: bool,
-}
-
-impl Span {
-    #[inline]
-    fn of(io: &Io) -> Self {
-        let end = io.offset_bytes + u64::from(io.length_bytes);
-        Self { start: io.offset_bytes, end, changes: changes(io) }
-    }
-
-    /// Whether the two overlap, and one of them changes data; a flush, which has no place, overlaps none.
-    #[inline]
-    fn conflicts(&self, other: &Self) -> bool {
-        (self.changes | other.changes) & (self.start < other.end) & (other.start < self.end)
-    }
-}
-
 /// An I/O that is due and pushed back: it waits for one in flight, or for one before it that waits.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -102,10 +80,6 @@ pub struct Player {
     is_freed: bool,
     chosen: Chosen,
     flights: Vec<Flight>,
-    /// Theirs, in the same order.
-    spans: Vec<Span>,
-    /// By slot: the place of its I/O among them.
-    places: Vec<usize>,
     /// Of those, the last ones that are not submitted.
     prepared: usize,
     writes: usize,
@@ -151,8 +125,6 @@ impl Player {
             is_freed: false,
             chosen: Chosen::Head,
             flights: Vec::with_capacity(1024),
-            spans: Vec::with_capacity(1024),
-            places: Vec::new(),
             prepared: 0,
             writes: 0,
             executing: 0,
@@ -337,9 +309,12 @@ impl Player {
 
     /// Whether it overlaps one in flight, or one that is pushed back before it, and one of the two changes data.
     fn is_in_conflict(&self, io: &Io, before: &[Held]) -> bool {
-        let span = Span::of(io);
-        ((self.writes > 0 || span.changes) && self.spans.iter().any(|one| one.conflicts(&span)))
-            || before.iter().any(|one| Span::of(&one.head.io()).conflicts(&span))
+        let meets = |other: &Io| (changes(io) || changes(other)) && overlap(io, other);
+        if !io.operation.is_addressed() {
+            return false;
+        }
+        ((self.writes > 0 || changes(io)) && self.flights.iter().any(|one| meets(&one.io)))
+            || before.iter().any(|one| meets(&one.head.io()))
     }
 
     /// When it was complete in the trace, on the schedule's axis; 0 if that is not known, so that it is before
@@ -386,11 +361,6 @@ impl Player {
         let (io, traced_done_ns) = (head.io(), self.traced_done_ns(&head));
         self.writes += usize::from(changes(&io));
         let traced = (head.latency_ns != UNKNOWN_LATENCY).then_some(head.in_flight);
-        if self.places.len() <= slot {
-            self.places.resize(slot + 1, 0);
-        }
-        self.places[slot] = self.flights.len();
-        self.spans.push(Span::of(&io));
         self.flights.push(Flight {
             slot,
             index,
@@ -456,15 +426,8 @@ impl Player {
 
     /// The I/O in this slot was answered, well or not.
     pub fn answered(&mut self, slot: usize, now_ns: u64) {
-        let Some(position) = self.places.get(slot).copied() else { return };
-        if self.flights.get(position).is_none_or(|flight| flight.slot != slot) {
-            return;
-        }
+        let Some(position) = self.flights.iter().position(|flight| flight.slot == slot) else { return };
         let flight = self.flights.swap_remove(position);
-        self.spans.swap_remove(position);
-        if let Some(moved) = self.flights.get(position) {
-            self.places[moved.slot] = position;
-        }
         self.writes -= usize::from(changes(&flight.io));
         if matches!(flight.io.operation, Operation::Read | Operation::Write) {
             self.executing -= 1;
@@ -525,6 +488,12 @@ fn cause_of(due_ns: u64, now_ns: u64, until_ns: &[u64; Cause::ALL.len()]) -> Cau
 #[inline]
 fn changes(io: &Io) -> bool {
     matches!(io.operation, Operation::Write | Operation::Trim)
+}
+
+#[inline]
+fn overlap(left: &Io, right: &Io) -> bool {
+    left.offset_bytes < right.offset_bytes + u64::from(right.length_bytes)
+        && right.offset_bytes < left.offset_bytes + u64::from(left.length_bytes)
 }
 
 /// `time_ns * part / whole`, rounded.

@@ -796,9 +796,13 @@ def prepare_schedule(
     out: str,
     *,
     format: str | None,  # noqa: A002 as the command line has it
+    base_bytes: int,
     capacity_bytes: int,
+    shift_bytes: int,
     sector_bytes: int,
+    unaligned: str,
     mapping: str,
+    zones: Sequence[tuple[int, int, int]],
     granule_bytes: int,
     speed: tuple[int, int],
     max_idle_ns: int | None,
@@ -813,9 +817,12 @@ def prepare_schedule(
 ) -> MadeSchedule:
     """Prepare the trace of these files as a schedule in a new file.
 
-    ``mapping`` is identity, clip, wrap, scale or compact, ``trims`` keep, write or skip, ``ground`` both,
-    foreground or background; ``speed`` is traced time over replayed time, as a fraction. Raises ValueError
-    for a trace that can't be read or does not fit, OSError if the file can't be made.
+    The part of the target that it goes to begins at ``base_bytes``, a multiple of the granule, and has
+    ``capacity_bytes``; within it all places are moved by ``shift_bytes`` once they are mapped, modulo its
+    size. ``mapping`` is identity, clip, wrap, scale, compact or zones, ``unaligned`` round, rmw or skip,
+    ``trims`` keep, write or skip, ``ground`` both, foreground or background; ``zones`` are first byte and end
+    in the trace, and first byte on the target. ``speed`` is traced time over replayed time, as a fraction.
+    Raises ValueError for a trace that can't be read or does not fit, OSError if the file can't be made.
     """
 
 def filling_schedule(

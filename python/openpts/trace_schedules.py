@@ -22,9 +22,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     """How a trace is prepared: see ``_native.prepare_schedule``."""
 
     paths: tuple[str, ...]
+    base_bytes: int = 0
     capacity_bytes: int
+    shift_bytes: int = 0
     sector_bytes: int
+    unaligned: str = "round"
     mapping: str
+    zones: tuple[tuple[int, int, int], ...] = ()
     granule_bytes: int = 64 * KIB
     speed: Fraction = Fraction(1)
     max_idle_ns: int | None = None
@@ -87,9 +91,13 @@ def prepared(plan: Plan) -> Prepared:
             list(plan.paths),
             str(out),
             format=None,
+            base_bytes=plan.base_bytes,
             capacity_bytes=plan.capacity_bytes,
+            shift_bytes=plan.shift_bytes,
             sector_bytes=plan.sector_bytes,
+            unaligned=plan.unaligned,
             mapping=plan.mapping,
+            zones=plan.zones,
             granule_bytes=plan.granule_bytes,
             speed=(plan.speed.numerator, plan.speed.denominator),
             max_idle_ns=plan.max_idle_ns,

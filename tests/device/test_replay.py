@@ -1,17 +1,23 @@
 """A trace replayed on real targets: what the block layer saw is what the trace has, element by element."""
 
+import json
 import random
+import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.fio.process import find_fio
 from openpts.errors import EngineUnavailableError
+from openpts.record.reader import read_run
 from openpts.units import MIB
-from tests.device.openpts_process import openpts
+from openpts.vocabulary.phase import Phase
+from tests.device.openpts_process import openpts, start_openpts
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 
 _CAPACITY = 64 * MIB
@@ -85,6 +91,59 @@ def test_a_trace_is_replayed_on_a_file_and_verified(tmp_path: Path) -> None:
     # Half of 3,000 gaps of 100 us each, and never less than that.
     assert ended.json["passes"][0]["execution_seconds"] > 0.14
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
+
+
+def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path) -> None:
+    write_trace(tmp_path / "first.iolog", gap_us=100)
+    write_trace(tmp_path / "second.iolog", gap_us=50)
+    words = ("--also", "second.iolog?region=50-100&mapping=wrap", "--passes", "1", "--conflicts", "push-back")
+    ended = openpts(
+        "run", "replay", "first.iolog?region=0-100", f"file:./x?size={_CAPACITY // MIB}MiB", *words,
+        "--unaligned", "rmw", "--out", "run", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert ended.exit_code == 0, ended.stderr
+    assert (ended.json["trace"], ended.json["also"][0]["trace"]) == ("first.iolog", "second.iolog")
+    assert ended.json["also"][0]["changed"].keys() <= {"split by the mapping"}
+    first, second = ended.json["passes"]
+    assert first["issued"] == _IOS
+    assert second["issued"] >= _IOS
+    assert second["execution_seconds"] < first["execution_seconds"]
+    assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
+    wrong = openpts("run", "replay", "first.iolog", "file:./x", "--also", "second.iolog?size=1", cwd=tmp_path)
+    assert wrong.exit_code == 2
+    assert "region=START-END" in wrong.complaint
+
+
+def test_a_freeze_delays_what_was_due_in_it_and_nothing_after_it(tmp_path: Path) -> None:
+    gap_us, ios, stop_s = 500, 7_000, 2.0
+    lines = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open"]
+    lines += [f"{number * gap_us} /dev/x read {number % 1024 * _BLOCK} {_BLOCK}" for number in range(ios)]
+    (tmp_path / "trace.iolog").write_text("\n".join([*lines, f"{ios * gap_us} /dev/x close", ""]))
+    words = ("--passes", "1", "--telemetry-period", "off", "--io-path", "io_uring", "--out", "run", "--json")
+    target = f"file:./x?size={_CAPACITY // MIB}MiB"
+    with start_openpts("run", "replay", "trace.iolog", target, *words, cwd=tmp_path) as process:
+        assert process.stderr is not None
+        assert any("conditioning 1 done" in line for line in iter(process.stderr.readline, ""))
+        time.sleep(0.6)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(stop_s)
+        process.send_signal(signal.SIGCONT)
+        stdout, complaints = process.communicate(timeout=60)
+    assert process.returncode in {0, 4}, complaints
+    (one,) = json.loads(stdout)["passes"]
+    assert (one["issued"], one["early"], one["reordered"]) == (ios, 0, 0)
+    # Each I/O that was due in the freeze is late, by what is left of it; it is put down to the host.
+    assert sum(one["late_by_cause"].values()) >= 0.95 * stop_s * 1e6 / gap_us
+    assert one["late_by_cause"]["host"] > 0.9 * stop_s * 1e6 / gap_us
+    slips = read_run(tmp_path / "run").phase(Phase.LOAD)[0].sample.played[0].slips
+    most_ns = LatencyDistribution.merged([slips]).buckets()[-1][1]
+    assert stop_s * 1e9 * 0.9 < most_ns < stop_s * 1e9 * 1.5
+    # The end is where it was: nothing adds up, however busy this machine is.
+    assert one["execution_seconds"] < (ios - 1) * gap_us / 1e6 + 0.5 * stop_s
+    assert one["drift_us"] < 0.5e6 * stop_s
+    found = read_run(tmp_path / "run")
+    assert found.phase(Phase.LOAD)[0].sample.standstills
+    assert any("openpts itself did not run" in entry.used for entry in found.ledger)
 
 
 def test_a_path_that_keeps_no_order_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.replay.conditions import ReplayConditions
+from openpts.procedures.extended.replay.conditions import ReplayConditions, Unaligned, Zone
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts.record.reader import Run, read_run
@@ -20,7 +20,8 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.replay import ReplayMode
+from openpts.vocabulary.replay import Conflicts, ReplayMode
+from openpts.vocabulary.stimulus import ActiveRange
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 
@@ -51,7 +52,7 @@ def replayed(tmp_path: Path, name: str = "run", ios_per_s: float = 1e6, **change
 
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, ReplayConditions)
-        return replace(conditions, trace=TraceFile(trace.name, str(trace)), **{"passes": 2, **changes})
+        return replace(conditions, **{"trace": TraceFile(trace.name, str(trace)), "passes": 2, **changes})
 
     preset = write_oracle(tmp_path, [ios_per_s])
     return run_whole("replay", DriveClass.ENTERPRISE, tmp_path / name, adjust, f"sim:{preset}")
@@ -137,6 +138,110 @@ def test_a_trace_that_does_not_fit_takes_a_mapping(tmp_path: Path) -> None:
     run = replayed(tmp_path, mapping=Mapping.COMPACT, passes=1)
     (one,) = summarise(run)["passes"]
     assert one["issued"] + sum(summarise(run)["skipped"].values()) == 600
+
+
+def bytes_of(run: Run, number: int = 0) -> list[tuple[int, int]]:
+    """Ranges that a pass touches, by what was written before it: whole granules of each trace."""
+    replays = [stream.replay for stream in run.phase(Phase.LOAD)[number].sample.step.streams]
+    return [
+        (one.preparation.traced, one.preparation.after.footprint_bytes)
+        for one in replays
+        if one and one.preparation
+    ]
+
+
+def test_several_traces_are_replayed_at_once_each_in_its_part_of_the_drive(tmp_path: Path) -> None:
+    counts = write_trace(tmp_path / "trace.iolog")
+    other = write_trace(tmp_path / "other.iolog", ios=200, blocks=64, seed=9)
+    also = (TraceFile("other.iolog", str(tmp_path / "other.iolog"), mapping=Mapping.COMPACT),)
+    run = replayed(tmp_path, also=also)
+    figures = summarise(run)
+    assert (figures["traced_ios"], figures["also"][0]["traced_ios"]) == (
+        sum(counts.values()),
+        sum(other.values()),
+    )
+    assert [(one["pass"], one["trace"]) for one in figures["passes"]] == [
+        (number, name) for number in (1, 2) for name in ("trace.iolog", "other.iolog")
+    ]
+    for one in figures["passes"]:
+        assert (one["early"], one["reordered"], one["slip_us"]["p99.9"]) == (0, 0, 0)
+    for step in run.phase(Phase.LOAD):
+        first, second = step.sample.streams
+        assert (first.read.ios, first.write.ios) == (counts["read"], counts["write"])
+        assert (second.read.ios, second.write.ios) == (other["read"], other["write"])
+        assert step.sample.read.ios == counts["read"] + other["read"]
+    (fill,) = run.phase(Phase.CONDITIONING)
+    assert fill.sample.write.bytes == sum(touched for _, touched in bytes_of(run)), "their parts are disjoint"
+    tables = build_report(run, default_date(run)).tables()
+    for number, name in (("", "trace.iolog"), ("-2", "other.iolog")):
+        shown = {row.head.text: row.cells[0].text for row in tables[f"replay-trace{number}"].rows}
+        assert shown["Trace"] == name
+        assert {f"replay-score{number}", f"replay-original{number}"} <= tables.keys()
+    assert [row.head.text for row in tables["replay-passes"].rows][:2] == ["1, trace.iolog", "1, other.iolog"]
+
+
+def test_traces_may_share_a_part_and_be_the_same(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.iolog"
+    write_trace(trace)
+    shared = ActiveRange(0, 50)
+    both = TraceFile(trace.name, str(trace), region=shared)
+    run = replayed(tmp_path, trace=both, also=(both,), passes=1)
+    (step,) = run.phase(Phase.LOAD)
+    assert [stream.name for stream in step.sample.step.streams] == ["trace.iolog (1)", "trace.iolog (2)"]
+    first, second = (stream.replay for stream in step.sample.step.streams)
+    assert first == second
+    assert run.phase(Phase.CONDITIONING)[0].sample.write.bytes == bytes_of(run)[0][1]
+
+
+def test_each_pass_is_moved_on_and_what_it_touches_is_written_before(tmp_path: Path) -> None:
+    run = replayed(tmp_path, shift_bytes=2 << 20, passes=3)
+    schedules = [step.sample.step.streams[0].replay.schedule for step in run.phase(Phase.LOAD)]  # type: ignore[union-attr]
+    assert len(set(schedules)) == 3
+    (fill,) = run.phase(Phase.CONDITIONING)
+    assert fill.sample.write.bytes == sum(bytes_of(run, number)[0][1] for number in range(3))
+    assert [one["issued"] for one in summarise(run)["passes"]] == [
+        600 - sum(summarise(run)["skipped"].values())
+    ] * 3
+    tables = build_report(run, default_date(run)).tables()
+    assert "RSE" in tables["replay-score"].note
+    gaps = [row.cells[0].text for row in tables["replay-gaps"].rows]
+    assert all(float(gap) >= 0.2 for gap in gaps), "the time to read ahead"
+
+
+def test_zones_move_parts_of_the_trace(tmp_path: Path) -> None:
+    # 256 blocks of 4 KiB: the second half goes to 4 MiB, the first nowhere.
+    run = replayed(tmp_path, mapping=Mapping.ZONES, zone_table=(Zone(512 << 10, 1 << 20, 4 << 20),), passes=1)
+    figures = summarise(run)
+    (one,) = figures["passes"]
+    assert figures["skipped"]["outside of the zones"] > 200
+    assert one["issued"] == figures["traced_ios"] - sum(figures["skipped"].values())
+    assert bytes_of(run) == [(600, 512 << 10)]
+
+
+def test_only_what_conflicts_waits_if_that_is_asked_for(tmp_path: Path) -> None:
+    # A slow drive: I/Os of 256 blocks overlap others in flight all the time.
+    asked = {"ios_per_s": 800.0, "passes": 1, "prefill": Prefill.NONE}
+    strict = replayed(tmp_path, "strict", **asked)
+    pushed = replayed(tmp_path, "pushed", conflicts=Conflicts.PUSH_BACK, **asked)
+    (first,), (second,) = (summarise(run)["passes"] for run in (strict, pushed))
+    assert first["issued"] == second["issued"]
+    assert (first["reordered"], second["reordered"] > 0) == (0, True)
+    assert second["late_by_cause"]["order"] < first["late_by_cause"]["order"]
+    assert procedure_of("replay").report(pushed).verdicts[0].tone == "pass"
+
+
+@pytest.mark.parametrize(
+    ("changes", "option"),
+    [
+        ({"mapping": Mapping.ZONES}, "zone_table"),
+        ({"zone_table": (Zone(0, 4096, 0),)}, "zone_table"),
+        ({"unaligned": Unaligned.RMW, "conflicts": Conflicts.DROP}, "unaligned"),
+    ],
+)
+def test_contradictions_name_their_options(changes: dict[str, Any], option: str) -> None:
+    conditions = procedure_of("replay").standard_conditions(DriveClass.ENTERPRISE, 0)
+    ((options, _),) = replace(conditions, **changes).contradictions(set(changes))
+    assert option in options
 
 
 def test_a_scaled_drive_is_refused_by_name(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ class Conflicts(StrEnum):
     """What becomes of an I/O that overlaps one in flight, where one of them changes data."""
 
     STRICT = "strict"
+    PUSH_BACK = "push-back"
     ALLOW = "allow"
     DROP = "drop"
 

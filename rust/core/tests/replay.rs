@@ -83,7 +83,13 @@ fn as_fast_as_possible_is_faster_than_the_trace_and_in_order() {
 
 #[test]
 fn what_is_written_last_in_the_schedule_is_what_is_there() {
-    // Strict conflicts: of a thousand writes of the same block, in flight as many as may be, the last one stays.
+    for conflicts in [Conflicts::Strict, Conflicts::PushBack] {
+        the_last_write_stays(conflicts);
+    }
+}
+
+fn the_last_write_stays(conflicts: Conflicts) {
+    // Of a thousand writes of the same block, in flight as many as may be, the last one stays.
     let (file, schedule) = (scratch(), tempfile::NamedTempFile::new().unwrap());
     let ios: Vec<_> = (0..1_000)
         .map(|number| ScheduledIo { fua: number % 7 == 0, ..io(number, Operation::Write, number % 2) })
@@ -95,7 +101,7 @@ fn what_is_written_last_in_the_schedule_is_what_is_there() {
         Some(openpts_core::engine::CaptureOrder { folder: folder.path().to_owned(), lba_bytes: 512 });
     let target = Target::duplicate(std::os::fd::AsRawFd::as_raw_fd(&file)).unwrap();
     let session = Session::open(target, wishes).unwrap();
-    let step = step(schedule.path(), ios.len(), 16, Mode::Timed, Conflicts::Strict);
+    let step = step(schedule.path(), ios.len(), 16, Mode::Timed, conflicts);
     session.submit(vec![Step { capture: true, ..step }]).unwrap();
     let (result, _) = next(&session);
     let played = &result.played[0];

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use openpts_core::histogram;
 use openpts_core::workload::{Cause, Operation, Played};
-use openpts_trace::schedule::{self, Convert, Effects, Ground, Made, Mapping, Plan, Pull, make_schedule};
+use openpts_trace::schedule::{
+    self, Convert, Effects, Ground, Made, Mapping, Plan, Pull, Unaligned, Zone, make_schedule,
+};
 use openpts_trace::{IoStream, OpenOptions, TraceError, TracedIo, open_trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -51,13 +53,19 @@ fn effects(found: Effects) -> PyEffects {
     (found.sequential_pct, found.overlaps, found.footprint_bytes)
 }
 
-fn mapping_of(word: &str) -> PyResult<Mapping> {
+fn mapping_of(word: &str, zones: &[(u64, u64, u64)]) -> PyResult<Mapping> {
     Ok(match word {
         "identity" => Mapping::Identity,
         "clip" => Mapping::Clip,
         "wrap" => Mapping::Wrap,
         "scale" => Mapping::Scale,
         "compact" => Mapping::Compact,
+        "zones" => Mapping::Zones(
+            zones
+                .iter()
+                .map(|(start, end, target)| Zone { start: *start, end: *end, target: *target })
+                .collect(),
+        ),
         other => return Err(PyValueError::new_err(format!("there is no mapping {other}"))),
     })
 }
@@ -68,6 +76,15 @@ fn conversion_of(word: &str) -> PyResult<Convert> {
         "write" => Convert::Write,
         "skip" => Convert::Skip,
         other => return Err(PyValueError::new_err(format!("there is no conversion {other}"))),
+    })
+}
+
+fn unaligned_of(word: &str) -> PyResult<Unaligned> {
+    Ok(match word {
+        "round" => Unaligned::Round,
+        "rmw" => Unaligned::Rmw,
+        "skip" => Unaligned::Skip,
+        other => return Err(PyValueError::new_err(format!("there is no treatment {other}"))),
     })
 }
 
@@ -83,8 +100,8 @@ fn ground_of(word: &str) -> PyResult<Ground> {
 /// Prepare the trace of these files as a schedule in a new file.
 #[pyfunction]
 #[pyo3(signature = (
-    paths, out, *, format, capacity_bytes, sector_bytes, mapping, granule_bytes, speed, max_idle_ns, from_ns, to_ns,
-    ground, reads, writes, trims, most_bytes, with_parents,
+    paths, out, *, format, base_bytes, capacity_bytes, shift_bytes, sector_bytes, unaligned, mapping, zones,
+    granule_bytes, speed, max_idle_ns, from_ns, to_ns, ground, reads, writes, trims, most_bytes, with_parents,
 ))]
 #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
 pub(super) fn prepare_schedule(
@@ -92,9 +109,13 @@ pub(super) fn prepare_schedule(
     paths: Vec<PathBuf>,
     out: PathBuf,
     format: Option<String>,
+    base_bytes: u64,
     capacity_bytes: u64,
+    shift_bytes: u64,
     sector_bytes: u32,
+    unaligned: &str,
     mapping: &str,
+    zones: Vec<(u64, u64, u64)>,
     granule_bytes: u64,
     speed: (u32, u32),
     max_idle_ns: Option<u64>,
@@ -108,9 +129,12 @@ pub(super) fn prepare_schedule(
     with_parents: bool,
 ) -> PyResult<PyMadeSchedule> {
     let plan = Plan {
+        base_bytes,
         capacity_bytes,
+        shift_bytes,
         sector_bytes,
-        mapping: mapping_of(mapping)?,
+        unaligned: unaligned_of(unaligned)?,
+        mapping: mapping_of(mapping, &zones)?,
         granule_bytes,
         speed,
         max_idle_ns,

@@ -4,11 +4,16 @@
 //!
 //!     cargo bench --bench virtual_host
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openpts_core::engine::Report;
-use openpts_core::workload::{Io, OperationWeights, Pacing, Step, Stimulus, Stop};
+use openpts_core::workload::{
+    Bounds, Conflicts, Io, Mode, Operation, OperationWeights, Pacing, Replay, ScheduleWriter, ScheduledIo,
+    Step, Stimulus, Stop, Stream, Uniform,
+};
 use openpts_sim::{
     Answer, Completion, Drive, NEVER, Ps, Refusal, Scale, SharedDrive, Smart, VirtualConfiguration,
     VirtualSession,
@@ -76,8 +81,27 @@ fn stimulus(tc: u32, qd: u32, read_pct: u32, random_pct: u8, pacing: Pacing) -> 
     Stimulus { random_pct, tc, qd, pacing, ..plain }
 }
 
+/// A stream that replays a schedule in this file, of I/Os that are due every `gap_ns`, with half of them writes.
+fn replay(path: &Path, qd: u32, gap_ns: u64, mode: Mode) -> Stream {
+    let file = File::create(path).expect("the folder is there");
+    let mut writer = ScheduleWriter::new(file, 4096, false, (1, 1)).expect("there is space");
+    let mut random = Uniform::for_thread(1, 0);
+    for number in 0..IOS {
+        let operation = if random.below(2) == 0 { Operation::Read } else { Operation::Write };
+        let offset_bytes = random.below(CAPACITY_BYTES / 4096) * 4096;
+        let io = ScheduledIo::new(number * gap_ns, operation, offset_bytes, 4096);
+        writer.push(&io).expect("there is space");
+    }
+    writer.finish().expect("there is space");
+    let stimulus = stimulus(1, qd, 50, 100, Pacing::ClosedLoop);
+    let bounds = Bounds { ios: Some(IOS), ..Bounds::NONE };
+    let replay = Replay { path: path.to_owned(), mode, conflicts: Conflicts::Strict };
+    Stream { bounds, replay: Some(replay), ..Stream::new(stimulus) }
+}
+
 /// I/Os per second, in millions, of a step with intervals of this length.
-fn speed_of(stimulus: &Stimulus, interval_ns: u64) -> f64 {
+fn speed_of(stream: &Stream, interval_ns: u64) -> f64 {
+    let stimulus = &stream.stimulus;
     let drive = Arc::new(SharedDrive::new(Box::new(Instantly), Scale::ONE));
     let configuration = VirtualConfiguration {
         tc: stimulus.tc,
@@ -91,8 +115,9 @@ fn speed_of(stimulus: &Stimulus, interval_ns: u64) -> f64 {
         capture: None,
     };
     let session = VirtualSession::open(drive, &configuration).expect("threads are there");
-    let stop = Stop { ios: Some(IOS), ..Stop::default() };
-    let program = vec![Step::new(Some(stimulus.clone()), stop)];
+    let stop = if stream.replay.is_some() { None } else { Some(IOS) };
+    let step = Step::new(None, Stop { ios: stop, ..Stop::default() });
+    let program = vec![Step { streams: vec![stream.clone()], ..step }];
     let mut best = 0.0_f64;
     for _ in 0..REPEATS {
         let began_s = processor_s();
@@ -127,6 +152,15 @@ fn main() {
             second_ns,
         ),
     ] {
-        println!("{name:44} {:16.1}", speed_of(&stimulus, interval_ns));
+        println!("{name:44} {:16.1}", speed_of(&Stream::new(stimulus), interval_ns));
+    }
+    let folder = tempfile::tempdir().expect("a folder for schedules");
+    for (name, qd, gap_ns, mode) in [
+        ("replay 50/50, 1 M/s, 80 in flight", 256, 1_000, Mode::Timed),
+        ("replay 50/50, 100 k/s, 8 in flight", 256, 10_000, Mode::Timed),
+        ("replay 50/50, as fast as possible, QD 64", 64, 1_000, Mode::Afap),
+    ] {
+        let stream = replay(&folder.path().join("schedule"), qd, gap_ns, mode);
+        println!("{name:44} {:16.1}", speed_of(&stream, second_ns));
     }
 }

@@ -1,7 +1,7 @@
 //! A schedule's I/Os in place of generated ones.
 
 use super::pace::Turn;
-use crate::workload::{Bounds, Cue, Player, Replay, ScheduleError};
+use crate::workload::{Bounds, Cue, Io, Player, Replay, ScheduleError};
 
 /// How soon a thread looks again for a schedule that was not read in time.
 const READER_NS: u64 = 100_000;
@@ -9,8 +9,8 @@ const READER_NS: u64 = 100_000;
 pub(super) struct Playback {
     pub(super) player: Player,
     pub(super) cue: Cue,
-    /// A slot whose buffer has the data of the next write already: they are made while there is time.
-    pub(super) staged: Option<usize>,
+    /// A slot whose buffer has the data of this write already: they are made while there is time.
+    pub(super) staged: Option<(usize, Io)>,
 }
 
 impl Playback {

@@ -465,11 +465,13 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 Cue::Issue(_) if !self.has_room(batch_bytes) => break,
                 Cue::Issue(io) => {
                     let staged = playback.staged.take();
-                    let Some(slot) = staged.or_else(|| self.context.slots.reserve()) else {
+                    let free = staged.map(|(slot, _)| slot).or_else(|| self.context.slots.reserve());
+                    let Some(slot) = free else {
                         playback.player.no_room(since_start_ns);
                         break;
                     };
-                    if staged.is_none() {
+                    // Another one may come first than was cued, or in its place.
+                    if staged.is_none_or(|(_, staged)| staged != io) {
                         self.fill(slot, &io);
                     }
                     self.context.queue.push(slot, &io);
@@ -481,8 +483,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 Cue::At(_, io) => {
                     // What is due already goes first.
                     if self.batched == 0 && playback.staged.is_none() {
-                        playback.staged = self.context.slots.reserve();
-                        if let Some(slot) = playback.staged {
+                        playback.staged = self.context.slots.reserve().map(|slot| (slot, io));
+                        if let Some((slot, _)) = playback.staged {
                             self.fill(slot, &io);
                         }
                     }

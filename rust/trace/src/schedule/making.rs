@@ -10,7 +10,7 @@ use super::footprint::Footprint;
 use super::made::{Made, Original};
 use super::mapping::Map;
 use super::parents::{Dependencies, Parents};
-use super::{Convert, Ground, Plan, Pull};
+use super::{Convert, Ground, Plan, Pull, Unaligned};
 use crate::error::TraceError;
 use crate::reader::BATCH_IOS;
 use crate::traced_io::{Flags, Status, TracedIo, TracedOperation};
@@ -30,15 +30,23 @@ pub fn make_schedule<'a>(
     let survey = Survey::of(open()?, plan)?;
     let devices = Devices::new(&survey.ends, plan.granule_bytes);
     let end_bytes = devices.end_bytes;
+    let (sector_bytes, granule_bytes) = (plan.sector_bytes, plan.granule_bytes);
+    let capacity_bytes = plan.whole_capacity_bytes();
+    if !plan.shift_bytes.is_multiple_of(sector_bytes.into()) {
+        let shift_bytes = plan.shift_bytes;
+        return Err(TraceError::Refused(format!(
+            "a shift of {shift_bytes} B is not of whole sectors: use a multiple of {sector_bytes} B"
+        )));
+    }
     // What does not fit is refused with its footprint.
-    let is_asked_for = plan.mapping.needs_footprint() || end_bytes > plan.whole_capacity_bytes();
+    let is_asked_for = plan.mapping.needs_footprint() || end_bytes > capacity_bytes;
     // Only the last device's base is not known while a trace with several is read for the first time.
     let footprint = if devices.are_several() && is_asked_for {
         touched(open()?, plan, &devices)?
     } else {
         survey.footprint
     };
-    let map = Map::new(plan.mapping, footprint, plan.granule_bytes, end_bytes, plan.whole_capacity_bytes())?;
+    let map = Map::new(&plan.mapping, sector_bytes, footprint, granule_bytes, end_bytes, capacity_bytes)?;
     Maker::new(plan, devices, map, out)?.run(open()?)
 }
 
@@ -62,6 +70,10 @@ fn operation_of(io: &TracedIo, plan: &Plan) -> Result<Operation, &'static str> {
     let since_ns = u64::try_from(io.issued_ns).unwrap_or(0);
     if since_ns < plan.from_ns || since_ns >= plan.to_ns {
         return Err("outside of the window");
+    }
+    let is_transfer = matches!(io.operation, TracedOperation::Read | TracedOperation::Write);
+    if plan.unaligned == Unaligned::Skip && is_transfer && parts_of_sectors(io, plan) != (false, false) {
+        return Err("not of whole sectors");
     }
     match io.operation {
         TracedOperation::Read if plan.reads => Ok(Operation::Read),
@@ -96,6 +108,12 @@ fn sectors_of(io: &TracedIo, plan: &Plan) -> (u64, u64) {
         return (io.offset_bytes.div_ceil(sector) * sector, io.end_bytes() / sector * sector);
     }
     (io.offset_bytes / sector * sector, io.end_bytes().div_ceil(sector).saturating_mul(sector))
+}
+
+/// Whether it begins, and ends, within a sector.
+fn parts_of_sectors(io: &TracedIo, plan: &Plan) -> (bool, bool) {
+    let sector = u64::from(plan.sector_bytes);
+    (!io.offset_bytes.is_multiple_of(sector), !io.end_bytes().is_multiple_of(sector))
 }
 
 /// What the first pass finds.
@@ -264,6 +282,12 @@ impl<'a> Maker<'a> {
                 return Ok(());
             }
         };
+        if self.plan.with_parents && done_ns.is_none() && operation != Operation::Flush {
+            return Err(TraceError::Refused(
+                "dependencies can't be inferred from a trace without completions: use --mode timed or afap"
+                    .into(),
+            ));
+        }
         let (now_ns, done_ns) = (traced_ns - self.cut_ns, done_ns.map(|done_ns| done_ns - self.cut_ns));
         self.note_original(io, operation, now_ns, done_ns);
         self.place(io, operation, now_ns, done_ns)
@@ -345,18 +369,24 @@ impl<'a> Maker<'a> {
                 from < to
             });
         }
+        self.plan.settle(&mut places);
         let kept_bytes: u64 = places.iter().map(|(from, to)| to - from).sum();
         if kept_bytes < end - start {
             self.made.clipped_bytes += end - start - kept_bytes;
-            self.change("cut at the target's end");
+            if kept_bytes > 0 {
+                self.change(self.map.losses().1);
+            }
         }
         if places.len() > 1 {
             self.change("split by the mapping");
         }
         if places.is_empty() {
-            self.skip("beyond the target's end");
+            self.skip(self.map.losses().0);
         } else {
             self.measure(operation, (start, end), &places, now_ns, done_ns);
+            if operation == Operation::Write && self.plan.unaligned == Unaligned::Rmw && added_bytes > 0 {
+                self.read_before(parts_of_sectors(io, self.plan), &places, now_ns)?;
+            }
         }
         let is_flushed = io.flags.has(Flags::PREFLUSH) && operation == Operation::Write;
         let fua = io.flags.has(Flags::FUA) && operation == Operation::Write;
@@ -365,6 +395,25 @@ impl<'a> Maker<'a> {
             .try_for_each(|place| self.split(operation, *place, fua, is_flushed, now_ns, done_ns));
         self.places = places;
         pushed
+    }
+
+    /// Read the first and the last sector of a write that has only parts of them. It overlaps them, and waits.
+    fn read_before(
+        &mut self,
+        parts: (bool, bool),
+        places: &[(u64, u64)],
+        now_ns: u64,
+    ) -> Result<(), TraceError> {
+        let sector = u64::from(self.plan.sector_bytes);
+        let (Some((start, _)), Some((_, end))) = (places.first(), places.last()) else { return Ok(()) };
+        let (first, last) = ((*start, start + sector), (end - sector, *end));
+        let has_last = parts.1 && !(parts.0 && last == first);
+        for place in [parts.0.then_some(first), has_last.then_some(last)].into_iter().flatten() {
+            self.change("read before a write of a part");
+            self.read.touch(place.0, place.1);
+            self.push(Operation::Read, place, false, false, now_ns, None)?;
+        }
+        Ok(())
     }
 
     fn measure(
@@ -423,11 +472,6 @@ impl<'a> Maker<'a> {
     ) -> Result<(), TraceError> {
         let in_flight = self.dependencies.at(now_ns);
         let parents = if self.plan.with_parents {
-            if done_ns.is_none() && operation != Operation::Flush {
-                return Err(TraceError::Refused(
-                    "dependencies can't be inferred from a trace without completions: use --mode timed or afap".into(),
-                ));
-            }
             self.dependencies.parents(self.index, now_ns)
         } else {
             Parents::default()

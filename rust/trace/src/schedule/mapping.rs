@@ -4,7 +4,7 @@ use super::footprint::{Footprint, Ranks};
 use crate::error::TraceError;
 
 /// How places of the trace become places of the target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mapping {
     /// They stay what they are; a trace that does not fit is refused.
     #[default]
@@ -17,11 +17,24 @@ pub enum Mapping {
     Scale,
     /// Touched granules are packed, in their order.
     Compact,
+    /// By a table of zones; what is in none of them is left out.
+    Zones(Vec<Zone>),
+}
+
+/// A part of the trace's addresses, and where it begins on the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Zone {
+    /// First byte.
+    pub start: u64,
+    /// Behind the last one.
+    pub end: u64,
+    /// The target's byte for the first one.
+    pub target: u64,
 }
 
 impl Mapping {
     /// Whether it depends on what is touched.
-    pub(super) const fn needs_footprint(self) -> bool {
+    pub(super) const fn needs_footprint(&self) -> bool {
         matches!(self, Self::Scale | Self::Compact)
     }
 }
@@ -32,7 +45,13 @@ pub(super) enum Map {
     Identity,
     Clip,
     Wrap,
-    Granules { ranks: Ranks, granule_bytes: u64, free: Option<Free> },
+    Granules {
+        ranks: Ranks,
+        granule_bytes: u64,
+        free: Option<Free>,
+    },
+    /// In order, disjoint.
+    Zones(Vec<Zone>),
 }
 
 /// Granules that nothing touches: as many of the trace as of the target.
@@ -47,7 +66,8 @@ pub(super) struct Free {
 impl Map {
     /// `footprint` is that of all reads and writes, of a trace that ends at `end_bytes`.
     pub(super) fn new(
-        mapping: Mapping,
+        mapping: &Mapping,
+        sector_bytes: u32,
         footprint: Footprint,
         granule_bytes: u64,
         end_bytes: u64,
@@ -71,7 +91,7 @@ impl Map {
                          target holds {capacity_bytes} B: use clip or wrap, or a larger target"
                     )));
                 }
-                let free = (mapping == Mapping::Scale).then(|| {
+                let free = (*mapping == Mapping::Scale).then(|| {
                     let target = room - ranks.granules;
                     let gaps = ranks.runs.saturating_sub(1);
                     Free {
@@ -82,6 +102,38 @@ impl Map {
                 });
                 Ok(Self::Granules { ranks, granule_bytes, free })
             }
+            Mapping::Zones(zones) => Self::zones(zones, sector_bytes.into(), capacity_bytes),
+        }
+    }
+
+    fn zones(zones: &[Zone], sector_bytes: u64, capacity_bytes: u64) -> Result<Self, TraceError> {
+        let mut zones = zones.to_vec();
+        zones.sort_unstable();
+        for (number, zone) in zones.iter().enumerate() {
+            let Zone { start, end, target } = *zone;
+            let refused =
+                |why: String| Err(TraceError::Refused(format!("zone {start}-{end}:{target} {why}")));
+            if start >= end {
+                return refused("is empty: its end has to be behind its beginning".into());
+            }
+            if ![start, end, target].iter().all(|place| place.is_multiple_of(sector_bytes)) {
+                return refused(format!("is not of whole sectors: use multiples of {sector_bytes} B"));
+            }
+            if target.checked_add(end - start).is_none_or(|target_end| target_end > capacity_bytes) {
+                return refused(format!("reaches beyond the target's end, {capacity_bytes} B"));
+            }
+            if zones.get(number + 1).is_some_and(|next| next.start < end) {
+                return refused("overlaps the next one of the trace".into());
+            }
+        }
+        Ok(Self::Zones(zones))
+    }
+
+    /// Why an I/O is left out that has no place, and what was done to one that has no place for a part.
+    pub(super) const fn losses(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Zones(_) => ("outside of the zones", "cut at a zone's end"),
+            _ => ("beyond the target's end", "cut at the target's end"),
         }
     }
 
@@ -101,20 +153,31 @@ impl Map {
                     (place, left) = (0, left - length);
                 }
             }
+            Self::Zones(zones) => {
+                let first = zones.partition_point(|zone| zone.end <= start);
+                for zone in zones[first..].iter().take_while(|zone| zone.start < end) {
+                    let (from, to) = (start.max(zone.start), end.min(zone.end));
+                    push(places, zone.target + (from - zone.start), to - from);
+                }
+            }
             Self::Granules { ranks, granule_bytes, free } => {
                 for granule in start / granule_bytes..=(end - 1) / granule_bytes {
                     let Some((rank, runs)) = ranks.of_granule(granule) else { continue };
                     let moved = rank + free.map_or(0, |free| free.before(granule - rank, runs - 1));
                     let from = start.max(granule * granule_bytes) - granule * granule_bytes;
                     let to = end.min((granule + 1) * granule_bytes) - granule * granule_bytes;
-                    let place = (moved * granule_bytes + from, moved * granule_bytes + to);
-                    match places.last_mut() {
-                        Some(last) if last.1 == place.0 => last.1 = place.1,
-                        _ => places.push(place),
-                    }
+                    push(places, moved * granule_bytes + from, to - from);
                 }
             }
         }
+    }
+}
+
+/// Add a place, to the last one if it begins there.
+fn push(places: &mut Vec<(u64, u64)>, from: u64, length: u64) {
+    match places.last_mut() {
+        Some(last) if last.1 == from => last.1 += length,
+        _ => places.push((from, from + length)),
     }
 }
 

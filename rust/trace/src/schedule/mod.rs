@@ -20,7 +20,7 @@ pub use filling::filling_schedule;
 pub use footprint::Footprint;
 pub use made::{Made, Original};
 pub use making::make_schedule;
-pub use mapping::Mapping;
+pub use mapping::{Mapping, Zone};
 
 use super::error::TraceError;
 use super::traced_io::TracedIo;
@@ -40,6 +40,18 @@ pub enum Convert {
     Skip,
 }
 
+/// What becomes of reads and writes that are not whole sectors of the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unaligned {
+    /// They are rounded outwards.
+    #[default]
+    Round,
+    /// So they are, and before a write the sectors are read that it has a part of only.
+    Rmw,
+    /// They are left out, and keep their time.
+    Skip,
+}
+
 /// Which of the I/Os of a trace are replayed, by whether they are work in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ground {
@@ -55,10 +67,16 @@ pub enum Ground {
 /// How a trace is prepared.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Size of the target.
+    /// Where the part of the target begins that the trace goes to: a multiple of the granule.
+    pub base_bytes: u64,
+    /// Size of that part.
     pub capacity_bytes: u64,
-    /// Its sector: I/Os that are not whole sectors are rounded outwards.
+    /// How far all places are moved once they are mapped, modulo the size; whole sectors.
+    pub shift_bytes: u64,
+    /// The target's sector.
     pub sector_bytes: u32,
+    /// What becomes of I/Os that are not whole sectors; trims are rounded inwards.
+    pub unaligned: Unaligned,
     /// Where I/Os go.
     pub mapping: Mapping,
     /// What is moved as a whole by `Scale` and `Compact`, and counted as touched: a multiple of the sector.
@@ -86,7 +104,22 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whole sectors of the target.
+    /// Move places to where the plan has them; one across the end goes on at the beginning.
+    pub(super) fn settle(&self, places: &mut Vec<(u64, u64)>) {
+        let capacity_bytes = self.whole_capacity_bytes().max(1);
+        let shift_bytes = self.shift_bytes % capacity_bytes;
+        let seam = capacity_bytes - shift_bytes;
+        if let Some(across) = places.iter().position(|(from, to)| *from < seam && seam < *to) {
+            let (from, to) = places[across];
+            places.splice(across..=across, [(from, seam), (seam, to)]);
+        }
+        for (from, to) in places {
+            let moved = if *from < seam { *from + shift_bytes } else { *from - seam };
+            (*from, *to) = (self.base_bytes + moved, self.base_bytes + moved + (*to - *from));
+        }
+    }
+
+    /// Whole sectors of its part of the target.
     pub(super) const fn whole_capacity_bytes(&self) -> u64 {
         self.capacity_bytes / self.sector_bytes as u64 * self.sector_bytes as u64
     }

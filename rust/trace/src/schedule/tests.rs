@@ -12,8 +12,11 @@ const G: u64 = 64 << 10;
 
 fn plan(capacity_bytes: u64) -> Plan {
     Plan {
+        base_bytes: 0,
         capacity_bytes,
+        shift_bytes: 0,
         sector_bytes: 512,
+        unaligned: Unaligned::Round,
         mapping: Mapping::Identity,
         granule_bytes: G,
         speed: (1, 1),
@@ -233,6 +236,107 @@ fn a_trace_that_does_not_fit_is_mapped_as_was_asked_for_or_refused() {
     assert!(refused.contains("use clip or wrap"), "{refused}");
     let several = [read(0, 0, 4096), TracedIo { device: 1, ..read(1, 0, 4096) }];
     assert_eq!(places(&several, &plan(1 << 20)), [(0, 4096), (G, 4096)], "devices are one behind the other");
+}
+
+#[test]
+fn zones_go_where_the_table_has_them_and_what_is_in_none_is_left_out() {
+    let zone = |start, end, target| Zone { start: start * G, end: end * G, target: target * G };
+    let zones = |zones: &[Zone]| Plan { mapping: Mapping::Zones(zones.to_vec()), ..plan(8 * G) };
+    let ios = [
+        read(0, 20 * G, 4096),
+        read(1, 40 * G - 4096, 8192),
+        read(2, 0, 4096),
+        read(3, 19 * G + 512, 2 * G),
+        read(4, 40 * G - 4096, 2 * G),
+    ];
+    let table = zones(&[zone(40, 41, 0), zone(20, 21, 7), zone(39, 40, 3)]);
+    let (found, _) = made(&ios, &table).unwrap();
+    assert_eq!(
+        places(&ios, &table),
+        [
+            (7 * G, 4096),
+            (4 * G - 4096, 4096),
+            (0, 4096),
+            (7 * G, G as u32),
+            (4 * G - 4096, 4096),
+            (0, G as u32)
+        ]
+    );
+    assert_eq!((found.skipped["outside of the zones"], found.changed["cut at a zone's end"]), (1, 2));
+    assert_eq!((found.changed["split by the mapping"], found.clipped_bytes), (2, 4096 + G + G - 4096));
+    for (wrong, why) in [
+        (zone(5, 5, 0), "is empty"),
+        (Zone { start: 100, ..zone(0, 1, 0) }, "whole sectors"),
+        (zone(0, 2, 7), "beyond the target's end"),
+        (zone(20, 22, 0), "overlaps"),
+    ] {
+        let refused = made(&ios, &zones(&[zone(21, 23, 1), wrong])).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn a_part_of_the_target_is_a_target_and_a_shift_goes_round_in_it() {
+    let ios = [read(0, 0, 4096), read(1, 3 * G - 512, 1024), io(2, TracedOperation::Trim, 3 * G, 5 * G)];
+    let part = Plan { base_bytes: 5 * G, capacity_bytes: 4 * G, ..plan(0) };
+    assert_eq!(places(&ios, &part), [(5 * G, 4096), (8 * G - 512, 1024), (8 * G, G as u32)]);
+    let (found, _) = made(&ios, &part).unwrap();
+    assert_eq!(found.touched_ranges, [(5 * G, 6 * G), (7 * G, 9 * G)]);
+    // By a part of its size, and by any number of times its size more.
+    for shift_bytes in [G, 4 * G + G, 40 * G + G] {
+        let moved = Plan { shift_bytes, ..part.clone() };
+        assert_eq!(
+            places(&ios, &moved),
+            [(6 * G, 4096), (9 * G - 512, 512), (5 * G, 512), (5 * G, G as u32)]
+        );
+        assert_eq!(
+            made(&ios, &moved).unwrap().0.read_ranges,
+            [(5 * G, 5 * G + 4096), (6 * G, 6 * G + 4096), (9 * G - 4096, 9 * G)]
+        );
+    }
+    assert!(
+        made(&ios, &Plan { capacity_bytes: 3 * G, ..part.clone() }).is_err(),
+        "the part is what it has to fit"
+    );
+    let refused = made(&ios, &Plan { shift_bytes: 100, ..part }).unwrap_err().to_string();
+    assert!(refused.contains("whole sectors"), "{refused}");
+}
+
+#[test]
+fn parts_of_sectors_are_rounded_read_first_or_left_out() {
+    let writes =
+        [(0, 4096, 4096), (1, 512, 512), (2, 4096 + 512, 8192), (3, 8192, 512), (4, 512, 4096 - 512)];
+    let mut ios: Vec<_> =
+        writes.map(|(at_ns, from, length)| io(at_ns, TracedOperation::Write, from, length)).into();
+    ios.push(read(5, 512, 512));
+    let treated = |unaligned| Plan { sector_bytes: 4096, unaligned, ..plan(1 << 20) };
+    let (found, played) = made(&ios, &treated(Unaligned::Rmw)).unwrap();
+    let (read, write) = (Operation::Read, Operation::Write);
+    assert_eq!(
+        played,
+        [
+            (0, write, 4096, 4096),
+            (1, read, 0, 4096),
+            (1, write, 0, 4096),
+            (2, read, 4096, 4096),
+            (2, read, 12288, 4096),
+            (2, write, 4096, 12288),
+            (3, read, 8192, 4096),
+            (3, write, 8192, 4096),
+            (4, read, 0, 4096),
+            (4, write, 0, 4096),
+            (5, read, 0, 4096),
+        ]
+    );
+    assert_eq!((found.changed["read before a write of a part"], found.traced), (5, 6));
+    assert_eq!(found.read_ranges, [(0, 16384)], "what is read first is there");
+    let rounded: Vec<_> = made(&ios, &treated(Unaligned::Round)).unwrap().1;
+    assert_eq!(
+        rounded,
+        played.iter().filter(|one| one.1 == write || one.0 == 5).copied().collect::<Vec<_>>()
+    );
+    let (found, played) = made(&ios, &treated(Unaligned::Skip)).unwrap();
+    assert_eq!((played, found.skipped["not of whole sectors"]), (vec![(0, write, 4096, 4096)], 5));
 }
 
 #[test]

@@ -8,7 +8,8 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.replay.results import ReplayResults
-from openpts.procedures.shared.trace_replay.conditions import trace_words
+from openpts.procedures.kit.spread import spread_words
+from openpts.procedures.shared.trace_replay.conditions import TraceFile, trace_words
 from openpts.procedures.shared.trace_replay.pages import (
     SCORE_COLUMNS,
     SCORE_NOTE,
@@ -23,13 +24,17 @@ from openpts.procedures.shared.trace_replay.passes import CAUSES, OPERATIONS, PE
 from openpts.units import format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.replay import Preparation, ReplayMode
+from openpts.vocabulary.stimulus import ActiveRange
 
 
 def fidelity_page(results: ReplayResults, conditions: ReplayConditions, verdict: Verdict) -> Page:
     """The block that every report of a replay has."""
-    found = results.preparation
-    blocks = [] if found is None else [_trace_table(found, conditions)]
-    labelled = [(str(one.number), one) for one in results.passes]
+    blocks = [
+        _trace_table(found, trace, number, conditions)
+        for number, (one, trace) in enumerate(zip(results.traces, conditions.traces, strict=False), start=1)
+        if (found := one.preparation) is not None
+    ]
+    labelled = [(one.label, one) for one in results.passes]
     return Page(
         "replay-fidelity",
         "Fidelity of the Replay",
@@ -39,19 +44,25 @@ def fidelity_page(results: ReplayResults, conditions: ReplayConditions, verdict:
             passes_table("replay-passes", labelled),
             slips_table("replay-slips", labelled),
             _causes_table(results.passes),
+            _gaps_table(results.passes),
         ),
         mandatory=True,
     )
 
 
-def _trace_table(found: Preparation, conditions: ReplayConditions) -> Table:
-    before, after = found.before, found.after
+def _numbered(table_id: str, number: int) -> str:
+    """Tables of other traces than the first have the trace's number behind their names."""
+    return table_id if number == 1 else f"{table_id}-{number}"
+
+
+def _trace_table(found: Preparation, trace: TraceFile, number: int, conditions: ReplayConditions) -> Table:
+    before, after, region = found.before, found.after, trace.region
     return items_table(
-        "replay-trace",
-        "Trace",
+        _numbered("replay-trace", number),
+        f"Trace {number}" if conditions.also else "Trace",
         [
-            ("Trace", conditions.trace.name if conditions.trace else "none"),
-            ("What it is", trace_words(conditions.trace) if conditions.trace else "none"),
+            ("Trace", trace.name),
+            ("What it is", trace_words(trace)),
             ("SHA-256", ", ".join(source.sha256 for source in found.sources)),
             ("Format, fidelity class", f"{found.format}, {found.fidelity}"),
             ("I/Os in the trace", f"{found.traced:,}"),
@@ -59,10 +70,12 @@ def _trace_table(found: Preparation, conditions: ReplayConditions) -> Table:
             ("Changed", _counts(found.changed)),
             ("I/Os of a pass", _counts(found.by_operation)),
             ("Rounded to sectors", f"{found.rounding_bytes:,} B more"),
-            ("Cut at the target's end", f"{found.clipped_bytes:,} B"),
+            ("Cut by the mapping", f"{found.clipped_bytes:,} B"),
             ("Mode, speed", f"{conditions.mode}, {conditions.speed}"),
             ("Idle times cut", f"{found.cut_idles:,}, {seconds(found.cut_ns):,.3f} s in all"),
-            ("Mapping", str(conditions.mapping)),
+            ("Mapping", str(trace.mapping or conditions.mapping)),
+            ("Part of the drive", _part_text(region, number, len(conditions.traces))),
+            ("Moved on with each pass", f"{conditions.shift_bytes:,} B"),
             ("Sequential before and after", f"{before.sequential_pct:.2f} %, {after.sequential_pct:.2f} %"),
             ("Overlaps in flight before and after", f"{before.overlaps:,}, {after.overlaps:,}"),
             ("Footprint before and after", f"{before.footprint_bytes:,} B, {after.footprint_bytes:,} B"),
@@ -72,6 +85,12 @@ def _trace_table(found: Preparation, conditions: ReplayConditions) -> Table:
         ],
         note="Hot sets and reuse distances are those of the trace with every mapping but clip and wrap.",
     )
+
+
+def _part_text(region: ActiveRange | None, number: int, traces: int) -> str:
+    if region is not None:
+        return f"{region.start_pct:g} to {region.end_pct:g} %"
+    return "all" if traces == 1 else f"{number} of {traces} equal ones"
 
 
 def _counts(found: Mapping[str, int]) -> str:
@@ -84,7 +103,7 @@ def _causes_table(passes: tuple[Pass, ...]) -> Table:
         title="Late I/Os (by more than 10 us) by Cause, and Time waited",
         head=Column("Cause", align="left", width=2),
         columns=tuple(
-            Column(label) for one in passes for label in (f"Pass {one.number}, I/Os", f"Pass {one.number}, s")
+            Column(label) for one in passes for label in (f"Pass {one.label}, I/Os", f"Pass {one.label}, s")
         ),
         rows=tuple(
             Row(
@@ -103,17 +122,30 @@ def _causes_table(passes: tuple[Pass, ...]) -> Table:
     )
 
 
+def _gaps_table(passes: tuple[Pass, ...]) -> Table:
+    gaps_ns = {one.number: one.sample.gap_ns for one in passes}
+    return labelled_table(
+        "replay-gaps",
+        "Gaps between Passes",
+        ("Before it (s)",),
+        (
+            (str(number), [cells.number_or("first", None if gap_ns is None else seconds(gap_ns), 3)])
+            for number, gap_ns in gaps_ns.items()
+        ),
+    )
+
+
 def latency_page(results: ReplayResults) -> Page:
     """From submission, and from the due moment: never in one table."""
     passes = results.passes
     of_drive = [
-        (f"{one.number}, {name}", one.sample.operations[name].histogram)
+        (f"{one.label}, {name}", one.trace.operations[name].histogram)
         for one in passes
         for name in OPERATIONS
-        if one.sample.operations[name].ios
+        if one.trace.operations[name].ios
     ]
     of_user = [
-        (f"{one.number}, {name}", encoded)
+        (f"{one.label}, {name}", encoded)
         for one in passes
         for name in OPERATIONS
         if (encoded := one.played.due_latencies.get(name))
@@ -144,22 +176,23 @@ def _latency_table(table_id: str, title: str, found: list[tuple[str, bytes]]) ->
 
 def comparison_page(results: ReplayResults, conditions: ReplayConditions) -> Page:
     """The trace beside its replay, and what trace benchmarks make of both."""
-    found, typical = results.preparation, results.typical
     blocks: list[Verdict | Table] = []
-    if typical is not None and typical.is_too_late and conditions.mode is ReplayMode.TIMED:
+    found = [(one, one.typical) for one in results.traces]
+    if conditions.mode is ReplayMode.TIMED and any(typical and typical.is_too_late for _, typical in found):
         blocks.append(
             Verdict(
                 "More than 1 % of the I/Os were late by more than 1 ms: latencies are of another workload.",
                 "warn",
             )
         )
-    if found is not None and typical is not None:
-        blocks.append(_original_table(found, typical))
-    blocks.append(_score_table(results, conditions))
+    for number, (one, typical) in enumerate(found, start=1):
+        if one.preparation is not None and typical is not None:
+            blocks.append(_original_table(one.preparation, typical, number))
+        blocks.append(_score_table(one, number, conditions))
     return Page("replay-comparison", "Trace and Replay", tuple(blocks), mandatory=True)
 
 
-def _original_table(found: Preparation, typical: Pass) -> Table:
+def _original_table(found: Preparation, typical: Pass, number: int) -> Table:
     fit, played = typical.played.in_flight, typical.played
 
     def times(name: str, encoded: bytes | None) -> list[Cell]:
@@ -177,7 +210,7 @@ def _original_table(found: Preparation, typical: Pass) -> Table:
     ]
     for operation in ("read", "write"):
         traced = times("trace", found.latencies.get(operation))
-        replayed = times("replay", typical.sample.operations[operation].histogram)
+        replayed = times("replay", typical.trace.operations[operation].histogram)
         rows += [
             (f"Mean of {operation}s (ms)", traced[0], replayed[0]),
             (f"P99 of {operation}s (ms)", traced[1], replayed[1]),
@@ -199,8 +232,8 @@ def _original_table(found: Preparation, typical: Pass) -> Table:
         of = "n/a" if correlation is None else f"{correlation:.3f}"
         note = f"In flight: mean absolute difference {fit.difference / fit.ios:.2f}, correlation {of}."
     return Table(
-        id="replay-original",
-        title=f"Trace and Pass {typical.number}",
+        id=_numbered("replay-original", number),
+        title=f"Trace and Pass {typical.label}",
         head=Column("Figure", align="left", width=2),
         columns=(Column("Trace"), Column("Replay")),
         rows=tuple(Row(Cell(label), (traced, replayed)) for label, traced, replayed in rows),
@@ -208,13 +241,14 @@ def _original_table(found: Preparation, typical: Pass) -> Table:
     )
 
 
-def _score_table(results: ReplayResults, conditions: ReplayConditions) -> Table:
+def _score_table(results: ReplayResults, number: int, conditions: ReplayConditions) -> Table:
     idle = "full" if conditions.max_idle_ns is None else f"max-idle {format_duration(conditions.max_idle_ns)}"
-    scored = [("Trace", results.original_score), *((str(one.number), one.score) for one in results.passes)]
+    scored = [("Trace", results.original_score), *((one.label, one.score) for one in results.passes)]
+    spread = "; ".join(spread_words(results.scores, "pass")) if results.scores else "no score"
     return labelled_table(
-        "replay-score",
+        _numbered("replay-score", number),
         f"openpts Trace Score ({idle})",
         SCORE_COLUMNS,
         ((name, score_cells(score)) for name, score in scored),
-        SCORE_NOTE,
+        f"{SCORE_NOTE} Passes: {spread}.",
     )

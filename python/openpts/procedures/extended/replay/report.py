@@ -12,11 +12,13 @@ from openpts.procedures.extended.replay.results import ReplayResults, analyse
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.trace_replay.conditions import TraceFile
 from openpts.procedures.shared.trace_replay.passes import LATE_US, pass_figures, seconds
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.replay import Conflicts
 
 _TITLE: Final = "Replay of a Trace"
 _SMALL: Final = 0.01
@@ -27,7 +29,7 @@ def report(run: Run) -> ReportContent:
     conditions = run.manifest.conditions
     assert isinstance(conditions, ReplayConditions)  # noqa: S101 the registry calls by test
     results = analyse(step.sample for step in run.phase(Phase.LOAD))
-    verdict = _sentence(results)
+    verdict = _sentence(results, conditions)
     return ReportContent(
         verdicts=(verdict,),
         measures=tuple(measured(_MEASURES, results)),
@@ -45,34 +47,36 @@ def report(run: Run) -> ReportContent:
     )
 
 
-def _sentence(results: ReplayResults) -> Verdict:
+def _sentence(results: ReplayResults, conditions: ReplayConditions) -> Verdict:
     if not results.passes:
         return Verdict("No pass of the trace was completed.", "fail")
     if late := [one for one in results.passes if one.played.late.get("reader")]:
-        return Verdict(
-            f"The schedule was read too late in {len(late)} passes: they are not as the trace.", "fail"
-        )
+        which = "; ".join(one.label for one in late)
+        return Verdict(f"The schedule was read too late in pass {which}: it is not as the trace.", "fail")
     issued = sum(one.played.issued for one in results.passes)
     scheduled = sum(one.played.scheduled for one in results.passes)
     shares = [one.late_share(LATE_US[1] * NS_PER_US) for one in results.passes]
     timed = [share for share in shares if share is not None]
-    passes = len(results.passes)
-    text = f"{issued:,} of {scheduled:,} I/Os issued in {passes} passes, {_errors(results)} out of order"
+    passes = len({one.number for one in results.passes})
+    text = f"{issued:,} of {scheduled:,} I/Os issued in {passes} passes, {_reordered(results)} out of order"
     if timed:
         text += f"; {100 * max(timed):.3g} % late by more than {LATE_US[1]} us in the worst"
     limited = max(one.depth_limited_share for one in results.passes)
     if limited > _SMALL:
         text += f"; depth-limited for {100 * limited:.1f} % of the time"
-    return Verdict(f"{text}.", "pass" if issued == scheduled and not _errors(results) else "fail")
+    is_in_order = not _reordered(results) or conditions.conflicts is Conflicts.PUSH_BACK
+    return Verdict(f"{text}.", "pass" if issued == scheduled and is_in_order else "fail")
 
 
-def _errors(results: ReplayResults) -> int:
+def _reordered(results: ReplayResults) -> int:
     return sum(one.played.reordered for one in results.passes)
 
 
 def _percentile(results: ReplayResults, operation: str, percentile: float) -> Cell:
     one = results.typical
-    encoded = one.sample.operations[operation].histogram if one else b""
+    if len(results.traces) > 1:
+        return cells.missing("one for each trace")
+    encoded = one.trace.operations[operation].histogram if one else b""
     if not encoded:
         return cells.missing("no I/O")
     times = LatencyDistribution.merged([encoded])
@@ -96,12 +100,12 @@ def _test_rows(results: ReplayResults, conditions: ReplayConditions) -> Rows:
     return (
         ("Data Pattern", "see Fidelity"),
         ("AR & Amount", f"mapping {conditions.mapping}"),
-        ("Test Stimulus", conditions.trace.name if conditions.trace else "none"),
-        ("I/Os of a Pass", f"{results.passes[0].replay.ios:,}" if results.passes else "n/a"),
+        ("Test Stimulus", ", ".join(trace.name for trace in conditions.traces) or "none"),
+        ("I/Os of a Pass", ", ".join(f"{one.passes[0].replay.ios:,}" for one in results.traces) or "n/a"),
         ("Duration traced", span),
         ("Mode", str(conditions.mode)),
         ("Speed", conditions.speed),
-        ("Passes", f"{len(results.passes)} of {conditions.passes}"),
+        ("Passes", f"{len({one.number for one in results.passes})} of {conditions.passes}"),
         ("Written before", "nothing" if conditions.read_only else str(conditions.prefill)),
         ("Steady State", "N/A"),
     )
@@ -122,15 +126,25 @@ def _pages(
 
 
 def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    found = results.preparation
+    """Key numbers, JSON-ready: of the first trace, of those beside it, and of all passes."""
+    each = [_trace_figures(one, trace) for one, trace in zip(results.traces, conditions.traces, strict=False)]
+    first = each[0] if each else _trace_figures(results, conditions.trace)
+    passes = [
+        {**({"pass": one.number, "trace": one.name} if one.name else {}), **pass_figures(one)}
+        for one in results.passes
+    ]
+    return {**first, **({"also": each[1:]} if conditions.also else {}), "passes": passes}
+
+
+def _trace_figures(results: ReplayResults, trace: TraceFile | None) -> dict[str, Any]:
+    found, scores = results.preparation, results.scores
     return {
-        "trace": conditions.trace.name if conditions.trace else None,
+        "trace": trace.name if trace else None,
         "sources": [source.sha256 for source in found.sources] if found else [],
         "schedule": results.passes[0].replay.schedule if results.passes else None,
         "traced_ios": found.traced if found else 0,
         "skipped": dict(found.skipped) if found else {},
         "changed": dict(found.changed) if found else {},
         "median_score": results.median_score,
-        "passes": [pass_figures(one) for one in results.passes],
+        "score_rse_pct": scores.rse_pct if scores else None,
     }

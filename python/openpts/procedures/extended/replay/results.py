@@ -4,20 +4,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from openpts.procedures.shared.trace_replay.passes import Pass, distribution, passes_of
+from openpts.analysis.run_comparison import RunSet
+from openpts.procedures.shared.trace_replay.passes import Pass, all_passes_of, distribution
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.replay import Preparation, TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResults:
-    """All passes that came to their ends."""
+    """All passes that came to their ends, of one trace or of several."""
 
     passes: tuple[Pass, ...]
 
     @property
+    def traces(self) -> "tuple[ReplayResults, ...]":
+        """The same of each trace by itself."""
+        streams = sorted({one.stream for one in self.passes})
+        return tuple(
+            ReplayResults(tuple(one for one in self.passes if one.stream == stream)) for stream in streams
+        )
+
+    @property
     def preparation(self) -> Preparation | None:
-        """What became of the trace; the same in every pass."""
+        """What became of the first trace in the first pass."""
         return self.passes[0].replay.preparation if self.passes else None
 
     @property
@@ -29,10 +39,16 @@ class ReplayResults:
         return sorted(scored, key=_score_of)[(len(scored) - 1) // 2]
 
     @property
+    def scores(self) -> RunSet | None:
+        """Those of all passes; None where there are none."""
+        scores = [float(_score_of(one)) for one in self.passes if one.score is not None]
+        return RunSet(tuple(scores), Better.HIGHER) if scores else None
+
+    @property
     def median_score(self) -> float | None:
-        """Of all passes."""
-        scores = [_score_of(one) for one in self.passes if one.score is not None]
-        return median(scores) if scores else None
+        """Of all passes of a trace; None where several were replayed at once: each has its own."""
+        scores = self.scores
+        return median(scores.values) if scores and len(self.traces) == 1 else None
 
     @property
     def original_score(self) -> TraceScore | None:
@@ -51,4 +67,4 @@ def _score_of(one: Pass) -> int:
 
 def analyse(samples: Iterable[Sample]) -> ReplayResults:
     """The passes of these steps."""
-    return ReplayResults(passes_of(samples))
+    return ReplayResults(all_passes_of(samples))

@@ -6,7 +6,7 @@ Clause
     None: practice beyond the specification. The score is by the formula that UL publishes for PCMark 10.
 Steps
     A purge, the user capacity written so often in sequence, all that the trace touches written once in blocks
-    of 128 KiB, and passes of the trace, each from its first I/O.
+    of 128 KiB, and passes of the trace, each from its first I/O; several traces begin at the same moment.
 Pass rule
     None: a replay is judged by how true it was to the trace.
 Reported
@@ -15,12 +15,13 @@ Reported
     benchmarks.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from openpts.procedures.extended.replay.conditions import ReplayConditions
-from openpts.procedures.shared.trace_replay.conditions import Prefill
+from openpts.procedures.shared.trace_replay.conditions import Prefill, TraceFile
 from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
 from openpts.trace_schedules import Plan, Prepared, prepared
 from openpts.vocabulary.drive_class import DriveClass
@@ -56,30 +57,50 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
     if conditions.trace is None:
         yield CycleFinished(Outcome(None, 0))
         return
-    found = prepared(_plan(conditions, conditions.trace.path, user_capacity_bytes))
-    if not conditions.read_only and (steps := _preparation(conditions, found, user_capacity_bytes)):
-        yield Apply(Phase.CONDITIONING, 1, steps)
-    stream = replayed(
-        conditions.trace.name,
-        found,
-        conditions,
-        conditions.sector_bytes,
-        depth=conditions.depth,
-        mode=conditions.mode,
-        conflicts=conditions.conflicts,
-    )
-    step = Step((stream,), STREAMS_END)
-    for number in range(1, conditions.passes + 1):
-        yield Apply(Phase.LOAD, number, (step,), most=conditions.passes)
+    # Equal plans are one schedule: passes differ where each is moved on.
+    passes = [
+        [prepared(plan) for plan in _plans(conditions, number * conditions.shift_bytes, user_capacity_bytes)]
+        for number in range(conditions.passes)
+    ]
+    if not conditions.read_only:
+        found = [one for schedules in passes for one in schedules]
+        if steps := _preparation(conditions, found, user_capacity_bytes):
+            yield Apply(Phase.CONDITIONING, 1, steps)
+    for number, schedules in enumerate(passes, start=1):
+        yield Apply(Phase.LOAD, number, (_pass(conditions, schedules),), most=conditions.passes)
     yield CycleFinished(Outcome(None, conditions.passes))
 
 
-def _plan(conditions: ReplayConditions, path: str, user_capacity_bytes: int) -> Plan:
+def _plans(conditions: ReplayConditions, shift_bytes: int, user_capacity_bytes: int) -> Iterator[Plan]:
+    count = len(conditions.traces)
+    for number, trace in enumerate(conditions.traces):
+        region = trace.region or ActiveRange(100 * number / count, 100 * (number + 1) / count)
+        base, end = (
+            _boundary(percent, conditions.granule_bytes, user_capacity_bytes)
+            for percent in (region.start_pct, region.end_pct)
+        )
+        yield _plan(conditions, trace, base, end - base, shift_bytes)
+
+
+def _boundary(percent: float, granule_bytes: int, user_capacity_bytes: int) -> int:
+    """Whole granules, so that regions beside each other share none; the drive's end is where it is."""
+    if percent == 100:
+        return user_capacity_bytes
+    return int(user_capacity_bytes * percent / 100) // granule_bytes * granule_bytes
+
+
+def _plan(
+    conditions: ReplayConditions, trace: TraceFile, base_bytes: int, capacity_bytes: int, shift_bytes: int
+) -> Plan:
     return Plan(
-        paths=(path,),
-        capacity_bytes=user_capacity_bytes,
+        paths=(trace.path,),
+        base_bytes=base_bytes,
+        capacity_bytes=capacity_bytes,
+        shift_bytes=shift_bytes,
         sector_bytes=conditions.sector_bytes,
-        mapping=conditions.mapping,
+        unaligned=conditions.unaligned,
+        mapping=trace.mapping or conditions.mapping,
+        zones=tuple(astuple(zone) for zone in conditions.zone_table),
         granule_bytes=conditions.granule_bytes,
         speed=Fraction(conditions.speed),
         max_idle_ns=conditions.max_idle_ns,
@@ -91,14 +112,48 @@ def _plan(conditions: ReplayConditions, path: str, user_capacity_bytes: int) -> 
     )
 
 
-def _preparation(conditions: ReplayConditions, found: Prepared, user_capacity_bytes: int) -> tuple[Step, ...]:
+def _pass(conditions: ReplayConditions, schedules: Sequence[Prepared]) -> Step:
+    """All traces at once, from the same moment on."""
+    names = [trace.name for trace in conditions.traces]
+    return Step(
+        tuple(
+            replayed(
+                name if names.count(name) == 1 else f"{name} ({number})",
+                found,
+                conditions,
+                conditions.sector_bytes,
+                depth=conditions.depth,
+                traces=len(names),
+                mode=conditions.mode,
+                conflicts=conditions.conflicts,
+            )
+            for number, (name, found) in enumerate(zip(names, schedules, strict=True), start=1)
+        ),
+        STREAMS_END,
+    )
+
+
+def _preparation(
+    conditions: ReplayConditions, found: Sequence[Prepared], user_capacity_bytes: int
+) -> tuple[Step, ...]:
     """The capacity in sequence, and what the trace needs to be there."""
     passes = conditions.precondition_passes + (conditions.prefill is Prefill.FULL)
     ranges = {
-        Prefill.READS: found.read_ranges,
-        Prefill.FOOTPRINT: found.touched_ranges,
+        Prefill.READS: (part for one in found for part in one.read_ranges),
+        Prefill.FOOTPRINT: (part for one in found for part in one.touched_ranges),
     }.get(conditions.prefill, ())
     return (
         *in_sequence(conditions, passes, user_capacity_bytes),
-        *written_once(conditions, ranges, user_capacity_bytes, conditions.sector_bytes),
+        *written_once(conditions, _merged(ranges), user_capacity_bytes, conditions.sector_bytes),
     )
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In order, none overlapping or adjacent to the next."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

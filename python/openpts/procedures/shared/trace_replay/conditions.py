@@ -9,23 +9,7 @@ from msgspec import Struct
 from openpts.errors import UsageError
 from openpts.fields.field import Field, Kind
 from openpts.traces.recipes import PREFIX, Recipe, recipes
-
-
-class TraceFile(Struct, frozen=True, omit_defaults=True):
-    """A trace by its name and its place, which is ``recipe:NAME`` of one that ships as a recipe.
-
-    ``label`` and ``model`` are what a recipe is like and how it was made. ``sha256`` is that of the file
-    where runs of different traces must not be compared; empty elsewhere.
-    """
-
-    name: str
-    path: str
-    label: str = ""
-    model: str = ""
-    sha256: str = ""
-
-    def __str__(self) -> str:
-        return self.name
+from openpts.vocabulary.stimulus import ActiveRange
 
 
 class Mapping(StrEnum):
@@ -36,6 +20,27 @@ class Mapping(StrEnum):
     WRAP = "wrap"
     SCALE = "scale"
     COMPACT = "compact"
+    ZONES = "zones"
+
+
+class TraceFile(Struct, frozen=True, omit_defaults=True):
+    """A trace by its name and its place, which is ``recipe:NAME`` of one that ships as a recipe.
+
+    ``label`` and ``model`` are what a recipe is like and how it was made. ``sha256`` is that of the file
+    where runs of different traces must not be compared; empty elsewhere. ``region`` is the part of the target
+    that it goes to, and ``mapping`` how; None where the test decides.
+    """
+
+    name: str
+    path: str
+    label: str = ""
+    model: str = ""
+    sha256: str = ""
+    region: ActiveRange | None = None
+    mapping: Mapping | None = None
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Prefill(StrEnum):

@@ -29,24 +29,32 @@ class Pass:
     """One pass: what the drive did, and how true it was to the trace.
 
     ``sample`` is that of the whole step; where something else was replayed beside the trace, ``trace`` is its
-    own part.
+    own part, ``stream`` its place in the step and ``name`` its name, which is empty where it was alone.
     """
 
     number: int
     sample: Sample
     played: Played
     replay: Replay
+    stream: int = 0
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The number of the pass, and the trace where others were beside it."""
+        return f"{self.number}, {self.name}" if self.name else str(self.number)
 
     @property
     def trace(self) -> Measured:
-        """What the trace itself did, which is the first stream of its step."""
-        return self.sample.streams[0] if self.sample.streams else self.sample
+        """What the trace itself did."""
+        return self.sample.streams[self.stream] if self.sample.streams else self.sample
 
     @property
     def failed(self) -> int:
         """Its I/Os that failed."""
-        own = self.sample.streams[:1]
-        return own[0].errors if own else sum(errors.count for errors in self.sample.errors)
+        if self.sample.streams:
+            return self.sample.streams[self.stream].errors
+        return sum(errors.count for errors in self.sample.errors)
 
     @property
     def slips(self) -> LatencyDistribution:
@@ -117,14 +125,22 @@ def distribution(encoded: Iterable[bytes]) -> LatencyDistribution:
     return LatencyDistribution.merged(filter(None, encoded))
 
 
-def passes_of(samples: Iterable[Sample]) -> tuple[Pass, ...]:
-    """Those of these steps that came to their ends."""
+def all_passes_of(samples: Iterable[Sample]) -> tuple[Pass, ...]:
+    """Those of these steps that came to their ends, of each trace that was replayed at once."""
     passes = []
     for number, sample in enumerate(samples, start=1):
-        replay = sample.step.streams[0].replay
-        if sample.state is StepState.COMPLETE and sample.played and replay is not None:
-            passes.append(Pass(number, sample, sample.played[0], replay))
+        streams = sample.step.streams
+        for played in sample.played if sample.state is StepState.COMPLETE else ():
+            stream = streams[played.stream]
+            if stream.replay is not None:
+                name = stream.name if len(streams) > 1 else ""
+                passes.append(Pass(number, sample, played, stream.replay, played.stream, name))
     return tuple(passes)
+
+
+def passes_of(samples: Iterable[Sample]) -> tuple[Pass, ...]:
+    """The same of the first trace alone."""
+    return tuple(one for one in all_passes_of(samples) if one.stream == 0)
 
 
 def us(value_ns: float | None) -> float | None:

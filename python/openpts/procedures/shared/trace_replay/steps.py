@@ -40,10 +40,11 @@ def replayed(
     sector_bytes: int,
     *,
     depth: int | None = None,
+    traces: int = 1,
     mode: ReplayMode = ReplayMode.TIMED,
     conflicts: Conflicts = Conflicts.STRICT,
 ) -> Stream:
-    """A schedule as a stream, with the most that may be outstanding: None for what suits the trace."""
+    """A schedule as a stream, with the most that may be outstanding: None for what suits so many traces."""
     largest_bytes = max(found.largest_bytes, sector_bytes)
     wanted = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
     weights = {kind: max(1, round(100 * ios / found.ios)) for kind, ios in found.by_operation.items()}
@@ -52,7 +53,7 @@ def replayed(
         block_sizes=(BlockSize(largest_bytes),),
         operations=OperationWeights(**weights),
         tc=1,
-        qd=depth or max(1, min(wanted, _BUFFERS_BYTES // largest_bytes)),
+        qd=depth or max(1, min(wanted, _BUFFERS_BYTES // traces // largest_bytes)),
         data=conditions.data,
     )
     return _played(stimulus, name, found.replay(mode, conflicts))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::workload::operation::{ByOperation, Operation};
+use crate::workload::operation::{ByOperation, Io, Operation};
 
 const MAGIC: [u8; 8] = *b"openptsS";
 const VERSION: u32 = 1;
@@ -212,6 +212,11 @@ impl ScheduleHeader {
 }
 
 impl ScheduledIo {
+    /// As it is issued.
+    pub(super) fn io(&self) -> Io {
+        Io { fua: self.fua, ..Io::new(self.operation, self.offset_bytes, self.length_bytes) }
+    }
+
     fn encode(&self, with_parents: bool) -> ([u8; RECORD_BYTES], usize) {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..8].copy_from_slice(&self.due_ns.to_le_bytes());

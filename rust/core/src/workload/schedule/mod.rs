@@ -54,11 +54,13 @@ pub enum Mode {
 
 /// What becomes of an I/O that overlaps one in flight, where one of them changes data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Conflicts {
     /// It waits for that one, and those behind it wait as well.
     #[default]
     Strict,
+    /// It waits for that one, and only those behind it that it conflicts with wait as well.
+    PushBack,
     /// It is issued.
     Allow,
     /// It is left out.

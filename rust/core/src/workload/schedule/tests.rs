@@ -28,12 +28,12 @@ fn replay(path: &Path, mode: Mode, conflicts: Conflicts) -> Replay {
     Replay { path: path.to_owned(), mode, conflicts }
 }
 
-/// Plays with `slots` on a device that answers each I/O after `latency_ns`; `wake_ns` says when the thread
+/// Plays with `slots` on a device that answers each I/O after its `latency_ns`; `wake_ns` says when the thread
 /// really wakes that wants to wake at a moment.
 struct Stage {
     player: Player,
     slots: usize,
-    latency_ns: u64,
+    latency_ns: fn(&Io) -> u64,
     wake_ns: fn(u64) -> u64,
 }
 
@@ -42,7 +42,7 @@ impl Stage {
         let file = tempfile::NamedTempFile::new().unwrap();
         write(file.path(), ios);
         let player = Player::open(&replay(file.path(), mode, conflicts), 0, u64::MAX, true).unwrap();
-        Self { player, slots: 64, latency_ns: 100_000, wake_ns: |at_ns| at_ns }
+        Self { player, slots: 64, latency_ns: |_| 100_000, wake_ns: |at_ns| at_ns }
     }
 
     /// What was submitted when, and how true it was.
@@ -62,7 +62,7 @@ impl Stage {
                         self.player.issued(slot);
                         self.player.submitted(now_ns, |_| ());
                         log.push((now_ns, io));
-                        flights.push((now_ns + self.latency_ns, slot));
+                        flights.push((now_ns + (self.latency_ns)(&io), slot));
                         continue;
                     }
                     self.player.no_room(now_ns);
@@ -197,6 +197,20 @@ fn lateness_is_put_down_to_what_it_came_from() {
 }
 
 #[test]
+fn a_freeze_is_the_hosts_though_room_is_short_after_it() {
+    // Due every 10 us while the thread stands still for 10 ms; then two go at a time, and 50 us pass for each.
+    let ios: Vec<_> = (0..1_000).map(|number| io(1 + number * 10_000, Operation::Read, number)).collect();
+    let mut stage = Stage::new(&ios, Mode::Timed, Conflicts::Strict);
+    stage.slots = 2;
+    stage.wake_ns = |at_ns| at_ns.max(10 * MS);
+    let (_, played) = stage.run();
+    let of = |cause| late(&played, cause) as i64;
+    // The one with this number has waited for as long for the thread as for room: 10 ms - 10 us x n = 50 us x n.
+    assert!((of(Cause::Host) - 1_000 / 6).abs() < 5, "{:?}", played.late);
+    assert_eq!(of(Cause::Host) + of(Cause::Depth), 1_000);
+}
+
+#[test]
 fn a_reader_that_is_behind_is_waited_for_and_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let ios = [io(0, Operation::Read, 1), io(MS, Operation::Read, 2)];
@@ -232,6 +246,34 @@ fn conflicts_are_what_the_policy_makes_of_them() {
     assert_eq!(moments(Conflicts::Allow), (vec![0, 0, 10, 20, 30], 2, 0));
     assert_eq!(moments(Conflicts::Drop), (vec![0, 0, 30], 2, 2));
     assert_eq!(moments(Conflicts::Strict), (vec![0, 0, 100_000, 200_000, 200_000], 2, 0));
+    assert_eq!(moments(Conflicts::PushBack), (vec![0, 0, 30, 100_000, 200_000], 2, 0));
+}
+
+#[test]
+fn what_is_pushed_back_is_late_for_its_order_and_nothing_else_is() {
+    let ios = [
+        io(0, Operation::Write, 1),
+        io(10, Operation::Write, 1),
+        io(20, Operation::Read, 2),
+        io(150_000, Operation::Read, 1),
+        io(160_000, Operation::Read, 3),
+    ];
+    let (log, played) = Stage::new(&ios, Mode::Timed, Conflicts::PushBack).run();
+    let moments: Vec<_> = log.iter().map(|(at_ns, _)| *at_ns).collect();
+    assert_eq!(moments, [0, 20, 100_000, 160_000, 200_000]);
+    assert_eq!((late(&played, Cause::Order), played.late.iter().sum::<u64>(), played.reordered), (2, 2, 2));
+    assert_eq!(played.waited_ns[Cause::Order as usize], (100_000 - 10) + (200_000 - 150_000));
+}
+
+#[test]
+fn no_more_than_so_many_are_pushed_back() {
+    let mut ios: Vec<_> = (0..300).map(|_| io(0, Operation::Write, 1)).collect();
+    ios.push(io(0, Operation::Read, 2));
+    let (log, played) = Stage::new(&ios, Mode::Timed, Conflicts::PushBack).run();
+    let read_ns = log.iter().find(|(_, io)| io.operation == Operation::Read).unwrap().0;
+    // 256 wait besides the one in flight; the read is looked at once all 300 are among them or done.
+    assert_eq!((read_ns, log.len()), ((300 - 1 - 256) * 100_000, 301));
+    assert_eq!(played.conflicts, 299);
 }
 
 #[test]
@@ -287,7 +329,69 @@ fn a_child_is_due_its_slack_after_its_last_parent() {
     assert_eq!(played.slips.max_ns(), Some(0));
 }
 
+/// What has to be answered before: on sets of blocks, and as flushes have it.
+fn must_follow(later: &ScheduledIo, earlier: &ScheduledIo, conflicts: bool) -> bool {
+    let blocks =
+        |io: &ScheduledIo| io.offset_bytes / 4096..(io.offset_bytes + u64::from(io.length_bytes)) / 4096;
+    let is_write = |io: &ScheduledIo| matches!(io.operation, Operation::Write | Operation::Trim);
+    match (later.operation, earlier.operation) {
+        (Operation::Flush, _) => is_write(earlier),
+        (_, Operation::Flush) => later.after_flush,
+        _ => {
+            conflicts
+                && (is_write(later) || is_write(earlier))
+                && blocks(later).any(|block| blocks(earlier).any(|other| other == block))
+        }
+    }
+}
+
 proptest! {
+    #[test]
+    fn only_what_has_to_wait_waits(
+        // Gap, operation, first block, blocks.
+        drawn in prop::collection::vec((0..60_000_u64, 0..7_usize, 0..12_u64, 1..5_u64), 1..80),
+        conflicts in prop::sample::select(vec![Conflicts::Strict, Conflicts::PushBack, Conflicts::Allow]),
+        mode in prop::sample::select(vec![Mode::Timed, Mode::Afap]),
+    ) {
+        let kinds = [Operation::Read, Operation::Read, Operation::Write, Operation::Write, Operation::Trim];
+        let mut due_ns = 0;
+        let ios: Vec<_> = drawn.iter().map(|(gap_ns, kind, block, blocks)| {
+            due_ns += gap_ns;
+            let operation = *kinds.get(*kind).unwrap_or(&Operation::Flush);
+            let flushed = *kind == 3;
+            let length_bytes = if operation.is_addressed() { *blocks as u32 * 4096 } else { 0 };
+            ScheduledIo { length_bytes, after_flush: flushed, ..io(due_ns, operation, *block) }
+        }).collect();
+        let latency_ns = |io: &Io| 20_000 + u64::from(io.length_bytes) * 7;
+        // The moments from the rules alone: slots and what may be pushed back are never short here.
+        let mut expected: Vec<(u64, usize)> = Vec::new();
+        for (number, io) in ios.iter().enumerate() {
+            let mut at_ns = if mode == Mode::Timed { io.due_ns } else { 0 };
+            if conflicts != Conflicts::PushBack && let Some((before_ns, _)) = expected.last() {
+                at_ns = at_ns.max(*before_ns);
+            }
+            for (other, (began_ns, _)) in ios.iter().zip(&expected) {
+                if must_follow(io, other, conflicts != Conflicts::Allow) {
+                    at_ns = at_ns.max(began_ns + latency_ns(&other.io()));
+                }
+            }
+            expected.push((at_ns, number));
+        }
+        let mut ordered = expected.clone();
+        ordered.sort_unstable();
+        let mut stage = Stage::new(&ios, mode, conflicts);
+        (stage.slots, stage.latency_ns) = (128, latency_ns);
+        let (log, played) = stage.run();
+        let wanted: Vec<_> = ordered.iter().map(|(at_ns, number)| (*at_ns, ios[*number].io())).collect();
+        prop_assert_eq!(log, wanted);
+        let mut highest = 0;
+        let passed = ordered.iter().filter(|(_, number)| {
+            highest = highest.max(*number);
+            *number < highest
+        });
+        prop_assert_eq!(played.reordered, passed.count() as u64);
+    }
+
     #[test]
     fn busy_time_is_the_measure_of_the_union(
         // Gap to the next, latency, whether it is a flush.

@@ -17,6 +17,7 @@ from openpts.procedures.extended import (
     qos,
     replay,
     rws,
+    rwsdirth,
     sustained,
     thermal,
     trim,
@@ -49,6 +50,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         replay,
         fiosynth,
         rws,
+        rwsdirth,
         app,
     )
 }

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from math import sqrt
+from typing import Final
 
 import msgspec
 
 from openpts.units import MB, NS_PER_S, NS_PER_US
+
+RECIPE: Final = "recipe:"
+"""Before the name of a trace that ships as a recipe, in place of a file."""
 
 
 class ReplayMode(StrEnum):

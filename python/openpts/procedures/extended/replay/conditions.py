@@ -14,13 +14,10 @@ from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import DEPTH, SECONDS, SIZE, SWITCH, count
 from openpts.vocabulary.condition_text import duration_text
-from openpts.vocabulary.replay import Conflicts, ReplayMode
+from openpts.vocabulary.replay import RECIPE, Conflicts, ReplayMode
 
 _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1
-
-
-_RECIPE: Final = "recipe:"
 
 
 class TraceFile(Struct, frozen=True):
@@ -61,7 +58,7 @@ class Trims(StrEnum):
 
 
 def _read_trace(_name: str, word: str) -> TraceFile:
-    if word.startswith(_RECIPE):
+    if word.startswith(RECIPE):
         return TraceFile(word, word)
     path = Path(word)
     if not path.is_file():
@@ -103,7 +100,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
                 _read_trace,
                 lambda trace: trace.path,
                 metavar="TRACE",
-                beside=lambda word, folder: word if word.startswith(_RECIPE) else str(Path(folder) / word),
+                beside=lambda word, folder: word if word.startswith(RECIPE) else str(Path(folder) / word),
             ),
             free="what is run, not how",
             argument="TRACE",

@@ -12,6 +12,8 @@ from openpts.pages.ticks import linear_axis, time_axis
 from openpts.units import NS_PER_S
 
 OTHER: Final = "other"
+_COLORS: Final = 8
+"""From here on colors come again, with another line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,11 @@ def stream_map(
         ),
         printed=False,
     )
-    lines = tuple(Series(column, "column", (n,), n, style="line") for n, column in enumerate(columns))
-    depth = Series("Queue depth", "column", (len(columns),), len(columns), style="dashed", second_axis=True)
+    lines = tuple(
+        Series(column, "column", (n,), n, style="line" if n < _COLORS else "dashed")
+        for n, column in enumerate(columns)
+    )
+    depth = Series("Queue depth", "column", (len(columns),), len(columns), style="mean", second_axis=True)
     depths = [step.depth for step in steps if step.depth is not None]
     rates = [step.rate_of(column, named) for step in steps for column in columns]
     plot = Plot(

@@ -253,7 +253,7 @@ def _shares_text(passes: Iterable[Sequence[Sample]]) -> str:
     for sample in (sample for samples in passes for sample in samples):
         streams, counts = sample.step.streams, [_ios(part) for _, part in parts_of(sample)]
         weights = [stream.share or stream.stimulus.planned_ios_per_s or 0 for stream in streams]
-        if len(weights) > 1 and any(counts):
+        if len(counts) == len(weights) > 1 and all(weights) and any(counts):
             errors += map(abs, compare_shares(counts, weights).errors)
     if not errors:
         return "n/a: no step has several streams"

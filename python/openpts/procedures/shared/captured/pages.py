@@ -141,9 +141,9 @@ def captured_points(capture: Capture) -> list[DemandPoint]:
 
 def demand_plane(name: PlotName, captured: Sequence[DemandPoint], drive: Sequence[DemandPoint]) -> Page:
     """Response time over IOPS of the target server and of the drive, by how much was outstanding."""
-    if captured and all(point.art_ns is None for point in captured):
-        return page(name, Verdict("n/a: the capture has no completions, so that no response time is known."))
-    found = [(f"Capture, {_range_of(point)}", point) for point in captured]
+    known = [point for point in captured if point.art_ns is not None]
+    unknown = Verdict("Capture: n/a: it has no completions, so that no response time is known.")
+    found = [(f"Capture, {_range_of(point)}", point) for point in known]
     found += [(f"Drive, {_range_of(point)}", point) for point in drive]
     order = [f"{who}, {text}" for who in ("Capture", "Drive") for text in _RANGES]
     kinds = [kind for kind in order if any(kind == of for of, _ in found)]
@@ -178,6 +178,8 @@ def demand_plane(name: PlotName, captured: Sequence[DemandPoint], drive: Sequenc
             decimals=None,
         ),
         shown,
+        None if known else unknown,
+        absent=Verdict("n/a: no pass was completed.", "fail"),
     )
 
 

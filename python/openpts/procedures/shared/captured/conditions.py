@@ -6,7 +6,7 @@ from typing import Final
 from openpts.characteristics.capture import Capture, capture_of
 from openpts.characteristics.look_alikes import LIKE
 from openpts.fields.field import Field, Kind
-from openpts.vocabulary.replay import RECIPE
+from openpts.traces.recipes import PREFIX
 
 NO_CAPTURE: Final = "name a step table or a trace before the target"
 
@@ -18,7 +18,7 @@ CAPTURE: Final = Field(
         lambda _name, word: capture_of(Path(word)),
         lambda capture: capture.name,
         metavar="CAPTURE",
-        beside=lambda word, folder: word if word.startswith((RECIPE, LIKE)) else str(Path(folder) / word),
+        beside=lambda word, folder: word if word.startswith((PREFIX, LIKE)) else str(Path(folder) / word),
     ),
     name="capture_file",
     free="what is applied, not how",

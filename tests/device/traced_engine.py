@@ -1,7 +1,6 @@
 """The native engine on a drive whose block layer is watched: what it claims beside what arrived."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openpts.engine.native import NativeEngine
-from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.engine.options import IoPath, NativeOptions
+from openpts.runner.resource_check import demand_of
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.sample import Sample, StepState
@@ -110,7 +110,7 @@ def run_traced(drive: Path, *steps: Step, seed: int = 1, max_events: int = 500_0
         facts = TargetFacts(TargetKind.BLOCK, drive.name, str(drive), capacity, SECTOR)
         # One thread for each of TC: an event's task is its thread, and order of arrival is order of issue.
         options = NativeOptions(io_path=IoPath.IO_URING)
-        engine = NativeEngine(descriptor, facts, _demand(steps), seed, options)
+        engine = NativeEngine(descriptor, facts, demand_of(steps), seed, options)
         try:
             with BlockTrace(drive, max_events) as trace:
                 engine.submit(steps)
@@ -128,15 +128,6 @@ def run_traced(drive: Path, *steps: Step, seed: int = 1, max_events: int = 500_0
 
 def _arrivals(sample: Sample) -> int:
     return sum(operation.ios for operation in sample.operations.values())
-
-
-def _demand(steps: Sequence[Step]) -> Demand:
-    stimuli = [step.stimulus for step in steps if step.stimulus is not None]
-    return Demand(
-        tc=max(stimulus.tc for stimulus in stimuli),
-        qd=max(stimulus.qd for stimulus in stimuli),
-        block_size_bytes=max(stimulus.block_size_bytes for stimulus in stimuli),
-    )
 
 
 def _next_sample(engine: NativeEngine) -> Sample:

@@ -1,5 +1,6 @@
 """The workload of a capture on drives whose rates and service times are known."""
 
+from hashlib import sha256
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from openpts.characteristics.capture import (
     StreamPattern,
     capture_of,
 )
+from openpts.cli.verdict_lines import cycle_line
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
@@ -32,6 +34,7 @@ from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE, SECOND_NS, WEB
 from tests.support.oracle_presets import write_oracle
 
+RECIPE = Path(__file__).parents[2] / "rust" / "trace" / "recipes" / "office.toml"
 READS = CaptureStream(StreamKind.READ, StreamPattern.RANDOM, 4096, 700, 700 * 4096)
 WRITES = CaptureStream(StreamKind.WRITE, StreamPattern.RANDOM, 8192, 300, 300 * 8192)
 
@@ -52,7 +55,7 @@ def shortened(capture: Capture, *parts: Part, **changes: Any) -> Any:
             "minute_ns": SECOND_NS,
             "tracking_period_ns": 2 * SECOND_NS,
             "precondition_passes": 0.1,
-            "capture": capture,
+            "captured": capture,
             "parts": parts or conditions.parts,
         }
         return replace(conditions, **{**short, **changes})
@@ -151,6 +154,99 @@ def test_reports_follow_the_text_as_openpts_reads_it_and_claim_nothing(
     }
 
 
+def test_maps_and_demand_of_capture_and_drive_have_the_same_streams_steps_and_axes(tmp_path: Path) -> None:
+    """At 1,000 I/Os a second, n outstanding ones wait n ms; of 70 to 30, reads are 700 a second."""
+    trims = CaptureStream(StreamKind.TRIM, StreamPattern.RANDOM, 1 << 20, 10, 10 << 20)
+    busy = replace(step(READS, WRITES), ios=1100)
+    capture = of_capture((busy, step(WRITES, trims)))
+    run = run_rws(tmp_path / "run", write_oracle(tmp_path, [1000.0]), shortened(capture, Part.REPLAY_NATIVE))
+    report = build_report(run, default_date(run))
+    tables, figures = report.tables(), {figure.number: figure for figure in report.figures()}
+    of_capture_map, of_drive = tables["rws-map-table"], tables["rws-drive-map-table"]
+    heads = ["RND 4K R", "RND 8K W", "other", "Queue depth"]
+    for shown in (of_capture_map, of_drive):
+        assert [column.label for column in shown.columns] == heads
+        assert len(shown.rows) == 2
+    assert [cell.value for cell in of_capture_map.rows[0].cells] == [700, 300, 100, 8]
+    assert [cell.value for cell in of_capture_map.rows[1].cells] == [0, 300, 10, 8]
+    first = [cell.value or 0.0 for cell in of_drive.rows[0].cells]
+    assert first[:3] == pytest.approx([700, 300, 0], rel=0.02)
+    # a stream that is ahead waits for the other one
+    assert 6 < first[3] <= 8
+    assert figures["Plot X-RWS-7"].y == figures["Plot X-RWS-8"].y
+    points = [row.cells[-1].text for row in tables["rws-plane-values"].rows]
+    assert points == ["step 0", "step 1", "step 0", "step 1"]
+    drive = [cell.value for cell in tables["rws-plane-values"].rows[2].cells if cell.value is not None]
+    assert drive == pytest.approx([first[3], first[3]], rel=0.02)  # ms, and outstanding
+
+
+@pytest.mark.parametrize("pacing", ["depth", "rate"])
+def test_the_fidelity_block_says_what_of_the_capture_was_issued(
+    tmp_path: Path, pacing: str, snapshot: SnapshotAssertion
+) -> None:
+    odd = CaptureStream(StreamKind.WRITE, StreamPattern.RANDOM, 700, 50, 35_000)
+    busy = replace(step(READS, WRITES), ios=1100)
+    capture = of_capture((busy, step(READS, WRITES, odd)), ios=2150, unapplied_ios=40, lost=3)
+    adjust = shortened(capture, Part.REPLAY_NATIVE, pacing=pacing, max_rounds=5)
+    run = run_rws(tmp_path / "run", write_oracle(tmp_path, [5000.0]), adjust)
+    shown = build_report(run, default_date(run)).tables()["rws-fidelity-items"]
+    words = [f"{row.head.text}: {row.cells[0].text}" for row in shown.rows]
+    assert "\n".join(words) == snapshot
+
+
+def test_passes_are_called_passes(tmp_path: Path) -> None:
+    capture = of_capture((step(READS, WRITES),))
+    preset = write_oracle(tmp_path, [1000.0])
+    adjust = shortened(capture, Part.MULTI, Part.REPLAY_NATIVE, max_rounds=5)
+    run = run_rws(tmp_path / "run", preset, adjust)
+    conditions = run.manifest.conditions
+    ends = [cycle_line(n, cycle, conditions) for n, cycle in enumerate(run.manifest.cycles, start=1)]
+    assert ends == [
+        "Multi-WSAT: steady state reached in tracking round 5",
+        "Replay-Native: steady state reached in pass 5",
+    ]
+
+
+def test_a_recipe_that_ships_is_a_capture() -> None:
+    capture = capture_of(Path("recipe:like:office"))
+    assert (capture.name, capture.is_step_table, capture.sha256) == (
+        "recipe:like:office",
+        False,
+        sha256(RECIPE.read_bytes()).hexdigest(),
+    )
+    assert capture.ios > 1000
+    with pytest.raises(UsageError, match="there is no recipe nothing"):
+        capture_of(Path("recipe:nothing"))
+
+
+@pytest.mark.parametrize(
+    ("name", "read_pct", "depths", "sizes", "largest_stream"),
+    [
+        ("retail-web-portal", 65, (5, 306), (512, 65_536), "RND 8K R"),
+        ("gps-navigation-portal", 67, (6, 368), (4096, 131_072), "SEQ 128K R"),
+    ],
+)
+def test_captures_like_published_ones_have_the_published_figures(
+    name: str, read_pct: float, depths: tuple[int, int], sizes: tuple[int, int], largest_stream: str
+) -> None:
+    """Those of CMSI's reference workloads: 290 steps of 5 minutes, mix, queue depths, sizes."""
+    capture = capture_of(Path(f"like:{name}"))
+    assert (len(capture.steps), capture.step_length_ns) == (290, 300 * SECOND_NS)
+    assert abs(100 * capture.read_ios / capture.moved_ios - read_pct) <= 1
+    found = [one.depth for one in capture.steps if one.depth is not None]
+    assert (min(found), max(found), capture.max_depth) == (*depths, depths[1])
+    used = {one.size_bytes for step in capture.steps for one in step.streams}
+    assert (min(used), max(used)) == sizes
+    assert capture.streams[0].name == largest_stream
+    assert "not the SNIA capture" in capture.name
+
+
+def test_a_name_that_no_capture_is_like_is_refused() -> None:
+    known = "use gps-navigation-portal or retail-web-portal"
+    with pytest.raises(UsageError, match=f"there is no capture like 'web': {known}"):
+        capture_of(Path("like:web"))
+
+
 def test_runs_compare_only_with_those_of_the_same_capture(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [1000.0])
     hashes = ("a" * 64, "b" * 64, "a" * 64)
@@ -170,9 +266,10 @@ def test_a_trace_becomes_steps_and_a_file_that_is_none_is_refused(tmp_path: Path
     assert [stream.name for stream in capture.streams] == ["RND 4K R", "SEQ 8K W"]
     assert [(one.ios, len(one.streams)) for one in capture.steps] == [(20, 3), (0, 0), (20, 2)]
     # 40 I/Os, 28 of 0.2 ms and 12 of 0.4 ms, in 2.76 s
+    assert capture.sha256 == sha256(WEB.read_bytes()).hexdigest()
     assert capture.depth == pytest.approx((28 * 0.0002 + 12 * 0.0004) / 2.7604)
     (tmp_path / "none").write_text("no trace")
-    with pytest.raises(UsageError, match="cannot read the capture"):
+    with pytest.raises(UsageError, match="cannot apply the capture"):
         capture_of(tmp_path / "none")
     with pytest.raises(UsageError, match="No such file"):
         capture_of(tmp_path / "absent")

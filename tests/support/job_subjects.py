@@ -11,6 +11,7 @@ from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
 from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.rws.conditions import RwsConditions
+from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
 from openpts.procedures.extended.score.conditions import ScoreConditions
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import FioJob
@@ -75,8 +76,8 @@ def with_subject(conditions: Any) -> Any:
     match conditions:
         case WorkloadConditions():
             return replace(conditions, job=JOB)
-        case RwsConditions():
-            return replace(conditions, capture=CAPTURE)
+        case RwsConditions() | RwsDemandConditions():
+            return replace(conditions, captured=CAPTURE)
         case FiosynthConditions():
             return replace(conditions, suite=read_suite(CLONE, "One"))
         case AppConditions(figure=None):

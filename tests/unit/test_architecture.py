@@ -48,7 +48,6 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
     }
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
-        "characteristics/capture_file.py",
         "capture/capture.py",
         "characteristics/native.py",
         "simulation/presets.py",

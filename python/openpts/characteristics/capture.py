@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from openpts.characteristics.applied_workload import CountedStream, applied_workload
+from openpts.characteristics.look_alikes import LIKE, steps_like
 from openpts.errors import UsageError
 from openpts.units import KIB, NS_PER_S
 from openpts.visible_text import visible_line
@@ -62,7 +63,8 @@ class CaptureStep(Struct, frozen=True, array_like=True):
     """What the captured system did in a step, and the streams of it that a test applies.
 
     ``depth`` is the mean queue depth over time. It and the response times are None where the capture has no
-    completions.
+    completions. ``cpu_busy`` is the share of the host's processors that worked, None where it was not
+    captured.
     """
 
     length_ns: int
@@ -73,6 +75,7 @@ class CaptureStep(Struct, frozen=True, array_like=True):
     p99_ns: int | None
     mrt_ns: int | None
     streams: tuple[CaptureStream, ...]
+    cpu_busy: float | None = None
 
     @property
     def iops(self) -> float:
@@ -138,10 +141,14 @@ class Capture(Struct, frozen=True):
 
 
 def capture_of(path: Path) -> Capture:
-    """The capture in a file. Raises UsageError if it is none, has no I/O, or has too many steps."""
-    from openpts.characteristics.capture_file import read_capture_file  # noqa: PLC0415 opens a file
+    """The capture in a file or a folder, or of ``recipe:NAME`` or ``like:NAME``.
 
-    digest, found = read_capture_file(path)
+    Raises UsageError if it is none, has no I/O, or has too many steps.
+    """
+    from openpts.characteristics.native import steps_of  # noqa: PLC0415 opens a file
+
+    word = str(path)
+    found = steps_like(word.removeprefix(LIKE)) if word.startswith(LIKE) else steps_of(path)
     header, rows = found["header"], found["steps"]
     if len(rows) > MOST_STEPS:
         raise UsageError(
@@ -158,7 +165,7 @@ def capture_of(path: Path) -> Capture:
     return Capture(
         name=visible_line(notes.get("name", path.name)),
         version=visible_line(notes.get("version", "without version")),
-        sha256=digest,
+        sha256=found["sha256"],
         level=visible_line(header["level"]) or "unknown",
         storage=visible_line(", ".join(header["devices"])) or "unknown",
         tool=visible_line(notes.get("tool", "unknown")),
@@ -190,6 +197,7 @@ def _step(row: Mapping[str, Any]) -> CaptureStep:
         p99_ns=latencies.get("p99_ns"),
         mrt_ns=latencies.get("max_ns"),
         streams=_applied([stream for stream in _sums(row["streams"]) if stream.kind in _APPLICABLE]),
+        cpu_busy=row["cpu_busy"],
     )
 
 

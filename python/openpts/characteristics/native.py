@@ -33,6 +33,18 @@ class Selection:
         return from_ns, to_ns
 
 
+def steps_of(capture: Path) -> dict[str, Any]:
+    """A capture in steps, with its SHA-256: a step table, or a trace or recipe of which steps are made.
+
+    Raises UsageError if it is none.
+    """
+    try:
+        found: dict[str, Any] = json.loads(_native.capture_steps(capture))
+    except ValueError as error:
+        raise UsageError(f"cannot apply the capture {capture}: {error}") from error
+    return found
+
+
 def figures_of(trace: Path, selection: Selection = Selection()) -> dict[str, Any]:
     """All figures of the I/Os that are selected. Raises TraceError, and UsageError for an empty span."""
     from_ns, to_ns = selection.span_ns

@@ -1,8 +1,10 @@
 """Pages of a trace over time: sequences, arrivals, bursts, depths, latencies, the stream map."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from openpts.characteristics.stream_map import MapStep, stream_map
 from openpts.characteristics.tables import (
     NO_COMPLETIONS,
     SPREAD_HEADS,
@@ -17,7 +19,7 @@ from openpts.characteristics.tables import (
 from openpts.pages.cells import missing, words
 from openpts.pages.kit import Plot, PlotName
 from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table, Verdict
-from openpts.pages.ticks import amount_axis, linear_axis, log_axis, time_axis
+from openpts.pages.ticks import amount_axis, log_axis
 from openpts.units import format_block_size
 
 Figures = Mapping[str, Any]
@@ -39,51 +41,20 @@ def time_pages(figures: Figures) -> tuple[Page, ...]:
 
 def _map_page(figures: Figures) -> Page:
     steps = figures["steps"]
-    axis = time_axis("Time", 0, max(steps["length_ns"], figures["whole"]["span_ns"]))
-    names = [stream["name"] for stream in figures["streams"][:_MAPPED]]
-    is_more = len(figures["streams"]) > _MAPPED
-    sums: dict[int, dict[str, Any]] = {}
+    named = [stream["name"] for stream in figures["streams"][:_MAPPED]]
+    found: dict[int, MapStep] = {}
     for line in steps["rows"]:
-        total = sums.setdefault(line["step"], {"start_ns": line["start_ns"], "length_ns": line["length_ns"]})
+        before = found.get(line["step"])
+        ios = Counter({stream: ios for stream, (ios, _) in line["streams"].items()})
         depth = line["mean_depth"]
-        total["depth"] = None if depth is None else total.get("depth", 0) + depth
-        for name, (ios, _) in line["streams"].items():
-            key = name if name in names else "other"
-            total[key] = total.get(key, 0) + ios
-    columns = [*names, *(["other"] if is_more else [])]
-
-    def rate(total: Figures, name: str) -> Cell:
-        return figure(total.get(name, 0) * 1e9 / total["length_ns"])
-
-    rows = tuple(
-        Row(
-            Cell(f"{axis.place(total['start_ns']):g}", axis.place(total["start_ns"])),
-            (*(rate(total, name) for name in columns), figure(total["depth"], NO_COMPLETIONS)),
-        )
-        for total in sums.values()
-    )
-    head = Column(axis.axis.title)
-    shown = Table(
-        id="stream-map-table",
-        title="IOPS by stream, and queue depth",
-        head=head,
-        columns=tuple(Column(name) for name in (*columns, "Queue depth")),
-        rows=rows,
-        printed=False,
-    )
-    lines = tuple(Series(name, "column", (n,), n, style="line") for n, name in enumerate(columns))
-    depth = Series("Queue depth", "column", (len(columns),), len(columns), style="dashed", second_axis=True)
-    depths = [row.cells[-1].value for row in rows if row.cells[-1].value is not None]
-    plot = Plot(
-        x=axis.axis,
-        y=lambda values: linear_axis("IOPS", 0, max(values, default=1)),
-        y2=linear_axis("Queue depth", 0, max(depths)) if depths else None,
-        series=(*lines, *((depth,) if depths else ())),
-        alt=f"{len(rows)} steps, {len(columns)} streams, up to {{high}}.",
-    )
+        if before is not None:
+            ios.update(before.ios)
+            depth = None if depth is None or before.depth is None else before.depth + depth
+        found[line["step"]] = MapStep(line["start_ns"], line["length_ns"], ios, depth)
     name = PlotName("stream-map", "Plot CHR-1", "Stream Map")
     text = f"Steps of {steps['length_ns'] / 1e9:g} s; their table is in the page and in --json."
-    return Page("stream-map", name.title, (plot.over(name, shown), Verdict(text), shown))
+    plot, shown = stream_map(name, tuple(found.values()), named, NO_COMPLETIONS)
+    return Page(name.id, name.title, (plot, Verdict(text), shown))
 
 
 def _sequences(whole: Figures) -> Table:

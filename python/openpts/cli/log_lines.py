@@ -7,7 +7,7 @@ from openpts.advice.table import ADVICE_OF
 from openpts.cli.phase_lines import phase_lines
 from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
-from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
+from openpts.cli.verdict_lines import cycle_line, steady_state_lines
 from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
@@ -115,9 +115,9 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
         case PowerWasCut() | FileSystemPrepared() | CommandEnded():
             lines = [_line_without_steps(event)]
-        case SteadyStateJudged(phase, number, _, _):
-            judged = judged_round_text(phase, number)
-            lines = [f"steady state after {judged}? {line}" for line in steady_state_lines(progress)]
+        case SteadyStateJudged(phase, number, _, _) if progress.conditions is not None:
+            judged = progress.conditions.round_word(progress.cycle, phase)
+            lines = [f"steady state after {judged} {number}? {line}" for line in steady_state_lines(progress)]
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]
     return lines

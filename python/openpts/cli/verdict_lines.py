@@ -32,8 +32,8 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
     conditions = progress.conditions
     if conditions is None or most_verdicts(conditions) == 0:
         return []
-    rounds = "round" if conditions.steady_state is SteadyState.ROUNDS else "tracking round"
-    return [f"judged from {rounds} {WINDOW_ROUNDS} on"]
+    phase = Phase.WDPC if conditions.steady_state is SteadyState.MINUTES_THEN_ROUNDS else None
+    return [f"judged from {conditions.round_word(progress.cycle, phase)} {WINDOW_ROUNDS} on"]
 
 
 def most_verdicts(conditions: Conditions) -> int:
@@ -43,18 +43,13 @@ def most_verdicts(conditions: Conditions) -> int:
     return 0 if conditions.steady_state is SteadyState.NONE else 1
 
 
-def judged_round_text(phase: Phase, number: int) -> str:
-    """The round, or tracking round, at whose end a window was judged."""
-    return f"{'round' if phase is Phase.ROUND else 'tracking round'} {number}"
-
-
 def cycle_line(cycle: int, finished: CycleFinished, conditions: Conditions | None) -> str:
     """How a cycle ended: steady state where the test looks for it, and what ended the stimulus."""
     outcome = finished.outcome
     judged = outcome.last_round and (conditions is None or most_verdicts(conditions))
     found = []
     if outcome.steady_round is not None or judged:
-        found.append(f"steady state {reached_text(outcome, conditions)}")
+        found.append(f"steady state {reached_text(outcome, conditions, cycle)}")
     if outcome.ended_by:
         found.append(f"({outcome.ended_by})" if found else f"ended by: {outcome.ended_by}")
     name = finished.title or (f"cycle {cycle}" if cycle > 1 else "")

@@ -11,6 +11,7 @@ from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, Ver
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
 from openpts.vocabulary.stimulus import (
+    BlockSize,
     ClosedLoop,
     IoPriority,
     Pacing,
@@ -100,7 +101,8 @@ def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
     start, end = active_bytes(stimulus, target)
     return {
         "block_sizes": [
-            {"bytes": size.block_size_bytes, "weight": size.weight} for size in stimulus.block_sizes
+            {"bytes": size.block_size_bytes, "weight": size.weight, "access": _access(size)}
+            for size in stimulus.block_sizes
         ],
         "operations": stimulus.operations,
         "random_pct": stimulus.random_pct,
@@ -114,6 +116,12 @@ def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
         "pacing": _pacing(stimulus.pacing),
         "data": _data(stimulus.data),
     }
+
+
+def _access(size: BlockSize) -> Json | None:
+    if size.access is None:
+        return None
+    return {"operation": size.access.operation, "random": size.access.random}
 
 
 def _stop_rule(rule: StopRule, user_capacity_bytes: int) -> Json:

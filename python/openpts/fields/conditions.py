@@ -18,7 +18,7 @@ from openpts.fields.time_scale import at_time_scale
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.verdict import SteadyState
@@ -32,6 +32,9 @@ Contradictions = Iterator[tuple[tuple[str, ...], str]]
 
 StepCounts = Iterator[tuple[tuple[str, ...], int]]
 """Parameters that a number of steps follows from, the likeliest to blame first, and the number."""
+
+
+_BY_MINUTES = frozenset({SteadyState.NONE, SteadyState.MINUTES})
 
 
 def _segments_text(part: Segments | None) -> str:
@@ -199,6 +202,13 @@ class Conditions(Struct, frozen=True, kw_only=True):
         """What the test calls the part that a step belongs to; None where that is its phase."""
         del place
         return None
+
+    def round_word(self, cycle: int, phase: Phase | None = None) -> str:
+        """By what steady state is judged in a phase; without one, in the phase that decides the cycle."""
+        del cycle
+        if phase is None:
+            return "tracking round" if self.steady_state in _BY_MINUTES else "round"
+        return "round" if phase is Phase.ROUND else "tracking round"
 
     def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
         """A workload at a demand, in the range and with the data of this test."""

@@ -17,6 +17,7 @@ from openpts.procedures.extended import (
     qos,
     replay,
     rws,
+    rwsdirth,
     score,
     sustained,
     thermal,
@@ -51,6 +52,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
         score,
         fiosynth,
         rws,
+        rwsdirth,
         app,
     )
 }

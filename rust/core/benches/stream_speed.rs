@@ -31,7 +31,7 @@ fn composite_block_size() -> Stimulus {
         block_sizes: sizes
             .into_iter()
             .zip(weights)
-            .map(|(bytes, weight)| BlockSize { bytes, weight })
+            .map(|(bytes, weight)| BlockSize::new(bytes, weight))
             .collect(),
         operations: OperationWeights::reads_pct(40),
         placement: Placement::Zones(vec![zone(50, 5.0), zone(30, 15.0), zone(20, 80.0)]),

@@ -156,7 +156,7 @@ fn composite(stop: Stop) -> Step {
     const ZONES: [(u32, f64); 3] = [(50, 5.0), (30, 15.0), (20, 80.0)];
     let mut step = random(512, 40, 2, 8, stop);
     let stimulus = &mut step.streams[0].stimulus;
-    stimulus.block_sizes = SIZES.map(|(bytes, weight)| BlockSize { bytes, weight }).to_vec();
+    stimulus.block_sizes = SIZES.map(|(bytes, weight)| BlockSize::new(bytes, weight)).to_vec();
     stimulus.placement =
         Placement::Zones(ZONES.map(|(weight, range_pct)| Zone { weight, range_pct }).to_vec());
     step

@@ -8,7 +8,7 @@ use openpts_core::workload::{
 fn step(placement: Placement, random_pct: u8) -> Step {
     let operations = OperationWeights { read: 3, write: 2, trim: 1, flush: 1, fsync: 1 };
     let stimulus = Stimulus {
-        block_sizes: [512, 4096, 65536].map(|bytes| BlockSize { bytes, weight: bytes / 512 }).to_vec(),
+        block_sizes: [512, 4096, 65536].map(|bytes| BlockSize::new(bytes, bytes / 512)).to_vec(),
         random_pct,
         placement,
         ..Stimulus::random(operations, 4096, 0..1 << 30)

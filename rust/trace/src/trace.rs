@@ -1,6 +1,6 @@
 //! A trace that can be used: opened, checked, in order, with times since its first I/O.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -224,6 +224,15 @@ impl Trace {
             Sorter::External(external) if self.is_read => external.pop(&mut self.sorted).map_err(unsorted),
             Sorter::External(_) => Ok(false),
         }
+    }
+
+    /// SHA-256 of its file, or of the hashes of several, one after the other. Known once all was read.
+    pub(super) fn sha256(&self) -> Result<String, TraceError> {
+        if let [only] = &*self.files {
+            return Ok(only.sha256.clone());
+        }
+        let all: String = self.files.iter().map(|file| file.sha256.as_str()).collect();
+        Ok(Fingerprint::of_text(Path::new(""), &all).finish()?.sha256)
     }
 
     /// Check at the end what only the whole can show.

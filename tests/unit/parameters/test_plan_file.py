@@ -119,7 +119,7 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
         ("[iops]\nstep_secs = 1", ["p:2:1: unknown key step_secs in iops: did you mean step_seconds?"]),
         ("[iops]\nstep-seconds = 1", ["p:2:1: unknown key step-seconds in iops: did you mean step_seconds?"]),
         ("time-scale = '1/60'", ["p:1:1: unknown key time-scale: time_scale belongs in common"]),
-        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points belongs in common or cbw or dirth"]),
+        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points belongs in common"]),
         ("[common]\ncut_command = 'x'", ["p:2:1: unknown key cut_command in common: "]),
         ("tests = ['iops', 'latt']", ["p:1:18: tests: 'latt' is not one of iops, "]),
         ("tests = []", ["p:1:1: tests: expected a list of length >= 1"]),

@@ -48,11 +48,12 @@ def steady(run: Run) -> _Found:
         return Judgement.NO_VERDICT, f"{conditions.test} does not look for steady state"
     if not cycles:
         return Judgement.NO_VERDICT, "the run did not come so far"
-    missed = [one for one in cycles if one.outcome.steady_round is None]
+    missed = [(n, one) for n, one in enumerate(cycles, start=1) if one.outcome.steady_round is None]
     if not missed:
         return Judgement.PASS, ""
-    title = f"{missed[0].title}: " if missed[0].title else ""
-    return Judgement.FAIL, f"{title}{reached_text(missed[0].outcome, conditions)}"
+    number, first = missed[0]
+    title = f"{first.title}: " if first.title else ""
+    return Judgement.FAIL, f"{title}{reached_text(first.outcome, conditions, number)}"
 
 
 def _no_media_errors(run: Run) -> _Found:

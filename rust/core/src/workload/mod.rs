@@ -38,6 +38,6 @@ pub use schedule::{
     ScheduleError, ScheduleHeader, ScheduleWriter, ScheduledIo, UNKNOWN_LATENCY,
 };
 pub use stimulus::{
-    BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
-    Step, Stimulus, Stop, Stream, Zone,
+    Access, BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure,
+    SteadyRule, Step, Stimulus, Stop, Stream, Zone,
 };

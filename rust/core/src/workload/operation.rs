@@ -1,7 +1,10 @@
 //! The kinds of I/O, and one access of them.
 
+use serde::Deserialize;
+
 /// What an I/O does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Operation {
     /// From the device.
@@ -36,6 +39,12 @@ impl Operation {
     #[must_use]
     pub const fn is_addressed(self) -> bool {
         !matches!(self, Self::Flush | Self::Fsync)
+    }
+
+    /// Whether it moves data.
+    #[must_use]
+    pub const fn is_transfer(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
     }
 }
 

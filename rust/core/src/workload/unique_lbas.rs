@@ -85,7 +85,7 @@ mod tests {
             let largest = u64::from(*sizes.iter().max().unwrap());
             let range = start * 512..start * 512 + 4096 + (chosen + others) * largest.next_multiple_of(4096);
             let mut stimulus = random_writes(4096, range.clone());
-            stimulus.block_sizes = sizes.iter().map(|bytes| BlockSize { bytes: *bytes, weight: 1 }).collect();
+            stimulus.block_sizes = sizes.iter().map(|bytes| BlockSize::new(*bytes, 1)).collect();
             let limit = chosen * largest + rest % largest;
             let touched = sectors_touched(&stimulus, limit, seed, 2000);
             prop_assert_eq!(touched.len() as u64 * 512, chosen * largest);

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::error::TraceError;
 use super::reader::SourceFacts;
-use super::steps::{Detail, Kind, StepLength, StepOptions, StepRow, StepTable, Stream, Subject};
+use super::steps::{Kind, StepLatencies, StepOptions, StepRow, StepTable, Stream, Subject};
 use super::traced_io::TracedIo;
 pub(crate) use blocks::touched;
 pub(crate) use reuse::UseOrder;
@@ -71,19 +71,12 @@ impl Characterizer {
     /// Without I/Os; the length of steps is 1 s, 10 s or 5 min by the trace's duration.
     #[must_use]
     pub fn new(by: Option<By>) -> Self {
-        let options = StepOptions {
-            start_ns: 0,
-            length: StepLength::ByDuration,
-            has_completions: true,
-            devices: 0,
-            detail: Detail::Brief,
-        };
         Self {
             by,
             whole: None,
             parts: BTreeMap::new(),
             sequences: super::steps::Sequences::default(),
-            steps: StepTable::new(options),
+            steps: StepTable::new(StepOptions::OF_A_TRACE),
             has_completions: false,
         }
     }
@@ -194,18 +187,10 @@ fn steps(rows: &[StepRow], length_ns: u64, has_completions: bool) -> Value {
         match row.subject {
             Subject::Device => {
                 let times = row.depth_times.as_ref().filter(|_| has_completions);
-                let latencies = (!row.counts.latencies.is_empty()).then(|| {
-                    let histogram = row.counts.latencies.histogram();
-                    let percentile = |pct| histogram.value_at_percentile(pct);
-                    json!({
-                        "mean_ns": row.counts.latencies.sum_ns as f64 / histogram.count() as f64,
-                        "p99_ns": percentile(99.0), "p99_9_ns": percentile(99.9), "p99_999_ns": percentile(99.999),
-                        "max_ns": row.counts.latencies.max_ns,
-                    })
-                });
                 let line = json!({
                     "device": row.device, "step": row.step, "start_ns": row.start_ns, "length_ns": row.length_ns,
-                    "ios": row.counts.ios, "bytes": row.counts.bytes, "lost": row.lost, "latency": latencies,
+                    "ios": row.counts.ios, "bytes": row.counts.bytes, "lost": row.lost,
+                    "latency": StepLatencies::of(&row.counts.latencies),
                     "mean_depth": times.map(|times| times.area_ns as f64 / row.length_ns as f64),
                     "max_depth": times.map(|times| times.max), "busy_ns": times.map(super::steps::DepthTimes::busy_ns),
                     "streams": {},

@@ -34,12 +34,12 @@ pub(super) struct Fingerprinted<R> {
 }
 
 impl Fingerprint {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(in super::super) fn new(path: &Path) -> Self {
         Self { path: path.into(), is_complete: path == Path::new(STDIN), state: Arc::default() }
     }
 
     /// Of a text that ships.
-    pub(super) fn of_text(path: &Path, text: &str) -> Self {
+    pub(in super::super) fn of_text(path: &Path, text: &str) -> Self {
         let fingerprint = Self { path: path.into(), is_complete: true, state: Arc::default() };
         fingerprint.add(text.as_bytes());
         fingerprint

@@ -11,9 +11,11 @@ use super::file::{StepHeader, is_step_table, read_steps};
 use super::row::{ALL_DEVICES, Latencies, StepRow, Subject};
 use super::sequence::SEQUENTIAL_RULE;
 use super::stream::Stream;
-use super::table::{Detail, StepLength, StepOptions, StepTable};
+use super::table::{StepOptions, StepTable};
 use crate::error::TraceError;
+use crate::open::Fingerprint;
 use crate::reader::BATCH_IOS;
+use crate::recipe::shipped;
 use crate::trace::{IoStream, OpenOptions, open_trace};
 
 /// Response times of a step's I/Os, ns.
@@ -33,7 +35,7 @@ pub struct StepLatencies {
 
 impl StepLatencies {
     #[expect(clippy::cast_precision_loss)]
-    fn of(latencies: &Latencies) -> Option<Self> {
+    pub(crate) fn of(latencies: &Latencies) -> Option<Self> {
         if latencies.is_empty() {
             return None;
         }
@@ -82,6 +84,8 @@ pub struct CaptureStep {
     pub max_depth: Option<u64>,
     /// Of I/Os whose completion is known.
     pub latencies: Option<StepLatencies>,
+    /// Share of the host's processors that worked, if it was captured.
+    pub cpu_busy: Option<f32>,
     /// The one with most I/Os first.
     pub streams: Vec<StepStream>,
 }
@@ -91,19 +95,21 @@ pub struct CaptureStep {
 pub struct Capture {
     /// What the capture says about itself; of a trace, what its source says.
     pub header: StepHeader,
+    /// SHA-256 of its file.
+    pub sha256: String,
     /// Whether it was a step table. Otherwise it is a trace, whose steps were made now.
     pub is_step_table: bool,
     /// By number.
     pub steps: Vec<CaptureStep>,
 }
 
-/// A step table, or the steps of a trace: of 1 s up to an hour, 10 s up to a day, then 5 min.
+/// A step table, or the steps of a trace or a shipped recipe: of 1 s up to an hour, 10 s up to a day, then 5 min.
 ///
 /// # Errors
 /// If the file can't be read, or is neither.
 pub fn read_capture(path: &Path) -> Result<Capture, TraceError> {
     let file = || File::open(path).map_err(|source| TraceError::File { path: path.to_owned(), source });
-    if !is_step_table(file()?) {
+    if shipped(path)?.is_some() || path.is_dir() || !is_step_table(file()?) {
         return steps_of_trace(path);
     }
     let damaged = |error: ParquetError| {
@@ -111,18 +117,13 @@ pub fn read_capture(path: &Path) -> Result<Capture, TraceError> {
         TraceError::Refused(format!("can't read the step table {name}: {error}"))
     };
     let (header, rows) = read_steps(file()?).map_err(damaged)?;
-    Ok(Capture { header, is_step_table: true, steps: together(&rows) })
+    let sha256 = Fingerprint::new(path).finish()?.sha256;
+    Ok(Capture { header, sha256, is_step_table: true, steps: together(&rows) })
 }
 
 fn steps_of_trace(path: &Path) -> Result<Capture, TraceError> {
     let mut trace = open_trace(&[path.to_owned()], &OpenOptions::default())?;
-    let mut table = StepTable::new(StepOptions {
-        start_ns: 0,
-        length: StepLength::ByDuration,
-        has_completions: true,
-        devices: 0,
-        detail: Detail::Brief,
-    });
+    let mut table = StepTable::new(StepOptions::OF_A_TRACE);
     let (mut batch, mut has_completions) = (Vec::with_capacity(BATCH_IOS), false);
     while trace.read(&mut batch)? {
         for io in &batch {
@@ -144,7 +145,7 @@ fn steps_of_trace(path: &Path) -> Result<Capture, TraceError> {
         devices: facts.devices.into_iter().map(|device| device.name).collect(),
         ..StepHeader::default()
     };
-    Ok(Capture { header, is_step_table: false, steps: together(&rows) })
+    Ok(Capture { header, sha256: trace.sha256()?, is_step_table: false, steps: together(&rows) })
 }
 
 /// Devices added up. The row of all of them is there only if there are several.
@@ -166,6 +167,7 @@ fn together(rows: &[StepRow]) -> Vec<CaptureStep> {
             depth_ns: row.depth_times.as_ref().map(|times| times.area_ns),
             max_depth: row.depth_times.as_ref().map(|times| times.max),
             latencies: StepLatencies::of(&row.counts.latencies),
+            cpu_busy: row.cpu_busy.or(step.cpu_busy),
             streams: Vec::new(),
         };
     }

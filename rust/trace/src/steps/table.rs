@@ -56,6 +56,17 @@ pub struct StepOptions {
     pub detail: Detail,
 }
 
+impl StepOptions {
+    /// Of a trace of any length: whether it has completions shows at its end.
+    pub(crate) const OF_A_TRACE: Self = Self {
+        start_ns: 0,
+        length: StepLength::ByDuration,
+        has_completions: true,
+        devices: 0,
+        detail: Detail::Brief,
+    };
+}
+
 /// What a device does in the step that is open.
 #[derive(Debug)]
 struct Device {

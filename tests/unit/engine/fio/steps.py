@@ -21,13 +21,13 @@ def stimulus(
     names = OperationWeights.__struct_fields__
     weights = {name: others.pop(name) for name in names if name in others} or {"read": 1}
     parts = {sizes: 1} if isinstance(sizes, int) else sizes
+    block_sizes = tuple(BlockSize(size, weight) for size, weight in parts.items())
     return Stimulus(
         random_pct=random_pct,
-        block_sizes=tuple(BlockSize(size, weight) for size, weight in parts.items()),
         operations=OperationWeights(**weights),
         tc=tc,
         qd=qd,
-        **others,
+        **{"block_sizes": block_sizes, **others},
     )
 
 

@@ -14,8 +14,10 @@ from openpts.units import MIB
 from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, VerifiedData
 from openpts.vocabulary.placement import Normal, Pareto, Segments, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
+    Access,
     ActiveRange,
     Batches,
+    BlockSize,
     Burst,
     Capped,
     CapUnit,
@@ -29,6 +31,7 @@ from openpts.vocabulary.stimulus import (
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure, StopRule
 from tests.unit.engine.fio.steps import FILE, SECOND, job, step_job, stimulus
 
+STREAMS = tuple(BlockSize(size, 1, Access(f"RND {size} R", "read", random=True)) for size in (4096, 8192))
 HUNDRED_PLACES = ActiveRange(0, 0.61)
 
 
@@ -52,6 +55,7 @@ HUNDRED_PLACES = ActiveRange(0, 0.61)
             "fio has no strides with several block sizes",
         ),
         ({"random_pct": 0, "sizes": {4096: 1, 6144: 1}}, "fio has no sequence of sizes"),
+        ({"block_sizes": STREAMS}, "fio has no mix of whole streams"),
         ({"placement": Segments(8, MIB)}, "fio has no LBA segments"),
         ({"placement": UniqueLbas(MIB)}, "fio has no limit of the unique LBAs"),
         ({"placement": Normal(50, 5)}, "fio has no normal hot spot"),

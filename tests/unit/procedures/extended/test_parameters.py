@@ -33,7 +33,7 @@ TOLD_ELSEWHERE = {
     "secondary_metrics",
     "battery_wh",
     "job",
-    "capture",
+    "captured",
     "trace",
     "traces",
     "idle",

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Collection, Iterator
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
-from openpts.characteristics.capture import Capture, CaptureStep, capture_of
+from openpts.characteristics.capture import Capture, CaptureStep
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import DEPTH, SECONDS_OR_NONE, SWITCH, listed
+from openpts.procedures.shared.captured.conditions import CAPTURE, NO_CAPTURE, capture_text
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 
@@ -33,7 +33,7 @@ PART_TITLES: Final = {
 
 
 class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="rws"):
-    """Streams of ``capture`` alone, all at once, and its steps in order; each of ``parts`` from a purge on.
+    """Streams of ``captured`` alone, all at once, and its steps in order; each of ``parts`` from a purge on.
 
     ``outstanding`` I/Os are kept, without it as many as the capture had on average over time. A step of
     replay-native lasts as long as it did in the capture times ``time_scale``, and no less than a second; a
@@ -42,26 +42,10 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
     """
 
     steady_state: ClassVar[SteadyState] = SteadyState.MINUTES
-    unscaled: ClassVar[tuple[str, ...]] = ("capture", "max_idle_ns")
+    unscaled: ClassVar[tuple[str, ...]] = ("captured", "max_idle_ns")
     unused: ClassVar[frozenset[str]] = frozenset({"segments"})
 
-    capture: Annotated[
-        Capture | None,
-        Field(
-            "Capture",
-            "Step table, or a trace in any known format.",
-            Kind(
-                str,
-                lambda _name, word: capture_of(Path(word)),
-                lambda capture: capture.name,
-                metavar="CAPTURE",
-                beside=lambda word, folder: str(Path(folder) / word),
-            ),
-            name="capture_file",
-            free="what is applied, not how",
-            argument="CAPTURE",
-        ),
-    ] = None
+    captured: Annotated[Capture | None, CAPTURE] = None
     parts: Annotated[
         tuple[Part, ...],
         Field(
@@ -122,21 +106,21 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
     @property
     def compares_by(self) -> str:
         """Results compare only with those of the same capture, whatever its file was called."""
-        return "" if self.capture is None else f"SHA-256 {self.capture.sha256}"
+        return capture_text(self.captured)
 
     @property
     def lacking(self) -> str:
         """A capture has to be named, and a depth where it has none."""
-        if self.capture is None:
-            return "name a step table or a trace before the target"
-        if self.capture.depth is None and self.outstanding is None:
+        if self.captured is None:
+            return NO_CAPTURE
+        if self.captured.depth is None and self.outstanding is None:
             return "the capture has no completions, so that its queue depth is unknown: use --outstanding"
         return ""
 
     @property
     def toio(self) -> int:
         """Outstanding I/Os of the streams of the whole capture."""
-        return self._outstanding(None if self.capture is None else self.capture.depth)
+        return self._outstanding(None if self.captured is None else self.captured.depth)
 
     def toio_of(self, step: CaptureStep) -> int:
         """Those of a step of replay-native."""
@@ -157,7 +141,7 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     def cycles(self) -> Iterator[tuple[Part, tuple[int, ...]]]:
         """What is done from each purge to the next: the part, and the numbers of its single streams."""
-        numbers = tuple(range(len(self.capture.streams))) if self.capture else ()
+        numbers = tuple(range(len(self.captured.streams))) if self.captured else ()
         for part in self.parts:
             if part is Part.INDIVIDUAL:
                 yield from ((part, (n,)) for n in numbers) if self.isolate else ((part, numbers),)
@@ -166,12 +150,19 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     def part_name(self, place: StepPlace) -> str | None:
         """The stream, or the part."""
-        part, numbers = next(one for n, one in enumerate(self.cycles(), 1) if n == place.cycle)
-        if place.phase is Phase.SATURATION and numbers and self.capture:
-            return f"{self.capture.streams[(place.number - 1) // self.max_rounds].name} alone"
+        part, numbers = self._of_cycle(place.cycle)
+        if place.phase is Phase.SATURATION and numbers and self.captured:
+            return f"{self.captured.streams[(place.number - 1) // self.max_rounds].name} alone"
         if place.phase in {Phase.SATURATION, Phase.ROUND}:
             return PART_TITLES[part]
         return super().part_name(place)
+
+    def round_word(self, cycle: int, phase: Phase | None = None) -> str:
+        """The steps of a capture are replayed in passes."""
+        return "pass" if self._of_cycle(cycle)[0] is Part.REPLAY_NATIVE else super().round_word(cycle, phase)
+
+    def _of_cycle(self, cycle: int) -> tuple[Part, tuple[int, ...]]:
+        return next(one for number, one in enumerate(self.cycles(), 1) if number == cycle)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Parts that are not there have no settings."""
@@ -183,5 +174,5 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     def step_counts(self) -> StepCounts:
         """Steps of a pass."""
-        if Part.REPLAY_NATIVE in self.parts and self.capture is not None:
-            yield ("max_rounds",), self.max_rounds * len(self.capture.steps)
+        if Part.REPLAY_NATIVE in self.parts and self.captured is not None:
+            yield ("max_rounds",), self.max_rounds * len(self.captured.steps)

@@ -3,19 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openpts.procedures.extended.rws.conditions import PART_TITLES, Part, RwsConditions
+from openpts.procedures.extended.rws.conditions import PART_TITLES, Part
 from openpts.procedures.extended.rws.results import RwsRun, rws_run
+from openpts.procedures.shared.captured.ledger import CLAUSE, unchecked
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 
-_CLAUSE: Final = "RWSW PTS"
-_COMMON: Final = {
-    "RWS-DEF-04": "capture step and capture",
-    "RWS-DEF-05": "applied test workload",
-    "RWS-CUM-01": "cumulative workload",
-    "RWS-PRE-01": "purge, then pre-conditioning, then test",
-    "RWS-RPT-01": "header of the report",
-}
 _OF_PART: Final = {
     Part.INDIVIDUAL: ("RWS-IS-01", "each stream alone"),
     Part.MULTI: ("RWS-MW-01", "all streams as one composite"),
@@ -26,18 +19,8 @@ _OF_PART: Final = {
 def findings(run: Run) -> tuple[Deviation, ...]:
     """An entry for each requirement used that was not checked against SNIA's text, and for unsteady parts."""
     found = rws_run(run)
-    return (*_unchecked(found.conditions), *_of_streams(found), *_unsteady(found))
-
-
-def _unchecked(conditions: RwsConditions) -> Iterator[Deviation]:
-    for rule, what in (*_COMMON.items(), *(_OF_PART[part] for part in conditions.parts)):
-        yield Deviation(
-            rule,
-            _CLAUSE,
-            "the text of SNIA",
-            f"{what}: after the RWSW PTS, reading of openpts",
-            "not checked against SNIA's text: figures of other tools need not compare",
-        )
+    used = (_OF_PART[part] for part in found.conditions.parts)
+    return (*unchecked(used), *_of_streams(found), *_unsteady(found))
 
 
 def _of_streams(found: RwsRun) -> Iterator[Deviation]:
@@ -45,14 +28,14 @@ def _of_streams(found: RwsRun) -> Iterator[Deviation]:
     if Part.MULTI in conditions.parts and conditions.toio < len(capture.streams):
         yield Deviation(
             "RWS-MW-02",
-            _CLAUSE,
+            CLAUSE,
             f"{conditions.toio} outstanding",
             f"{len(capture.streams)} outstanding, one of each stream",
             "demand is higher than that of the capture",
         )
     if Part.INDIVIDUAL in conditions.parts:
         used = "purge before each stream" if conditions.isolate else "no purge between streams"
-        yield Deviation("RWS-IS-02", _CLAUSE, "left open", used, "streams begin on the drive in that state")
+        yield Deviation("RWS-IS-02", CLAUSE, "left open", used, "streams begin on the drive in that state")
 
 
 def _unsteady(found: RwsRun) -> Iterator[Deviation]:
@@ -66,7 +49,7 @@ def _unsteady(found: RwsRun) -> Iterator[Deviation]:
             most = found.conditions.max_rounds
             yield Deviation(
                 "RWS-SS-03",
-                _CLAUSE,
+                CLAUSE,
                 "steady state",
                 f"{name}: not steady in {most} rounds",
                 "results are not of steady state",

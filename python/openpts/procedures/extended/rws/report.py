@@ -3,28 +3,24 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from openpts.pages.kit import PlotName
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Verdict
 from openpts.procedures.extended.rws.conditions import PART_TITLES
-from openpts.procedures.extended.rws.pages import (
-    alone_page,
-    multi_pages,
-    passes_page,
-    replay_sentence,
-    steps_page,
-    stream_figures,
-    workload_page,
-)
+from openpts.procedures.extended.rws.pages import alone_page, multi_pages, stream_figures
 from openpts.procedures.extended.rws.passes import pass_figures
+from openpts.procedures.extended.rws.replay_pages import drive_map, replay_pages, replay_sentence
 from openpts.procedures.extended.rws.results import RwsRun, rws_run
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
+from openpts.procedures.shared.captured.pages import captured_map, map_page, workload_page
 from openpts.procedures.shared.fio_job.times import STREAM_MEASURES, stream_times, times_of_stream
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.procedures.shared.tracking.pages import tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import format_duration
 
+_MAP: Final = PlotName("rws-map", "Plot X-RWS-7", "Stream Map: Capture")
 _TITLE: Final = "Real-World Workload of a Capture: after the RWSW PTS, reading of openpts"
 _PASS: Final[tuple[Measure[tuple[float, float]], ...]] = (
     Measure("replay_art", "Replay-Native, average response time", "ms", lambda pass_: pass_[0], decimals=3),
@@ -100,13 +96,16 @@ def _pages(found: RwsRun) -> tuple[Page, ...]:
         for part, numbers in found.conditions.cycles()
     ]
     prepared = state_page(found.run, "Purge and Pre-conditioning", cycles)
-    pages = [prepared, workload_page(found)]
+    capture = found.capture
+    drive = drive_map(found.replay.typical) if found.replay else []
+    mapped = map_page(_MAP, captured_map(capture), capture, capture.level, drive)
+    pages = [prepared, workload_page(capture), mapped]
     if found.alone:
         pages.append(alone_page(found))
     if found.multi is not None:
         pages += multi_pages(found.multi)
     if found.replay is not None:
-        pages += [passes_page(found.replay), steps_page(found, found.replay)]
+        pages += replay_pages(found, found.replay)
     return tuple(pages)
 
 

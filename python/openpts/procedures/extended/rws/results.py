@@ -74,7 +74,7 @@ def rws_run(run: Run) -> RwsRun:
     """The results of a run, from the samples in its record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, RwsConditions)  # noqa: S101 the registry calls by test
-    capture = conditions.capture
+    capture = conditions.captured
     assert capture is not None  # noqa: S101 no run begins without one
     alone: list[Alone] = []
     multi: TrackedPhase | None = None

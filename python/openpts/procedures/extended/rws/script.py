@@ -75,7 +75,7 @@ def possible_on(conditions: RwsConditions, sector_bytes: int) -> RwsConditions:
 
 def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
     """The parts in their order, each from a purge on."""
-    capture = conditions.capture
+    capture = conditions.captured
     if capture is None:
         return
     for part, numbers in conditions.cycles():

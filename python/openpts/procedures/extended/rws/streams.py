@@ -6,6 +6,7 @@ from typing import Final
 
 from openpts.characteristics.capture import CaptureStep, CaptureStream
 from openpts.procedures.extended.rws.conditions import RwsConditions
+from openpts.procedures.shared.captured.streams import apportioned, shares, transfer_bytes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import (
     BlockSize,
@@ -19,35 +20,8 @@ from openpts.vocabulary.stimulus import (
 )
 from openpts.vocabulary.stop import Duration
 
-_MOST_PARTS: Final = 1000
 _PER_THREAD: Final = 32
 _CLOSED: Final = ClosedLoop()
-
-
-def shares(counts: Sequence[int]) -> tuple[int, ...]:
-    """Small whole numbers in the ratio of the counts, or as near to it as 1,000 in all allow; none is 0.
-
-    The streams of a step wait for each other once in so many I/Os: the fewer, the more even is their mix.
-    """
-    is_exact = sum(counts) // math.gcd(*counts) <= _MOST_PARTS
-    found = counts if is_exact else apportioned(_MOST_PARTS, counts)
-    divisor = math.gcd(*found)
-    return tuple(count // divisor for count in found)
-
-
-def apportioned(total: int, counts: Sequence[int]) -> tuple[int, ...]:
-    """A total in parts as large as the counts' shares of it, by largest remainders, each at least 1."""
-    whole = sum(counts)
-    parts = [max(1, count * total // whole) for count in counts]
-    remainders = sorted(range(len(counts)), key=lambda n: (-(counts[n] * total % whole), n))
-    for number in remainders:
-        if sum(parts) < total and counts[number] * total >= whole:
-            parts[number] += 1
-    while sum(parts) > max(total, len(parts)):
-        parts[parts.index(max(parts))] -= 1
-    if (left := total - sum(parts)) > 0:
-        parts[counts.index(max(counts))] += left
-    return tuple(parts)
 
 
 def composite(conditions: RwsConditions, applied: Sequence[CaptureStream], toio: int) -> tuple[Stream, ...]:
@@ -90,11 +64,9 @@ def _stimulus(
     conditions: RwsConditions, stream: CaptureStream, toio: int, pacing: Pacing = _CLOSED
 ) -> Stimulus:
     tc = math.ceil(toio / _PER_THREAD)
-    sector_bytes = conditions.sector_bytes
-    size_bytes = max(1, math.ceil(stream.size_bytes / sector_bytes)) * sector_bytes
     return Stimulus(
         random_pct=0 if stream.pattern == "seq" else 100,
-        block_sizes=(BlockSize(size_bytes),),
+        block_sizes=(BlockSize(transfer_bytes(stream, conditions.sector_bytes)),),
         operations=OperationWeights(**{stream.kind: 1}),
         tc=tc,
         qd=math.ceil(toio / tc),

@@ -56,13 +56,21 @@ _MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
 )
 
 
-def demand_report(run: Run, names: Names, title: Callable[[DemandRun], str]) -> ReportContent:
-    """The part of a report that is CBW's or DIRTH's, from the samples in the record."""
+Pages = Callable[[DemandRun], tuple[Page, ...]]
+
+
+def demand_report(
+    run: Run, names: Names, title: Callable[[DemandRun], str], own_pages: Pages = lambda _demand: ()
+) -> ReportContent:
+    """The part of a report that is CBW's or DIRTH's, from the samples in the record.
+
+    ``own_pages`` of a test come behind the common ones.
+    """
     demand = demand_run(run, names)
-    return _content(demand, title(demand))
+    return _content(demand, title(demand), own_pages)
 
 
-def _content(demand: DemandRun, title: str) -> ReportContent:
+def _content(demand: DemandRun, title: str, own_pages: Pages) -> ReportContent:
     return ReportContent(
         verdicts=(
             tracking_sentence(demand.preconditioning),
@@ -71,7 +79,7 @@ def _content(demand: DemandRun, title: str) -> ReportContent:
             choice_sentence(demand),
         ),
         measures=_measures(demand),
-        sections=lambda standing, report_date: (_section(demand, title, standing, report_date),),
+        sections=lambda standing, report_date: (_section(demand, title, own_pages, standing, report_date),),
         figures=demand_figures(demand),
         conditions=between_verdicts(demand.preconditioning),
         curves=lambda: (_demand_curve(demand.results.results.values()),),
@@ -92,7 +100,9 @@ def _demand_curve(results: Iterable[PointResults]) -> Curve:
     )
 
 
-def _section(demand: DemandRun, title: str, standing: Standing, report_date: str) -> Section:
+def _section(
+    demand: DemandRun, title: str, own_pages: Pages, standing: Standing, report_date: str
+) -> Section:
     names = demand.names
     return Section(
         test=names.prefix,
@@ -107,7 +117,8 @@ def _section(demand: DemandRun, title: str, standing: Standing, report_date: str
         ),
         alerts=_alerts(demand, standing),
         pages=with_transfer_size(
-            _pages(demand), (size.block_size_bytes for size in demand.conditions.workload.block_sizes)
+            (*_pages(demand), *own_pages(demand)),
+            (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
         ),
     )
 

@@ -27,7 +27,7 @@ class Names:
     prefix: str
     test: str
     bar: str
-    section: int
+    section: int | str
     plots_before: int
     titles: tuple[str, ...]
     over_rounds: bool = False

@@ -28,7 +28,7 @@ fn a_sequential_amount_of_the_range_covers_each_lba_once() {
         let setup = open(Servers::new(2));
         let stimulus = Stimulus {
             random_pct: 0,
-            block_sizes: vec![BlockSize { bytes: 24 * 1024, weight: 1 }],
+            block_sizes: vec![BlockSize::new(24 * 1024, 1)],
             ..random(tc, 4, Operation::Write)
         };
         let cell = setup.run_one(step(stimulus, Stop { amount_bytes: Some(CAPACITY), ..Stop::default() }));

@@ -1,0 +1,50 @@
+"""Demand intensity and response time histograms of a captured workload (rwsdirth).
+
+Purpose
+    How IOPS and response times of a real workload change from super-saturating demand down to a single I/O,
+    and where in between the captured system worked.
+Clause
+    None of the PTS. After the RWSW PTS of SNIA, reading of openpts, which has the steps of PTS section 14.
+Steps
+    Those of DIRTH (shared/demand/script.py). Each I/O is of one of the streams, dealt in exact shares from
+    all of them, so that any demand has the whole mix. Preconditioning and pre-writes are its writes in their
+    shares; of a workload without writes, RND 4 KiB.
+Pass rule
+    That of DIRTH.
+Reported
+    The plots of DIRTH; the applied workload; the capture's steps among the operating points of the drive.
+"""
+
+from msgspec.structs import replace
+
+from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
+from openpts.procedures.shared.captured.streams import composite_workload
+from openpts.procedures.shared.demand.script import demand_test, standard_demand
+from openpts.units import NS_PER_S
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.workload import DEFAULT
+
+
+def standard_conditions(drive_class: DriveClass, seed: int) -> RwsDemandConditions:
+    """Those of DIRTH; the capture is the operator's, and the workload is made of it for a device."""
+    minute_ns = 60 * NS_PER_S
+    return RwsDemandConditions(
+        drive_class=drive_class,
+        write_cache_enabled=False,
+        active_range=ActiveRange(0, 100),
+        seed=seed,
+        minute_ns=minute_ns,
+        workload=DEFAULT,
+        **standard_demand(minute_ns),
+    )
+
+
+def possible_on(conditions: RwsDemandConditions, sector_bytes: int) -> RwsDemandConditions:
+    """Transfers are whole sectors."""
+    if conditions.captured is None:
+        return conditions
+    return replace(conditions, workload=composite_workload(conditions.captured.streams, sector_bytes))
+
+
+script = demand_test

@@ -19,13 +19,13 @@ from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
 from openpts.procedures.registry import PTS
-from openpts.record.manifest import People
 from openpts.record.suite import Suite, SuiteState
 from openpts.runner import suite
 from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND

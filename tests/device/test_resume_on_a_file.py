@@ -19,7 +19,7 @@ from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.manifest import People, RunState
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Event, PurgeFinished, RunStarted, StepFinished
@@ -28,6 +28,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 

@@ -9,12 +9,12 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PTS
-from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.run import FinishedRun, run_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.verdict import TrackingVariable
 

@@ -16,7 +16,6 @@ from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions, 
 from openpts.procedures.extended.workload.conditions import RoundFigure, WorkloadConditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.fio_job.conditions import FioJob
-from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -28,6 +27,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from tests.simulated.whole_tests import run_whole

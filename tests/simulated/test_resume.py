@@ -25,7 +25,7 @@ from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.suite import Suite, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
@@ -47,6 +47,7 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose

@@ -23,7 +23,7 @@ from openpts.errors import (
 )
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PTS
-from openpts.record.manifest import People, RunState
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import RunWriter
@@ -31,6 +31,7 @@ from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -6,7 +6,6 @@ import pytest
 
 from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PTS
-from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -15,6 +14,7 @@ from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState

@@ -8,12 +8,13 @@ import msgspec
 from msgspec.structs import replace as with_changes
 
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
-from openpts.record.manifest import Manifest, People
+from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.vocabulary.data import DataCheck, RandomOnce
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport, Fact, PurgeAttempt, PurgeReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.people import People
 from openpts.vocabulary.sample import IoErrors, IoFailure
 from openpts.vocabulary.tuning import ChangeReport
 from tests.support.synthetic_run import HOSTILE

@@ -12,7 +12,7 @@ from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.command_run import (
     CommandOrder,
@@ -30,6 +30,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Accusation, Cut
 from openpts.vocabulary.requests import (

@@ -15,7 +15,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
 from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.deviation import Deviation
@@ -29,6 +29,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (

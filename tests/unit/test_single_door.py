@@ -32,6 +32,7 @@ OPENS_FOR_WRITING = {
     "device/mounted/prepared_drive.py": "a new file on the file system that it has made",
     "device/guard/guard.py": "drives",
     "device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
+    "cli/live_outputs.py": "a file of the operator's, to append lines; no block device",
     "device/write_cache_control.py": "an attribute of sysfs",
     "folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
@@ -116,6 +117,7 @@ STARTS_PROCESSES = {
     "host/services.py": "systemd-inhibit",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/command_process.py": "the operator's own command",
+    "runner/hooks.py": "the operator's own commands",
     "runner/power_command.py": "the operator's own command",
 }
 CARRIES_OUT_PURGES = {

@@ -14,7 +14,6 @@ from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole
 from openpts.cli.io_result import latency_text
 from openpts.cli.io_streams import stream_names
-from openpts.cli.log_lines import hang_text
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.engine.contract import EngineProgress
@@ -27,7 +26,7 @@ from openpts.runner.measure import (
     MeasurementTicked,
     OutstandingIoHangs,
 )
-from openpts.runner.step_faults import HANG_NS
+from openpts.runner.step_faults import HANG_NS, hang_text
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import Step, Stream

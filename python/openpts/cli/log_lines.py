@@ -8,7 +8,6 @@ from openpts.cli.phase_lines import phase_lines
 from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
-from openpts.engine.contract import OutstandingIo
 from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
@@ -19,6 +18,7 @@ from openpts.runner.events import (
     Event,
     FileSystemPrepared,
     Healed,
+    HookEnded,
     IoHangs,
     PowerWasCut,
     PurgeFinished,
@@ -34,9 +34,9 @@ from openpts.runner.events import (
     StepsStarted,
     StoodStill,
 )
-from openpts.runner.step_faults import HANG_NS, standstill_text, what_to_do
+from openpts.runner.step_faults import HANG_NS, hang_text, standstill_text, what_to_do
 from openpts.system_files import printable
-from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
+from openpts.units import MB, NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_words
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.phase import Phase
@@ -110,6 +110,9 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = phase_lines(progress)
+        case HookEnded(run):
+            moment = f"{run.moment} {run.place}".strip()
+            lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
         case PowerWasCut() | FileSystemPrepared() | CommandEnded():
             lines = [_line_without_steps(event)]
         case SteadyStateJudged(phase, number, _, _):
@@ -170,12 +173,6 @@ def rate_text(progress: RunProgress) -> str:
     rate = f"{progress.iops_now:,.0f} IOPS, {progress.bytes_per_s_now / MB:,.1f} MB/s"
     oldest = progress.oldest
     return f"{rate}; {hang_text(oldest)}" if oldest and oldest.age_ns >= HANG_NS else rate
-
-
-def hang_text(io: OutstandingIo) -> str:
-    """What has not been answered, and for how long."""
-    place = f" of {format_block_size(io.length_bytes)} at byte {io.offset_bytes}" if io.length_bytes else ""
-    return f"{io.operation}{place} has not been answered for {io.age_ns // NS_PER_S:,} s"
 
 
 def time_text(progress: RunProgress) -> str:

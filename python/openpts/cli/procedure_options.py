@@ -16,9 +16,9 @@ from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.manifest import People
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import AUTO, PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
@@ -105,12 +105,13 @@ class Choices:
         return bool(self.short.values)
 
     def people(self, people: People) -> People:
-        """Those that were named, otherwise those of the plan."""
+        """Those that were named, otherwise those of the plan; labels of both."""
         settings = self.settings
         return People(
             people.operator or settings.get("operator"),
             people.auditor or settings.get("auditor"),
             people.sponsor or settings.get("sponsor"),
+            {**settings.get("labels", {}), **people.labels},
         )
 
     def purge(self, word: str | None) -> PurgeChoice:

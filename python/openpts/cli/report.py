@@ -1,11 +1,15 @@
 """`openpts report`: make the report from run folders, on any machine."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+from openpts.cli.live_outputs import publish
+from openpts.runner.events import ReportsWritten
 
 if TYPE_CHECKING:
     from openpts.report.write import WrittenReport
@@ -60,7 +64,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     if as_json:
         _print_json(source.run_folders, [written], redact=options["redact"])
     else:
-        print_paths(written)
+        print_paths(written, sys.stdout)
     _note_unfinished(source.run_folders)
 
 
@@ -83,25 +87,28 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     written = [write_report(source)]
     if any(manifest.ordered and manifest.ordered.short_report for manifest in source.manifests()):
         written.append(write_report(source, options=ReportOptions(style=Style.SHORT)))
+    publish(ReportsWritten(tuple(path for one in written for path in one.documents)))
     return written
 
 
-def print_result(run_folder: Path, written: "Sequence[WrittenReport]", *, as_json: bool) -> None:
+def print_result(
+    run_folder: Path, written: "Sequence[WrittenReport]", stream: IO[str], *, as_json: bool
+) -> None:
     """Say where a run's reports are; as JSON together with the run's figures."""
     if as_json:
         _print_json((run_folder,), written, redact=False)
         return
     for report_of_run in written:
-        print_paths(report_of_run)
+        print_paths(report_of_run, stream)
 
 
-def print_paths(written: "WrittenReport") -> None:
+def print_paths(written: "WrittenReport", stream: IO[str]) -> None:
     """A line for each document, and one for all tables."""
     print_notes(written)
     for path in written.documents:
-        click.echo(f"report: {path}")
+        click.echo(f"report: {path}", file=stream)
     if written.data:
-        click.echo(f"data: {len(written.data)} tables in {written.data[0].parent}")
+        click.echo(f"data: {len(written.data)} tables in {written.data[0].parent}", file=stream)
 
 
 def print_notes(written: "WrittenReport") -> None:

@@ -1,6 +1,5 @@
 """`openpts resume`: go on with a run or a suite that was cut off."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
 from openpts.cli.help_order import together
+from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.report import print_result, reports_on
 from openpts.cli.run import end_judged, run_and_log
 from openpts.cli.suite import resume_suite
@@ -42,6 +42,7 @@ RESUME_OPTIONS = together(
     CONFIRM_MEMBER,
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    LIVE_OPTIONS,
 )
 
 
@@ -71,7 +72,7 @@ def resume(
         "accept_other_host": accept_other_host,
         "accept_other_version": accept_other_version,
     }
-    stream = sys.stderr if as_json else sys.stdout
+    stream = log_stream(as_json=as_json)
     agreed = consent_of(**consent)
     if (folder / SUITE_NAME).exists():
         resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
@@ -80,5 +81,5 @@ def resume(
     order = Order.to_resume(Resumption(run, **accepted), agreed, target)
     test = procedure_of(run.manifest.conditions.test)
     run_and_log(test, order, stream)
-    print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
+    print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
     end_judged(test, folder, stream)

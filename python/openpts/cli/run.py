@@ -15,6 +15,7 @@ from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.limit_lines import limit_lines
+from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
@@ -33,17 +34,20 @@ from openpts.errors import (
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
-from openpts.record.manifest import People
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.hooks import Hook
 from openpts.runner.limits_kept import end_with_failures, limits_of
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
+from openpts.system_files import printable
 from openpts.units import NS_PER_DAY
+from openpts.vocabulary.hook import HOOK_LIMIT_S
+from openpts.vocabulary.people import LABEL_NAME, People
 from openpts.vocabulary.tuning import Scenario
 
 _OFF: Final = "off"
@@ -87,6 +91,25 @@ def _period_s(text: str) -> float:
 @click.group(cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
+
+
+def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+    """Labels by their names. Raises UsageError for a name that metrics can't have, or that is given twice."""
+    labels: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not re.match(LABEL_NAME, name):
+            raise UsageError(f"invalid --label {word!r}: write NAME=VALUE, the name of letters, digits and _")
+        if name in labels:
+            raise UsageError(f"--label {name} is given twice")
+        labels[name] = printable(value)
+    return labels
+
+
+def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> tuple[str, ...]:
+    for word in words:
+        Hook.of(word)
+    return tuple(words)
 
 
 PURGE_OPTION = click.option(
@@ -134,8 +157,35 @@ RUN_OPTIONS = together(
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
     click.option("--sponsor", help="Test sponsor, for the report."),
+    click.option(
+        "--label",
+        "labels",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=labels_of,
+        help="Label the run, in record, report, metrics and exports; may be repeated.",
+    ),
+    click.option(
+        "--hook",
+        "hooks",
+        metavar="MOMENT=COMMAND",
+        multiple=True,
+        callback=_hooks_of,
+        help="Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
+        "the start such as 30min; may be repeated. No shell.",
+    ),
+    click.option(
+        "--hook-limit",
+        "hook_limit_s",
+        type=FiniteRange(0.1, 86400),
+        metavar="SECONDS",
+        default=HOOK_LIMIT_S,
+        show_default=True,
+        help="Kill a program of --hook after this time.",
+    ),
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    LIVE_OPTIONS,
 )
 
 
@@ -192,9 +242,9 @@ def _command(test: Procedure) -> click.Command:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         order = order_of(target, choices_of(test, options), **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        stream = sys.stderr if as_json else sys.stdout
+        stream = log_stream(as_json=as_json)
         folder = run_and_log(test, order, stream)
-        print_result(folder, () if no_report else reports_on(folder), as_json=as_json)
+        print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
         end_judged(test, folder, stream)
         if test.cuts_power:
             end_with_losses(folder)
@@ -214,6 +264,9 @@ def order_of(
     operator: str | None,
     auditor: str | None,
     sponsor: str | None,
+    labels: dict[str, str],
+    hooks: tuple[str, ...],
+    hook_limit_s: float,
     out: Path | None,
     io_path: str | None,
     cpus: str,
@@ -237,7 +290,7 @@ def order_of(
         admit=choices.admit,
         consent=consent_of(**consent),
         purge_choice=choices.purge(purge),
-        people=choices.people(People(operator, auditor, sponsor)),
+        people=choices.people(People(operator, auditor, sponsor, labels)),
         command_line=tuple(sys.argv[1:]),
         folder=out,
         seed=choices.seed,
@@ -250,6 +303,8 @@ def order_of(
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),
         short_report=choices.short_report,
+        hooks=hooks,
+        hook_limit_s=hook_limit_s,
     )
 
 
@@ -284,9 +339,18 @@ def end_judged(test: Procedure, folder: Path, stream: IO[str]) -> None:
 
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows."""
-    with heard_apart(shown_on(stream)) as hear:
-        yield hear
+    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows.
+
+    What other programs read of the run is written beside it.
+    """
+    live = live_listeners()
+
+    def all_hear(event: Event) -> None:
+        for hear in (shown, *live):
+            hear(event)
+
+    with heard_apart(shown_on(stream)) as shown:
+        yield all_hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:

@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from openpts.cli.help_order import together
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import (
@@ -111,7 +112,7 @@ def run_all(
     others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
     it is stopped.
     """
-    stream = sys.stderr if as_json else sys.stdout
+    stream = log_stream(as_json=as_json)
     all_choices = _choices_of(tests, options)
     _announce(target, all_choices, stream)
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"

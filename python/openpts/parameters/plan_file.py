@@ -23,6 +23,7 @@ from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import LABEL_NAME
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
 from openpts.vocabulary.purpose import Purpose
 
@@ -117,6 +118,13 @@ class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
     auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
     sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
+    labels: (
+        Annotated[
+            dict[Annotated[str, Meta(pattern=LABEL_NAME)], _Name],
+            Meta(description="Labels of the run by their names, in record, report, metrics and exports."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 def _common() -> dict[str, Parameter]:

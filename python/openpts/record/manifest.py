@@ -7,6 +7,8 @@ from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
+from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
@@ -24,20 +26,11 @@ class RunState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class People:
-    """Who ran, checked and commissioned the test (PTS 5.1); never guessed."""
-
-    operator: str | None = None
-    auditor: str | None = None
-    sponsor: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Ordered:
     """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
-    ``short_report``: the report is wanted in its short form, too.
+    ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
     """
 
     target: str
@@ -51,6 +44,8 @@ class Ordered:
     telemetry_period_s: float | None
     power_command: str | None
     short_report: bool = False
+    hooks: tuple[str, ...] = ()
+    hook_limit_s: float = HOOK_LIMIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +92,7 @@ class Manifest:
     ``file_systems`` are where a program of the operator's ran, one for each attempt, and ``command_runs`` its
     runs, in their order.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
+    ``hooks`` are commands that were started at moments of the run.
     """
 
     test_id: str
@@ -131,3 +127,4 @@ class Manifest:
     file_systems: tuple[FileSystemReport, ...] = ()
     command_runs: tuple[CommandRun, ...] = ()
     purpose: Purpose = field(default_factory=Purpose)
+    hooks: tuple[HookRun, ...] = ()

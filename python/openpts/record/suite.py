@@ -10,7 +10,8 @@ from openpts.errors import RecordError
 from openpts.folder_files import read_file, write_files
 from openpts.procedures.registry import AnyConditions
 from openpts.record.decoding import decode_json
-from openpts.record.manifest import Ordered, People
+from openpts.record.manifest import Ordered
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
 
 SUITE_NAME = "suite.json"

@@ -11,7 +11,6 @@ from openpts.fields.conditions import Conditions
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.datasheet import Promise, promises_of
 from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
@@ -24,6 +23,7 @@ from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step

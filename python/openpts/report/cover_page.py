@@ -1,6 +1,6 @@
 """The cover: what was measured, on which drive, and the figures that most readers want first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -86,7 +86,13 @@ def host_items(manifest: Manifest) -> list[tuple[str, str]]:
             "Operator, auditor, sponsor",
             ", ".join(name or NOT_STATED for name in (people.operator, people.auditor, people.sponsor)),
         ),
+        *([("Labels", labels)] if (labels := labels_text(people.labels)) else []),
     ]
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Free labels of a run: ``lot 7, ticket QA-12``."""
+    return ", ".join(f"{name} {value}" for name, value in labels.items())
 
 
 def purge_and_cache(manifest: Manifest) -> str:

@@ -48,6 +48,7 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
                 *_attempts(run.manifest),
                 *of_test,
                 *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
+                *_hooks(run.manifest),
                 *_gap_blocks(run),
                 _engine(run),
                 *_processor_blocks(run),
@@ -61,6 +62,38 @@ def _host_blocks(run: Run) -> tuple[Block, ...]:
     """Why the host audit has no page of its own, where it has none."""
     reason = no_audit(run)
     return () if reason is None else (reason,)
+
+
+def _hooks(manifest: Manifest) -> tuple[Block, ...]:
+    """Commands of the operator's at moments of the run."""
+    if not manifest.hooks:
+        return ()
+    table = Table(
+        id="run-conditions-hooks",
+        title="Commands at moments of the run",
+        head=Column("Moment", align="left", width=1.0),
+        columns=(
+            Column("Started", align="left", width=1.2),
+            Column("Command", align="left", width=2.0),
+            Column("Took"),
+            Column("Ended with", align="left", width=1.2),
+            Column("Last output", align="left", width=2.0),
+        ),
+        rows=tuple(
+            Row(
+                Cell(f"{hook.moment} {hook.place}".strip()),
+                (
+                    Cell(date_and_time(hook.started_at)),
+                    Cell(hook.command),
+                    Cell(format_duration(hook.elapsed_ns), hook.elapsed_ns / NS_PER_S),
+                    Cell(hook.how_it_ended, tone="" if hook.succeeded else "fail"),
+                    Cell(hook.output or "-"),
+                ),
+            )
+            for hook in manifest.hooks
+        ),
+    )
+    return (table,)
 
 
 def _attempts(manifest: Manifest) -> tuple[Block, ...]:

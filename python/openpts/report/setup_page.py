@@ -72,6 +72,7 @@ def _general(manifest: Manifest, report_date: str) -> Table:
             ("Test operator", people.operator or NOT_STATED, stated),
             ("Auditor", people.auditor or NOT_STATED, stated),
             ("Test sponsor", people.sponsor or NOT_STATED, stated),
+            *((f"Label {name}", value, stated) for name, value in people.labels.items()),
             ("Specification", _specification(manifest), "chosen test and class"),
             ("Test ID No.", manifest.test_id, "run record"),
         ),

@@ -22,6 +22,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,
         "profile": manifest.conditions.drive_class,
+        "labels": manifest.people.labels,
         "state": manifest.state,
         "state_reason": manifest.state_reason,
         "target": msgspec.to_builtins(manifest.target),

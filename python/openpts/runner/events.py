@@ -11,12 +11,21 @@ from openpts.runner.healing import Healing
 from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStarted:
+    """openpts was started for one run or several, with these words behind its name."""
+
+    version: str
+    command_line: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +169,13 @@ class CommandEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class HookEnded:
+    """A command of the operator's, started at a moment of the run, has ended."""
+
+    run: HookRun
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateJudged:
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
@@ -185,8 +201,24 @@ class RunEnded:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReportsWritten:
+    """Documents were made of the run."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnded:
+    """openpts ends with this exit code; ``error`` is its last words if that is not 0."""
+
+    exit_code: int
+    error: str | None
+
+
 Event = (
-    Healed
+    ProgramStarted
+    | Healed
     | RunStarted
     | DeviationFound
     | PurgeStarted
@@ -204,8 +236,11 @@ Event = (
     | FileSystemPrepared
     | CommandStarted
     | CommandEnded
+    | HookEnded
     | SteadyStateJudged
     | CycleEnded
     | RunEnded
+    | ReportsWritten
+    | ProgramEnded
 )
 Listener = Callable[[Event], None]

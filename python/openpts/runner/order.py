@@ -11,12 +11,14 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
-from openpts.record.manifest import Ordered, People, RunState
+from openpts.record.manifest import Ordered, RunState
 from openpts.runner.continued_run import Continuation
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
+from openpts.vocabulary.hook import HOOK_LIMIT_S
+from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
@@ -58,6 +60,8 @@ class Order:
     inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
     short_report: bool = False
+    hooks: tuple[str, ...] = ()
+    hook_limit_s: float = HOOK_LIMIT_S
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
@@ -77,6 +81,8 @@ class Order:
             telemetry_period_s=self.telemetry.period_s,
             power_command=self.telemetry.power_command,
             short_report=self.short_report,
+            hooks=self.hooks,
+            hook_limit_s=self.hook_limit_s,
         )
 
     @classmethod
@@ -136,6 +142,8 @@ class Order:
             tune=ordered.tune,
             telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
             short_report=ordered.short_report,
+            hooks=ordered.hooks,
+            hook_limit_s=ordered.hook_limit_s,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

@@ -37,6 +37,7 @@ from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
+from openpts.runner.hooks import Hook, Hooks
 from openpts.runner.mounted_device import MountedDevice, mounted_device
 from openpts.runner.order import Order
 from openpts.runner.power_cut import PowerCutter
@@ -96,6 +97,7 @@ class _PreparedRun:
     checked: _CheckedRun
     engine: CapturingEngine
     driver: LiveDriver
+    hooks: Hooks
 
 
 def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
@@ -109,6 +111,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
         _opened(test, order, run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
+        run.hooks.around(),
     ):
         _measure(run)
         _close(run)
@@ -224,13 +227,14 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         # what is open of a drive keeps its name from it when it comes back
         telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand_of(steps))
-        emit = _to_all(listeners)
         with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
+            commands = tuple(Hook.of(text) for text in order.hooks)
+            hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))
             driver = LiveDriver(
                 engine,
                 checked.preparation,
                 writer,
-                emit,
+                _to_all([hooks.hear, *listeners]),
                 device.health,
                 sampler,
                 past,
@@ -241,7 +245,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
             driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
             for healing in device.healed:
                 driver.emit(Healed(healing))
-            yield _PreparedRun(checked, engine, driver)
+            yield _PreparedRun(checked, engine, driver, hooks)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from openpts.analysis.host_limits import (
     threads_busy_pct,
 )
 from openpts.engine.contract import OutstandingIo
-from openpts.units import NS_PER_S, NS_PER_US, format_duration
+from openpts.units import NS_PER_S, NS_PER_US, format_block_size, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
@@ -79,6 +79,12 @@ def errors_text(errors: IoErrors) -> str:
     text = f"{errors.count:,} x {errors.operation} failed: {errors.reason}"
     offsets = ", ".join(str(offset) for offset in errors.first_offsets_bytes)
     return f"{text}, first at byte {offsets}" if offsets else text
+
+
+def hang_text(io: OutstandingIo) -> str:
+    """What has not been answered, and for how long."""
+    place = f" of {format_block_size(io.length_bytes)} at byte {io.offset_bytes}" if io.length_bytes else ""
+    return f"{io.operation}{place} has not been answered for {io.age_ns // NS_PER_S:,} s"
 
 
 def standstill_text(sample: Sample) -> str:

@@ -9,13 +9,14 @@ from click.testing import CliRunner
 
 from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
+from openpts.cli.run import labels_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.operator_files.written_file import WrittenFileError
 from openpts.procedures.registry import PROCEDURES, PTS
-from openpts.record.manifest import People
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts, TargetKind
+from openpts.vocabulary.people import People
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
@@ -82,6 +83,33 @@ def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan: st
     assert (chosen.purge(None), chosen.purge("auto")) == (PurgeChoice.NONE, PurgeChoice.AUTO)
     without = choices("iops")
     assert (without.people(People()), without.purge(None)) == (People(), PurgeChoice.AUTO)
+
+
+def test_labels_of_the_plan_and_of_the_options_are_those_of_the_run(plan: str) -> None:
+    path = Path(plan)
+    path.write_text(f'labels = {{ lot = "7", ticket = "plan" }}\n{path.read_text()}')
+    chosen = choices("iops", "--plan", plan)
+    assert chosen.people(People(labels={"ticket": "QA-12"})).labels == {"lot": "7", "ticket": "QA-12"}
+    path.write_text(path.read_text().replace("lot", '"a lot"'))
+    with pytest.raises(WrittenFileError, match="labels: expected"):
+        choices("iops", "--plan", plan)
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("lot",), "invalid --label 'lot': write NAME=VALUE, the name of letters, digits and _"),
+        (("7lot=1",), "invalid --label '7lot=1': write NAME=VALUE, the name of letters, digits and _"),
+        (("lot=1", "lot=2"), "--label lot is given twice"),
+    ],
+)
+def test_labels_that_metrics_cannot_have_are_refused(words: tuple[str, ...], refusal: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        labels_of(click.Context(click.Command("run")), click.Option(["--label"]), words)
+    assert str(refused.value) == refusal
+    assert labels_of(click.Context(click.Command("run")), click.Option(["--label"]), ["lot=a=b"]) == {
+        "lot": "a=b"
+    }
 
 
 def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan: str) -> None:

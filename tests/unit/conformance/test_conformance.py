@@ -18,12 +18,13 @@ from openpts.conformance.conformance import (
 )
 from openpts.conformance.table import CASES, CHECKS
 from openpts.evidence.finding import Finding, Status, met
-from openpts.record.manifest import People, RunState
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.data import ZeroData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Stream

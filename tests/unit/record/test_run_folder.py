@@ -22,7 +22,7 @@ from openpts.procedures.extended.benchmarks import script as profile
 from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
-from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_manifest, read_run, stored_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
 from openpts.vocabulary.deviation import Deviation
@@ -35,6 +35,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.requests import CycleFinished, Outcome

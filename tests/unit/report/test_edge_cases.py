@@ -15,7 +15,6 @@ from openpts.pages.model import Figure, Report, Table, points_of
 from openpts.plots.svg import draw_figures
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.record.manifest import People
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
@@ -23,6 +22,7 @@ from openpts.report.run_part import missing_plots
 from openpts.visible_text import with_texts
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample
 from openpts.vocabulary.stimulus import Stimulus

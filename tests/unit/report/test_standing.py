@@ -4,10 +4,11 @@ import pytest
 
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.standing import state_sentence
-from openpts.record.manifest import People, RunState
+from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.standing import standing_of
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.people import People
 from tests.support.report_cases import Reports
 
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "caches weigh more")

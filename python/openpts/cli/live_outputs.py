@@ -1,0 +1,209 @@
+"""What other programs read while a run goes on: options, and listeners as long as the command runs."""
+
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, Final
+
+import click
+
+from openpts.cli.broken_pipe import LastingOutput
+from openpts.cli.heard_apart import heard_apart
+from openpts.cli.help_order import Decorator, together
+from openpts.errors import OpenptsError, UsageError
+from openpts.exchange.event_stream import EventStream
+from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
+
+_LISTENERS: Final = "openpts.cli.live_outputs.listeners"
+_OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
+_EVENTS: Final = "--events"
+_OCP_DIAG: Final = "--ocp-diag"
+_METRICS: Final = "--metrics"
+_NOTIFY: Final = "--notify"
+_STDOUT: Final = "-"
+_INTERRUPTED: Final = 130
+_LAST_PORT: Final = 65535
+
+
+def live_listeners() -> tuple[Listener, ...]:
+    """Listeners that the command's options ask for; none outside of one that has these options."""
+    context = click.get_current_context(silent=True)
+    return () if context is None else context.meta.get(_LISTENERS, ())
+
+
+def publish(event: Event) -> None:
+    """Let them hear what happens outside of the run itself."""
+    for hear in live_listeners():
+        hear(event)
+
+
+def log_stream(*, as_json: bool) -> IO[str]:
+    """Where the log goes: not to standard output if that is taken by what programs read."""
+    return sys.stderr if as_json or _takes_stdout() else sys.stdout
+
+
+def _takes_stdout() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and _STDOUT in context.meta.get(_OUTPUTS, ())
+
+
+def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with its options' listeners, which hear of its beginning and its end."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _OUTPUTS_OF}
+        given = {option: place for option, place in places.items() if place is not None}
+        _check(given, as_json=options.get("as_json", False))
+        with ExitStack() as open_outputs:
+            listeners = tuple(
+                open_outputs.enter_context(_listening(option, place)) for option, place in given.items()
+            )
+            meta = click.get_current_context().meta
+            meta[_LISTENERS], meta[_OUTPUTS] = listeners, tuple(given.values())
+            return command(*args, **options)
+
+    return wrapped
+
+
+LIVE_OPTIONS: Final[Decorator] = together(
+    click.option(
+        "--events",
+        metavar="FILE",
+        help="Append what happens to this file as JSON lines, or write them to standard output (-); see "
+        "docs/interfaces.md.",
+    ),
+    click.option(
+        "--ocp-diag",
+        metavar="FILE",
+        help="Write OCP Test & Validation output 2.0 to this new file, or to standard output (-).",
+    ),
+    click.option(
+        "--metrics",
+        metavar="ADDRESS:PORT|FILE",
+        help="Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "
+        "node_exporter.",
+    ),
+    click.option(
+        "--notify",
+        metavar="FILE",
+        help="Send messages at start, steady state, faults and end to the services in this file, a URL each "
+        "line: mail, Slack, Teams, ntfy, JSON.",
+    ),
+    _with_outputs,
+)
+
+
+def _check(given: dict[str, str], *, as_json: bool) -> None:
+    takers = [f"{option} -" for option in (_EVENTS, _OCP_DIAG) if given.get(option) == _STDOUT]
+    takers += ["--json"] if as_json else []
+    if len(takers) > 1:
+        raise UsageError(f"{' and '.join(takers)} both write to standard output: name a file for one of them")
+
+
+@contextmanager
+def _listening(option: str, place: str) -> Iterator[Listener]:
+    """A listener in a thread of its own, which hears of the command's beginning and its end."""
+    with _OUTPUTS_OF[option](option, place) as output, heard_apart(nullcontext(output)) as hear:
+        hear(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
+        try:
+            yield hear
+        except OpenptsError as error:
+            hear(ProgramEnded(error.exit_code, "; ".join(error.complaints)))
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            hear(ProgramEnded(_INTERRUPTED, "stopped by the operator"))
+            raise
+        except click.ClickException as error:
+            hear(ProgramEnded(error.exit_code, error.format_message()))
+            raise
+        else:
+            hear(ProgramEnded(0, None))
+
+
+@contextmanager
+def _events(option: str, place: str) -> Iterator[Listener]:
+    with _opened(option, place) as write:
+        yield EventStream(write).hear
+
+
+@contextmanager
+def _ocp_diag(option: str, place: str) -> Iterator[Listener]:
+    from openpts.exchange.ocp_diag import OcpDiagStream  # noqa: PLC0415 few runs need the library
+
+    # One test run is one file of that form; events of several commands can follow one another.
+    with _opened(option, place, new=not Path(place).is_fifo()) as write:
+        yield OcpDiagStream(write).hear
+
+
+@contextmanager
+def _metrics(option: str, place: str) -> Iterator[Listener]:
+    from openpts.exchange.metrics import TextfileMetrics, served_metrics  # noqa: PLC0415 likewise
+
+    if place.endswith(".prom"):
+        textfile = TextfileMetrics(Path(place))
+        yield textfile.hear
+        textfile.write()
+        _warn(option, place, textfile.lost)
+        return
+    address, colon, port = place.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise UsageError(
+            f"invalid {option} {place!r}: write an address and a port, 127.0.0.1:9110, or FILE.prom"
+        )
+    with served_metrics(address.strip("[]"), int(port)) as hear:
+        yield hear
+
+
+@contextmanager
+def _notify(option: str, place: str) -> Iterator[Listener]:
+    try:
+        from openpts.exchange.notify import notifier  # noqa: PLC0415 likewise, and not installed with openpts
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{option} needs the Python package {error.name}: pip install 'openpts[notify]'"
+        ) from error
+
+    sender = notifier(Path(place))
+    with sender.sending() as hear:
+        yield hear
+    if sender.unsent:
+        click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
+
+
+_OUTPUTS_OF: Final = {_EVENTS: _events, _OCP_DIAG: _ocp_diag, _METRICS: _metrics, _NOTIFY: _notify}
+
+
+def _warn(option: str, place: str, lost: str) -> None:
+    if lost:
+        click.echo(f"openpts: {option} {place} is incomplete: {lost}", err=True)
+
+
+@contextmanager
+def _opened(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
+    """Raises UsageError for what can't be written, and for a device: what is behind one is not a file."""
+    if place == _STDOUT:
+        yield LastingOutput(sys.stdout.fileno()).write
+        return
+    try:
+        if Path(place).is_block_device():
+            raise UsageError(f"{option} {place} is a block device: name a file")
+        if new:
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        else:
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UsageError(f"can't write {option} {place}: {error.strerror}") from error
+    try:
+        if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
+            raise UsageError(f"{option} {place} is a block device: name a file")
+        output = LastingOutput(descriptor)
+        yield output.write
+        _warn(option, place, output.lost)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,283 @@
+"""What happens in a run as JSON lines: one object for each event, whose ``kind`` names it.
+
+The types here are the interface: docs/interfaces.md has their schema, and says what may change. Times are
+UTC; durations and latencies are in ns, rates in bytes/s and I/O per second.
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from openpts.vocabulary.command_run import CommandRun, FileSystemReport
+from openpts.vocabulary.hook import HookRun
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.power_cut import Cut
+
+VERSION: Final = "1.0"
+"""Major and minor: kinds and fields that are added raise the minor one, all else the major one."""
+
+_Utc = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="When, UTC, ISO 8601.")]
+
+
+class _Line(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    at: _Utc
+
+
+class StreamStarted(_Line, frozen=True, kw_only=True, tag="stream_started"):
+    """The first line. A suite, or a run that failed before it had a folder, also has only one."""
+
+    format: Literal["openpts-events"] = "openpts-events"
+    version: Annotated[str, Meta(pattern=r"^1\.[0-9]+$")] = VERSION
+    program_version: str
+    command_line: tuple[str, ...]
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """What is tested. ``simulated``: the preset of a simulated drive, None for a real one."""
+
+    path: str
+    name: str
+    kind: str
+    model: str | None
+    serial: str | None
+    firmware: str | None
+    user_capacity_bytes: int
+    sector_bytes: int
+    simulated: str | None
+
+
+class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
+    """A run has its folder and its device. ``longest_ns`` is what its plan takes at most.
+
+    ``resumes_at`` is where a run goes on that was cut off, empty if it begins.
+    """
+
+    run: str
+    folder: str
+    test: str
+    profile: str
+    seed: int
+    target: Target
+    longest_ns: int
+    planned_steps: int
+    resumes_at: str
+    labels: dict[str, str] = {}
+
+
+Topic = Literal["healed", "io_hangs", "standstill", "record_delayed", "goes_on"]
+
+
+class Note(_Line, frozen=True, kw_only=True, tag="note"):
+    """Something that the log says as well: left behind by an earlier run, an I/O that hangs, a pause."""
+
+    topic: Topic
+    text: str
+
+
+class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
+    """An entry of the ledger: what the specification requires, and what was used."""
+
+    rule_id: str
+    clause: str
+    required: str
+    used: str
+    effect: str
+
+
+class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):
+    """The purge begins."""
+
+
+class PurgeFinished(_Line, frozen=True, kw_only=True, tag="purge_finished"):
+    """The purge is over; ``ran`` is False where none was made.
+
+    ``changed_samples`` of ``samples`` marks are gone.
+    """
+
+    ran: bool
+    method: str
+    detail: str
+    duration_ns: int
+    samples: int
+    changed_samples: int
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a step is: the cycle counts purges from 1, the position from 0 within phase and number."""
+
+    cycle: int
+    phase: Phase
+    number: int
+    position: int
+
+
+class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
+    """Steps of a phase go to the engine, one behind the other without idle time."""
+
+    cycle: int
+    phase: Phase
+    number: int
+    stimuli: tuple[str, ...]
+
+
+class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
+    """A second has passed in a step: counts since its start, rates of the time since the last one."""
+
+    place: Place
+    step_elapsed_ns: int
+    ios: int
+    bytes: int
+    iops: float
+    bytes_per_s: float
+
+
+class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All I/Os of one kind. Latencies are None without an I/O.
+
+    ``percentiles_ns`` has those that enough I/Os are behind, 10^N for N nines; samples have none.
+    """
+
+    ios: int
+    bytes: int
+    iops: float
+    bytes_per_s: float
+    latency_mean_ns: float | None = None
+    latency_min_ns: int | None = None
+    latency_max_ns: int | None = None
+    percentiles_ns: dict[str, int] = {}
+
+
+class SampleTaken(_Line, frozen=True, kw_only=True, tag="sample"):
+    """One interval of a step, written when the step has ended: ``index`` counts intervals from its start.
+
+    ``operations`` has those with an I/O: read, write, trim, flush, fsync.
+    """
+
+    place: Place
+    index: int
+    elapsed_ns: int
+    operations: dict[str, Operation]
+    in_flight: int
+    errors: int
+    temperature_c: float | None
+    throttled: bool | None
+
+
+class StepFinished(_Line, frozen=True, kw_only=True, tag="step_finished"):
+    """A step is measured. ``gap_ns`` is the time without I/O before it, ``ended_by`` names its stop rule."""
+
+    place: Place
+    stimulus: str
+    state: str
+    ended_by: str | None
+    elapsed_ns: int
+    gap_ns: int | None
+    operations: dict[str, Operation]
+    errors: int
+    failure: str | None
+
+
+class Steadiness(Struct, frozen=True, kw_only=True):
+    """A tracking variable in its window: range and slope excursion in per cent of the average."""
+
+    name: str
+    steady: bool
+    average: float
+    range_pct: float
+    slope_excursion_pct: float
+    window: tuple[int, ...]
+
+
+class SteadyStateJudged(_Line, frozen=True, kw_only=True, tag="steady_state"):
+    """The last five rounds, or tracking rounds, were judged."""
+
+    phase: Phase
+    number: int
+    steady: bool
+    variables: tuple[Steadiness, ...]
+
+
+class CycleFinished(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
+    """A cycle of preconditioning and test has ended. ``steady_round`` is None where none was steady."""
+
+    cycle: int
+    title: str
+    steady_round: int | None
+    last_round: int
+    ended_by: str
+
+
+class PowerCut(_Line, frozen=True, kw_only=True, tag="power_cut"):
+    """The drive is back from a power cut, and all that was written was read."""
+
+    cut: Cut
+
+
+class FileSystemPrepared(_Line, frozen=True, kw_only=True, tag="file_system"):
+    """Where a program of the operator's will run."""
+
+    file_system: FileSystemReport
+
+
+class CommandFinished(_Line, frozen=True, kw_only=True, tag="command_finished"):
+    """A program of the operator's has ended, as it should or otherwise."""
+
+    run: CommandRun
+
+
+class HookFinished(_Line, frozen=True, kw_only=True, tag="hook_finished"):
+    """A command of the operator's that was started at a moment of the run has ended."""
+
+    hook: HookRun
+
+
+class RunFinished(_Line, frozen=True, kw_only=True, tag="run_finished"):
+    """Nothing more is measured; ``reason`` says why if the state is not complete."""
+
+    state: str
+    reason: str | None
+
+
+class ReportWritten(_Line, frozen=True, kw_only=True, tag="report_written"):
+    """Documents made of a run."""
+
+    paths: tuple[str, ...]
+
+
+class StreamFinished(_Line, frozen=True, kw_only=True, tag="stream_finished"):
+    """The last line: the exit code of openpts, and what its last words are if that is not 0.
+
+    A stream without it was cut off: openpts was killed, or could not write it.
+    """
+
+    exit_code: int
+    error: str | None
+
+
+EventLine = (
+    StreamStarted
+    | RunStarted
+    | Note
+    | DeviationFound
+    | PurgeStarted
+    | PurgeFinished
+    | PhaseStarted
+    | Progress
+    | SampleTaken
+    | StepFinished
+    | SteadyStateJudged
+    | CycleFinished
+    | PowerCut
+    | FileSystemPrepared
+    | CommandFinished
+    | HookFinished
+    | RunFinished
+    | ReportWritten
+    | StreamFinished
+)
+
+
+def utc_now() -> str:
+    """The moment, as lines have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

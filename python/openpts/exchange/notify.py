@@ -1,0 +1,194 @@
+"""Messages about a run to chats, mail and web services, by Apprise: retried, bounded, apart from the run."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Thread
+from typing import Final
+
+import apprise
+from apprise import NotifyType
+
+from openpts.errors import UsageError
+from openpts.runner import events
+from openpts.runner.events import Event, Listener
+from openpts.runner.step_faults import hang_text, standstill_text
+from openpts.vocabulary.phase import phase_text
+from openpts.vocabulary.sample import StepState
+
+_MOST_WAITING: Final = 50
+_PAUSES_S: Final = (1.0, 5.0, 20.0)
+_LONGEST_END_S: Final = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent: a line as its title, and what is known."""
+
+    kind: NotifyType
+    title: str
+    body: str
+
+
+@dataclass(slots=True)
+class Messages:
+    """What of a run's events is worth a message: start, steady state, faults, throttling, verdict, end."""
+
+    _name: str = "openpts"
+    _steady: bool = False
+    _throttled: bool = False
+
+    @singledispatchmethod
+    def of(self, _event: Event) -> Message | None:
+        """The message, None for most events."""
+        return None
+
+    @of.register
+    def _(self, event: events.RunStarted) -> Message:
+        manifest = event.manifest
+        self._name = f"{manifest.conditions.test} on {manifest.target.name}"
+        self._steady = self._throttled = False
+        return self._message(NotifyType.INFO, "run started", f"run folder {event.folder.absolute()}")
+
+    @of.register
+    def _(self, event: events.SteadyStateJudged) -> Message | None:
+        if self._steady or not all(report.steady for report in event.reports):
+            return None
+        self._steady = True
+        return self._message(NotifyType.INFO, "steady", f"in {phase_text(event.phase, event.round_number)}")
+
+    @of.register
+    def _(self, event: events.IoHangs) -> Message:
+        return self._message(NotifyType.WARNING, "an I/O hangs", hang_text(event.io))
+
+    @of.register
+    def _(self, event: events.StoodStill) -> Message:
+        return self._message(NotifyType.WARNING, standstill_text(event.sample), f"in {event.place}")
+
+    @of.register
+    def _(self, event: events.RecordDelayed) -> Message:
+        return self._message(NotifyType.WARNING, "can't write the record", event.reason)
+
+    @of.register
+    def _(self, event: events.HookEnded) -> Message | None:
+        run = event.run
+        if run.succeeded:
+            return None
+        text = f"{run.command}: {run.how_it_ended}"
+        return self._message(NotifyType.WARNING, f"hook {run.moment} failed", text)
+
+    @of.register
+    def _(self, event: events.RunEnded) -> Message:
+        kind = NotifyType.SUCCESS if event.reason is None else NotifyType.FAILURE
+        return self._message(kind, f"run {event.state}", event.reason or "")
+
+    @of.register
+    def _(self, event: events.ProgramEnded) -> Message | None:
+        if not event.exit_code:
+            return None
+        title = f"ended with exit code {event.exit_code}"
+        return self._message(NotifyType.FAILURE, title, event.error or "")
+
+    @of.register
+    def _(self, event: events.StepFinished) -> Message | None:
+        sample = event.sample
+        if sample.state is StepState.FAILED and sample.failure is not None:
+            failure = sample.failure
+            text = f"{failure.operation} at byte {failure.offset_bytes}: {failure.reason}"
+            return self._message(NotifyType.FAILURE, "an I/O failed", f"{text}, in {event.place}")
+        if not self._throttled and any(interval.throttled for interval in sample.intervals):
+            self._throttled = True
+            return self._message(NotifyType.WARNING, "the drive throttles", f"in {event.place}")
+        return None
+
+    def _message(self, kind: NotifyType, title: str, body: str) -> Message:
+        return Message(kind, f"{self._name}: {title}", body)
+
+
+def services_in(path: Path) -> apprise.Apprise:
+    """The services that a file names, a URL a line. Raises UsageError if it names none, or a wrong one.
+
+    Their URLs hold secrets: no error repeats one.
+    """
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"can't read --notify {path}: {reason}") from error
+    services = apprise.Apprise()
+    for number, line in enumerate(lines, start=1):
+        if line and not line.startswith("#") and not services.add(line):
+            raise UsageError(f"--notify {path}, line {number}: no URL of a service that Apprise knows")
+    if not len(services):
+        raise UsageError(f"--notify {path} names no service: write a URL a line, such as ntfy://TOPIC")
+    return services
+
+
+@dataclass(slots=True)
+class Notifier:
+    """Sends messages from a thread of its own; where too many wait, further ones are dropped and counted."""
+
+    send: Callable[[Message], bool]
+    pauses_s: tuple[float, ...] = _PAUSES_S
+    unsent: int = 0
+    _messages: Messages = field(default_factory=Messages)
+    _waiting: Queue[Message | None] = field(default_factory=lambda: Queue(_MOST_WAITING))
+
+    def hear(self, event: Event) -> None:
+        """Queue a message, if the event is worth one; returns at once."""
+        message = self._messages.of(event)
+        if message is not None:
+            try:
+                self._waiting.put_nowait(message)
+            except Full:
+                self.unsent += 1
+
+    @contextmanager
+    def sending(self) -> Iterator[Listener]:
+        """Messages are sent in the block; at its end those that wait are, for less than a minute."""
+        thread = Thread(target=self._send_all, name="notify", daemon=True)
+        thread.start()
+        try:
+            yield self.hear
+        finally:
+            self._end(thread)
+
+    def _end(self, thread: Thread) -> None:
+        deadline_s = time.monotonic() + _LONGEST_END_S
+        try:
+            self._waiting.put(None, timeout=_LONGEST_END_S)
+            thread.join(max(0.0, deadline_s - time.monotonic()))
+        except Full:
+            pass
+        if thread.is_alive():
+            self.unsent += 1  # the one that it tries to send
+            while True:
+                try:
+                    self.unsent += self._waiting.get_nowait() is not None
+                except Empty:
+                    break
+
+    def _send_all(self) -> None:
+        while (message := self._waiting.get()) is not None:
+            for pause_s in (*self.pauses_s, None):
+                if self.send(message):
+                    break
+                if pause_s is None:
+                    self.unsent += 1
+                else:
+                    time.sleep(pause_s)
+
+
+def notifier(path: Path) -> Notifier:
+    """A notifier of the services in the file. Raises UsageError as ``services_in`` does."""
+    services = services_in(path)
+
+    def send(message: Message) -> bool:
+        body = message.body or message.title
+        return bool(services.notify(body=body, title=message.title, notify_type=message.kind))
+
+    return Notifier(send)

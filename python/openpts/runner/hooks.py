@@ -1,0 +1,203 @@
+"""Starts the operator's commands at moments of a run, and keeps how they ended."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from types import MappingProxyType
+from typing import Final
+
+from openpts.errors import InterruptedRunError, RunFailedError, UsageError
+from openpts.record.lasting_writer import LastingWriter
+from openpts.record.manifest import Manifest, RunState
+from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
+from openpts.system_files import printable
+from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.hook import HookRun, Moment
+from openpts.vocabulary.phase import phase_text
+
+_KEPT_OUTPUT: Final = 1000
+_GRACE_S: Final = 2.0
+_NAMED: Final = tuple(moment.value for moment in Moment if moment is not Moment.TIME)
+_TIME: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|min|h)")
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A command and its moment; ``after_s`` is the time of one that has a time."""
+
+    moment: Moment
+    command: str
+    after_s: float = 0.0
+
+    @classmethod
+    def of(cls, text: str) -> "Hook":
+        """From ``MOMENT=COMMAND``. Raises UsageError for a moment or a command that makes no sense."""
+        word, equals, command = text.partition("=")
+        when = _TIME.fullmatch(word)
+        if not equals or (when is None and word not in _NAMED):
+            raise UsageError(
+                f"invalid --hook {text!r}: write MOMENT=COMMAND, where MOMENT is {', '.join(_NAMED)} or a "
+                "time such as 90s, 30min or 2h"
+            )
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"invalid --hook {text!r}: {error}") from error
+        if not words:
+            raise UsageError(f"invalid --hook {text!r}: name a command behind the =")
+        if when is None:
+            return cls(Moment(word), command)
+        return cls(Moment.TIME, command, float(when[1]) * _SECONDS[when[2]])
+
+
+@dataclass(slots=True)
+class Hooks:
+    """The commands of one run. The record has how each ended, as soon as the run's own thread comes by."""
+
+    hooks: Sequence[Hook]
+    limit_s: float
+    manifest: Manifest
+    writer: LastingWriter
+    emit: Listener
+    _ended: SimpleQueue[HookRun] = field(default_factory=SimpleQueue)
+    _kept: list[HookRun] = field(default_factory=list)
+    _beside: list[threading.Thread] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Those of the run's start and end. Raises RunFailedError if one of the start fails."""
+        state = RunState.FAILED
+        for hook in self._at(Moment.TIME):
+            self._start_beside(hook, f"after {format_duration(round(hook.after_s * NS_PER_S))}")
+        try:
+            self._wait_for(Moment.RUN_START, "")
+            if failed := next((run for run in self._kept if not run.succeeded), None):
+                raise RunFailedError(f"--hook run-start: {failed.command!r}: {failed.how_it_ended}")
+            yield
+            state = RunState.COMPLETE
+        except (InterruptedRunError, KeyboardInterrupt):
+            state = RunState.INTERRUPTED
+            raise
+        finally:
+            self._over.set()
+            self._wait_for(Moment.RUN_END, "", {"OPENPTS_RUN_STATE": state.value})
+            for thread in self._beside:
+                thread.join(self.limit_s + 2 * _GRACE_S)
+            self._keep()
+
+    def hear(self, event: Event) -> None:
+        """Start what is to be started at this event, and keep what has ended."""
+        match event:
+            case PurgeStarted():
+                self._wait_for(Moment.CYCLE_START, "")
+            case CycleEnded(cycle, _):
+                self._wait_for(Moment.CYCLE_END, f"cycle {cycle}", {"OPENPTS_CYCLE": str(cycle)})
+            case StepsStarted(cycle, apply):
+                place = phase_text(apply.phase, apply.number)
+                environment = {
+                    "OPENPTS_CYCLE": str(cycle),
+                    "OPENPTS_PHASE": apply.phase.value,
+                    "OPENPTS_NUMBER": str(apply.number),
+                }
+                for hook in self._at(Moment.PHASE_START):
+                    self._start_beside(hook, place, environment)
+            case _:
+                pass
+        self._keep()
+
+    def _at(self, moment: Moment) -> list[Hook]:
+        return [hook for hook in self.hooks if hook.moment is moment]
+
+    def _wait_for(self, moment: Moment, place: str, environment: Mapping[str, str] = _NOTHING) -> None:
+        for hook in self._at(moment):
+            self._ended.put(self._run(hook, place, environment))
+        self._keep()
+
+    def _start_beside(self, hook: Hook, place: str, environment: Mapping[str, str] = _NOTHING) -> None:
+        def later() -> None:
+            if not self._over.wait(hook.after_s) or not hook.after_s:
+                self._ended.put(self._run(hook, place, environment))
+
+        thread = threading.Thread(target=later, name="hook", daemon=True)
+        self._beside.append(thread)
+        thread.start()
+
+    def _keep(self) -> None:
+        new = []
+        while not self._ended.empty():
+            new.append(self._ended.get())
+        if new:
+            self._kept += new
+            self.writer.update_manifest(hooks=(*self.manifest.hooks, *self._kept))
+            for run in new:
+                self.emit(HookEnded(run))
+
+    def _run(self, hook: Hook, place: str, environment: Mapping[str, str]) -> HookRun:
+        """Run the command to its end, or to its time limit, at which all that it started is killed."""
+        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        started_ns = time.monotonic_ns()
+        exit_code, failure, output = _run(hook.command, self.limit_s, self._environment(hook, environment))
+        return HookRun(
+            moment=hook.moment,
+            place=place,
+            command=hook.command,
+            started_at=started_at,
+            elapsed_ns=time.monotonic_ns() - started_ns,
+            exit_code=exit_code,
+            failure=failure,
+            output=printable(output[-_KEPT_OUTPUT:]),
+        )
+
+    def _environment(self, hook: Hook, more: Mapping[str, str]) -> dict[str, str]:
+        return {
+            **os.environ,
+            "OPENPTS_MOMENT": hook.moment.value,
+            "OPENPTS_FOLDER": str(self.writer.folder.absolute()),
+            "OPENPTS_RUN": self.manifest.test_id,
+            "OPENPTS_TEST": self.manifest.conditions.test,
+            "OPENPTS_TARGET": self.manifest.target.path,
+            **more,
+        }
+
+
+def _run(command: str, limit_s: float, environment: Mapping[str, str]) -> tuple[int | None, str, str]:
+    """Exit code, what went wrong, and what was printed. There is no shell."""
+    try:
+        process = subprocess.Popen(
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        return None, f"can't be started: {reason or error}", ""
+    try:
+        output, _ = process.communicate(timeout=limit_s)
+    except KeyboardInterrupt:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):  # what it started may hold its output in another session
+            process.communicate(timeout=_GRACE_S)
+        return None, f"killed at its time limit of {format_duration(round(limit_s * NS_PER_S))}", ""
+    return process.returncode, "", output

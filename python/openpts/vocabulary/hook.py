@@ -1,0 +1,52 @@
+"""Commands of the operator's at moments of a run: for relays, chambers, fans, power supplies."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+HOOK_LIMIT_S: Final = 60.0
+"""How long a command may take, unless the operator sets it otherwise."""
+
+
+class Moment(StrEnum):
+    """When a command is started. The run waits for it, except where a drive is at work."""
+
+    RUN_START = "run-start"
+    """Before the first purge; if the command fails, the run ends there."""
+    RUN_END = "run-end"
+    """After the last step, however the run ended."""
+    CYCLE_START = "cycle-start"
+    """Before the purge of each cycle."""
+    CYCLE_END = "cycle-end"
+    PHASE_START = "phase-start"
+    """When the steps of a phase are with the engine; the run does not wait."""
+    TIME = "time"
+    """So long after the start of the run; the run does not wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """A command and how it ended. ``place`` is the phase or the time, ``started_at`` ISO 8601, UTC.
+
+    ``exit_code`` is None if it could not be started, or was killed at its time limit: ``failure`` says so.
+    ``output`` is the end of what it printed.
+    """
+
+    moment: Moment
+    place: str
+    command: str
+    started_at: str
+    elapsed_ns: int
+    exit_code: int | None
+    failure: str
+    output: str
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ended by itself with 0."""
+        return self.exit_code == 0
+
+    @property
+    def how_it_ended(self) -> str:
+        """``exit code 0``, or what went wrong."""
+        return self.failure or f"exit code {self.exit_code}"

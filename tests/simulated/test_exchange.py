@@ -1,0 +1,146 @@
+"""What other programs read of a run: each line holds to its schema, also where a run is killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs.interface_schemas import EVENTS, events_schema, text
+from jsonschema_rs import Draft202012Validator, Registry
+
+from openpts.exchange.event_stream import EventStream
+from openpts.exchange.ocp_diag import OcpDiagStream
+from openpts.procedures.registry import PROCEDURES
+from openpts.record.reader import read_run
+from openpts.runner.events import ProgramEnded, ProgramStarted
+from openpts.runner.run import run_test
+from tests.simulated.test_resume import ordered
+from tests.support.openpts_command import COMMAND
+
+_FROZEN = Path(__file__).parents[1] / "data" / "interfaces"
+_SAMPLED = {"iops", "lifetime", "powercut", "qos"}  # rounds; cycles; without steps; several streams
+
+
+def of_ocp() -> Draft202012Validator:
+    peers = os.environ.get("OPENPTS_PEERS")
+    if peers is None:
+        pytest.skip("OPENPTS_PEERS names no folder with the schemas of OCP")
+    schemas = [json.loads(path.read_text()) for path in (Path(peers) / "ocp-diag/output").glob("*.json")]
+    assert len(schemas) > 15
+    registry = Registry([(schema["$id"], schema) for schema in schemas])
+    root = next(schema for schema in schemas if schema["$id"].endswith("/output"))
+    validator = Draft202012Validator(root, registry=registry)
+    nameless = {"testStepArtifact": {"testStepId": "1", "testStepStart": {}}}
+    assert not validator.is_valid({**nameless, "sequenceNumber": 0, "timestamp": "2026-01-01T00:00:00Z"})
+    return validator
+
+
+def of_events(path: Path = EVENTS) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(path.read_text()))
+
+
+def whole_lines(written: bytes) -> list[dict[str, Any]]:
+    """All but one that a kill has cut off."""
+    return [json.loads(line) for line in written.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def kinds(lines: list[dict[str, Any]]) -> list[str]:
+    return [line["kind"] for line in lines]
+
+
+def artifacts(lines: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and content of each artifact of an OCP output."""
+    for line in lines:
+        for outer in ("testRunArtifact", "testStepArtifact"):
+            for name, content in line.get(outer, {}).items():
+                if isinstance(content, dict):
+                    yield name, content
+
+
+def test_the_schema_is_that_of_the_code() -> None:
+    assert EVENTS.read_text() == text(events_schema()), "run python -m docs.interface_schemas"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        pytest.param(name, marks=() if name in _SAMPLED else pytest.mark.slow)
+        for name in PROCEDURES
+        if name != "app"  # runs on no simulated drive
+    ],
+)
+def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> None:
+    events, ocp = bytearray(), bytearray()
+    hear = [EventStream(events.extend).hear, OcpDiagStream(ocp.extend).hear]
+    for listener in hear:
+        listener(ProgramStarted("0", ("run", test)))
+    folder = run_test(PROCEDURES[test], ordered(test, tmp_path / "run"), hear).folder
+    for listener in hear:
+        listener(ProgramEnded(0, None))
+
+    lines = whole_lines(bytes(events))
+    for schema in (EVENTS, *_FROZEN.glob("events-1.*.schema.json")):
+        of = of_events(schema)
+        for line in lines:
+            of.validate(line)
+    run = read_run(folder)
+    assert kinds(lines)[0] == "stream_started"
+    assert kinds(lines)[-2:] == ["run_finished", "stream_finished"]
+    assert kinds(lines).count("deviation") == len(run.ledger)
+    finished = [line for line in lines if line["kind"] == "step_finished"]
+    assert [line["operations"].get("read", {}).get("ios", 0) for line in finished] == [
+        step.sample.read.ios for step in run.steps
+    ]
+    assert kinds(lines).count("sample") == sum(len(step.sample.intervals) for step in run.steps)
+
+    validator = of_ocp()
+    written = whole_lines(bytes(ocp))
+    for number, line in enumerate(written):
+        validator.validate(line)
+        assert line["sequenceNumber"] == number
+    names = [name for name, _ in artifacts(written)]
+    assert names[0] == "testRunStart"
+    assert names[-1] == "testRunEnd"
+    assert names.count("testStepStart") == names.count("testStepEnd")
+    assert names.count("measurementSeriesStart") == names.count("measurementSeriesEnd") == 2 * len(run.steps)
+
+
+def killed(folder: Path, after_s: float) -> tuple[bytes, bytes]:
+    """What is in both files of a run that is killed after this time."""
+    words = ("run", "iops", "sim:mlc", "--quick", "--no-report", "--out", "run")
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--events", "e.jsonl", "--ocp-diag", "o.jsonl"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    events = folder / "e.jsonl"
+    while not (events.exists() and events.stat().st_size):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(after_s)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    ocp = folder / "o.jsonl"
+    return events.read_bytes(), ocp.read_bytes() if ocp.exists() else b""
+
+
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 50))])
+def test_what_a_killed_run_has_written_is_valid(tmp_path: Path, number: int) -> None:
+    after_s = random.Random(number).uniform(0.0, 3.0)
+    events, ocp = killed(tmp_path, after_s)
+    lines = whole_lines(events)
+    assert "stream_finished" not in kinds(lines)
+    of = of_events()
+    for line in lines:
+        of.validate(line)
+    validator = of_ocp()
+    for number_of_line, line in enumerate(whole_lines(ocp)):
+        validator.validate(line)
+        assert line["sequenceNumber"] == number_of_line

@@ -1,0 +1,107 @@
+"""Commands of the operator's at moments of a run: when they start, and what becomes of their failures."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import RunFailedError, UsageError
+from openpts.procedures.registry import PROCEDURES
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_run
+from openpts.report.run_conditions_page import run_conditions_page
+from openpts.runner.events import Event, PurgeStarted, RunEnded, StepFinished
+from openpts.runner.hooks import Hook
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
+from openpts.vocabulary.hook import HookRun, Moment
+from tests.simulated.test_resume import small
+from tests.support.page_blocks import rows, tables
+
+
+def order_with(tmp_path: Path, *hooks: str, limit_s: float = 20.0) -> Order:
+    """A throughput test of two cycles, on a drive that follows a script, with these hooks."""
+    return replace(small(tmp_path), hooks=hooks, hook_limit_s=limit_s)
+
+
+def hooks_of(folder: Path) -> tuple[HookRun, ...]:
+    return read_run(folder).manifest.hooks
+
+
+def test_each_moment_comes_when_it_is_there(tmp_path: Path) -> None:
+    """Each command writes its moment into a file; the run writes there as well."""
+    log = tmp_path / "log"
+    words = f"sh -c 'echo $OPENPTS_MOMENT $OPENPTS_CYCLE $OPENPTS_PHASE $OPENPTS_RUN_STATE >> {log}'"
+    moments = ("run-start", "cycle-start", "cycle-end", "run-end")
+
+    def listen(event: Event) -> None:
+        if isinstance(event, PurgeStarted | RunEnded):
+            with log.open("a") as file:
+                file.write(f"{type(event).__name__}\n")
+
+    order = order_with(tmp_path, *(f"{moment}={words}" for moment in moments))
+    folder = run_test(PROCEDURES["tp"], order, [listen]).folder
+    cycle = ["cycle-start", "PurgeStarted"]
+    expected = ["run-start", *cycle, "cycle-end 1", *cycle, "cycle-end 2", "run-end complete", "RunEnded"]
+    assert [" ".join(line.split()) for line in log.read_text().splitlines()] == expected
+    assert [hook.moment.value for hook in hooks_of(folder)] == [
+        word for line in expected if (word := line.split()[0]) in moments
+    ]
+    assert all(hook.succeeded for hook in hooks_of(folder))
+
+
+def test_phases_do_not_wait_for_theirs(tmp_path: Path) -> None:
+    finished_s: list[float] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepFinished):
+            finished_s.append(time.monotonic())
+
+    began_s = time.monotonic()
+    order = order_with(tmp_path, "phase-start=sh -c 'sleep 3; echo $OPENPTS_PHASE $OPENPTS_NUMBER'")
+    folder = run_test(PROCEDURES["tp"], order, [listen]).folder
+    assert finished_s[0] - began_s < 3  # while the command sleeps
+    run = read_run(folder)
+    phases = {f"{step.place.phase} {step.place.number}" for step in run.steps}
+    assert {hook.output for hook in run.manifest.hooks} == phases
+
+
+def test_a_failure_at_the_start_ends_the_run_before_its_purge(tmp_path: Path) -> None:
+    seen: list[type[Event]] = []
+    order = order_with(tmp_path, "run-start=sh -c 'echo no relay; exit 3'")
+    with pytest.raises(RunFailedError) as failed:
+        run_test(PROCEDURES["tp"], order, [lambda event: seen.append(type(event))])
+    assert str(failed.value) == "--hook run-start: \"sh -c 'echo no relay; exit 3'\": exit code 3"
+    assert PurgeStarted not in seen
+    run = read_run(tmp_path / "whole")
+    assert run.manifest.state is RunState.FAILED
+    assert [(hook.exit_code, hook.output) for hook in run.manifest.hooks] == [(3, "no relay")]
+
+
+def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
+    order = order_with(
+        tmp_path, "cycle-end=false", "run-end=no-such-program", "0s=sleep 60", "0.1s=yes", limit_s=1.0
+    )
+    began_s = time.monotonic()
+    folder = run_test(PROCEDURES["tp"], order, []).folder
+    assert time.monotonic() - began_s < 30
+    run = read_run(folder)
+    assert run.manifest.state is RunState.COMPLETE
+    ended = {(hook.moment, hook.command): hook.how_it_ended for hook in run.manifest.hooks}
+    assert ended[Moment.CYCLE_END, "false"] == "exit code 1"
+    assert ended[Moment.RUN_END, "no-such-program"] == "can't be started: No such file or directory"
+    assert ended[Moment.TIME, "sleep 60"] == "killed at its time limit of 1.00 s"
+    table = tables(run_conditions_page(run))["run-conditions-hooks"]
+    assert len(rows(table)) == len(run.manifest.hooks)
+
+
+def test_a_time_that_never_comes_starts_nothing(tmp_path: Path) -> None:
+    folder = run_test(PROCEDURES["tp"], order_with(tmp_path, "2h=touch never"), []).folder
+    assert hooks_of(folder) == ()
+
+
+@pytest.mark.parametrize("text", ["later=true", "run-start", "run-start=", "run-start='", "1d=true", "=true"])
+def test_what_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^invalid --hook "):
+        Hook.of(text)

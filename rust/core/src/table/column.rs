@@ -95,8 +95,11 @@ impl<V> Default for Cells<V> {
     }
 }
 
+/// Adds the values of some rows.
+type Gather<'a, R, V> = Box<dyn Fn(&[R], &mut Cells<V>) + Send + 'a>;
+
 struct Encoded<'a, R, T: DataType> {
-    gather: Box<dyn Fn(&[R], &mut Cells<T::T>) + Send + 'a>,
+    gather: Gather<'a, R, T::T>,
     cells: Cells<T::T>,
     pages: Pages,
     writer: ColumnWriterImpl<'static, T>,

@@ -18,6 +18,8 @@ DRIVES = (
 )
 
 
-def test_captures_hold_what_reached_the_drives(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tests", ["engine_did or both_ways", "not engine_did and not both_ways"])
+def test_captures_hold_what_reached_the_drives(tests: str, tmp_path: Path) -> None:
+    modules = f"tests/lab/guest/test_capture.py -k '{tests}'"
     mount = "mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing"
-    passes_in_lab(tmp_path, *DRIVES, modules="tests/lab/guest/test_capture.py", before=mount, timeout_s=500)
+    passes_in_lab(tmp_path, *DRIVES, modules=modules, before=mount, timeout_s=500)

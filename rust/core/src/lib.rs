@@ -9,4 +9,5 @@ pub mod engine;
 pub mod histogram;
 pub mod machine;
 pub mod powercut;
+pub mod table;
 pub mod workload;

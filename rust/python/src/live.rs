@@ -39,10 +39,7 @@ impl PyLiveCapture {
     }
 
     fn feed(&self, py: Python<'_>, processor: usize, data: &[u8]) -> PyResult<()> {
-        self.with(py, |capture| {
-            capture.feed(processor, data);
-            Ok(())
-        })
+        self.with(py, |capture| capture.feed(processor, data))
     }
 
     fn advance(&self, py: Python<'_>, until_ns: i64) -> PyResult<()> {

@@ -15,8 +15,26 @@ const ENDED_PARTS: usize = 1 << 10;
 const LOOKED_AT: usize = 256;
 
 /// Device, operation, first sector, number: those of a device and an operation in the order of their places, and
-/// at one place in the order of their arrival.
-type Key = (u16, TracedOperation, u64, u64);
+/// at one place in the order of their arrival. One number, since comparing them is most of the work.
+type Key = u128;
+
+const NUMBER_BITS: u32 = 48;
+const SECTOR_BITS: u32 = 56;
+const ANY_NUMBER: u64 = (1 << NUMBER_BITS) - 1;
+const ANY_SECTOR: u64 = (1 << SECTOR_BITS) - 1;
+
+fn key(device: u16, operation: TracedOperation, sector: u64, number: u64) -> Key {
+    let kind = u128::from(device) << 8 | operation as u128;
+    (kind << SECTOR_BITS | u128::from(sector.min(ANY_SECTOR))) << NUMBER_BITS | u128::from(number)
+}
+
+fn key_of(event: &BlockEvent, sector: u64, number: u64) -> Key {
+    key(event.device, event.operation, sector, number)
+}
+
+const fn number_of(key: Key) -> u64 {
+    key as u64 & ANY_NUMBER
+}
 
 /// One that has arrived.
 pub(crate) struct OpenIo {
@@ -95,7 +113,7 @@ impl OpenIos {
         let longest = &mut self.longest_sectors[event.operation as usize];
         *longest = (*longest).max(sectors);
         let number = self.first_held + self.held.len() as u64;
-        self.open.insert((event.device, event.operation, first_sector, number));
+        self.open.insert(key_of(event, first_sector, number));
         self.held.push_back(OpenIo {
             io: event.io(),
             first_sector,
@@ -127,35 +145,37 @@ impl OpenIos {
 
     /// The oldest one of the event's device and operation that begins here.
     pub fn oldest_at(&self, event: &BlockEvent, sector: u64) -> Option<u64> {
-        let key = |number| (event.device, event.operation, sector, number);
-        let numbers = self.open.range(key(0)..=key(u64::MAX)).map(|key| key.3);
+        let last = key_of(event, sector, ANY_NUMBER);
+        let here = self.open.range(key_of(event, sector, 0)..).take_while(|key| **key <= last);
+        let numbers = here.map(|key| number_of(*key));
         numbers.take(LOOKED_AT).find(|&number| !self.entry_ref(number).has_ended_at(sector))
     }
 
     /// The oldest that begins before this sector and reaches over it.
     pub fn oldest_over(&self, event: &BlockEvent, sector: u64) -> Option<u64> {
         let from = sector.saturating_sub(self.longest_sectors[event.operation as usize]);
-        let key = |sector, number| (event.device, event.operation, sector, number);
-        let before = self.open.range(key(from, 0)..key(sector, 0)).rev().take(LOOKED_AT);
+        let before = self.open.range(key_of(event, from, 0)..key_of(event, sector, 0)).rev().take(LOOKED_AT);
         let reaches = |&number: &u64| {
             let entry = self.entry_ref(number);
             entry.end_sector > sector && !entry.has_ended_at(sector)
         };
-        before.map(|key| key.3).filter(reaches).min()
+        before.map(|key| number_of(*key)).filter(reaches).min()
     }
 
     /// The oldest of this length, wherever it was to go: the device may have chosen another place.
     pub fn oldest_as_long(&self, event: &BlockEvent) -> Option<u64> {
-        let key = |sector, number| (event.device, event.operation, sector, number);
-        let all = self.open.range(key(0, 0)..=key(u64::MAX, u64::MAX)).take(LOOKED_AT);
-        all.map(|key| key.3).filter(|&number| self.entry_ref(number).io.length_bytes == event.bytes).min()
+        let all = key_of(event, 0, 0)..=key_of(event, ANY_SECTOR, ANY_NUMBER);
+        let all = self.open.range(all).take(LOOKED_AT);
+        all.map(|key| number_of(*key))
+            .filter(|&number| self.entry_ref(number).io.length_bytes == event.bytes)
+            .min()
     }
 
     /// It is not open any more; it goes once all before it have ended.
     pub fn close(&mut self, number: u64) {
         let entry = self.entry(number);
         entry.is_open = false;
-        let key = (entry.io.device, entry.io.operation, entry.first_sector, number);
+        let key = key(entry.io.device, entry.io.operation, entry.first_sector, number);
         self.open.remove(&key);
     }
 

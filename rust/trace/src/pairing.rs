@@ -31,6 +31,7 @@ pub struct Pairing {
     open: OpenIos,
     expected: VecDeque<Expected>,
     devices_with_arrivals: Vec<bool>,
+    has_splits: bool,
 }
 
 impl Pairing {
@@ -44,6 +45,7 @@ impl Pairing {
             open: OpenIos::default(),
             expected: VecDeque::new(),
             devices_with_arrivals: Vec::new(),
+            has_splits: false,
         }
     }
 
@@ -122,6 +124,7 @@ impl Pairing {
                     let entry = self.open.entry(number);
                     entry.io.quality.0 |= Quality::SPLIT.0;
                     entry.rest_sector = Some(rest_sector);
+                    self.has_splits = true;
                 }
                 tally.accept();
             }
@@ -133,7 +136,7 @@ impl Pairing {
     }
 
     fn arrive(&mut self, event: &BlockEvent, ios: &mut Vec<TracedIo>, tally: &mut Tally) {
-        if self.is_rest_of_split(event) {
+        if self.has_splits && self.is_rest_of_split(event) {
             return tally.skip("rest of a split I/O");
         }
         let is_below =

@@ -76,7 +76,7 @@ fn captured(file: &Path, level: Level, step_ns: Option<u64>, devices: Vec<LiveDe
     for at in (0..6000).step_by(37) {
         for (cpu, bytes) in all.iter().enumerate() {
             let piece = &bytes[at.min(bytes.len())..(at + 37).min(bytes.len())];
-            capture.feed(cpu, piece);
+            capture.feed(cpu, piece).expect("records of one version");
         }
         capture.advance(start_ns).expect("room");
     }

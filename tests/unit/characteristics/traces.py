@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from openpts import _native
 
 NO_COMPLETION = 1
+NO_PROCESSOR = np.uint64(0xFFFF)
 FOREVER_NS = 2**63 - 1
 
 
@@ -36,7 +37,10 @@ def write_trace(path: Path, ios: Ios, *, capacity_bytes: int | None = None, reso
     n = len(ios.at)
     device = np.zeros(n, np.int32) if ios.device is None else ios.device.astype(np.int32)
     pids = None if ios.pid is None else sorted(set(ios.pid.tolist()))
-    command = np.zeros(n, np.uint32) if ios.pid is None else np.searchsorted(pids, ios.pid) + 1
+    issuer = pa.nulls(n, pa.uint64())
+    if ios.pid is not None:
+        command = np.searchsorted(pids, ios.pid).astype(np.uint64) + 1
+        issuer = pa.array(command << 48 | NO_PROCESSOR << 32 | ios.pid.astype(np.uint64), pa.uint64())
     known = np.zeros(n, bool) if ios.done is None else ios.done >= 0
     latency = pa.array(np.zeros(n, np.int64) if ios.done is None else ios.done - ios.at, mask=~known)
     seen = np.where(known, 0, 0 if ios.done is None else NO_COMPLETION)
@@ -51,9 +55,7 @@ def write_trace(path: Path, ios: Ios, *, capacity_bytes: int | None = None, reso
         "flags": pa.array(zeros, pa.uint16()),
         "device": pa.array(device, pa.uint16()),
         "domain": pa.array(device, pa.uint16()),
-        "pid": pa.nulls(n, pa.int32()) if ios.pid is None else pa.array(ios.pid, pa.int32()),
-        "command": pa.array(command, pa.uint16()),
-        "cpu": pa.nulls(n, pa.int16()),
+        "issuer": issuer,
         "status": pa.array(seen, pa.int32()),
         "quality": pa.array(zeros, pa.uint8()),
         "source_position": pa.array(np.arange(n), pa.uint64()),
@@ -71,10 +73,10 @@ def write_trace(path: Path, ios: Ios, *, capacity_bytes: int | None = None, reso
         "changes": [],
     }  # fmt: skip
     fields = [
-        pa.field(name, column.type, nullable=name in {"latency_ns", "pid", "cpu"})
+        pa.field(name, column.type, nullable=name in {"latency_ns", "issuer"})
         for name, column in columns.items()
     ]
-    metadata = {"openpts.trace": "1", "openpts.trace_header": json.dumps(header)}
+    metadata = {"openpts.trace": "2", "openpts.trace_header": json.dumps(header)}
     schema = pa.schema(fields)
     with pq.ParquetWriter(path, schema, store_schema=False, compression="none") as writer:
         writer.write_table(pa.Table.from_arrays(list(columns.values()), schema=schema))

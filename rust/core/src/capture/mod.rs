@@ -12,7 +12,6 @@
 //! When a file can't be written (disk full), the file is closed after its last complete row group, the load
 //! goes on without capture, and the I/Os that are in no file are counted.
 
-mod columns;
 mod configuration;
 mod control;
 mod destination;
@@ -20,7 +19,6 @@ mod error;
 mod figures;
 mod part;
 mod record;
-mod row_group;
 mod schema;
 mod tap;
 mod writer;
@@ -31,5 +29,5 @@ pub use destination::{Destination, Folder, PartFile};
 pub use error::CaptureError;
 pub use figures::{CaptureState, CaptureSummary, StepSummary, Waits};
 pub use record::CapturedIo;
-pub use schema::{FORMAT_VERSION, schema};
+pub use schema::SCHEMA;
 pub use tap::Tap;

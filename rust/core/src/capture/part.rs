@@ -1,19 +1,21 @@
 //! One Parquet file of a capture: row groups, then the footer that makes it readable.
 
-use super::columns::Columns;
 use super::configuration::CaptureConfiguration;
 use super::destination::PartFile;
 use super::figures::Waits;
-use super::row_group::RowGroup;
-use super::schema::{Facts, properties, schema};
+use super::schema::{Facts, Row, table};
+use crate::table::Table;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
-use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, TrackedWrite};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
+/// Encoded bytes after which a row group is written: what bounds the writer's memory.
+const ROW_GROUP_BYTES: usize = 6 << 20;
+/// Rows after which it is written, for patterns that encode to next to nothing.
+const ROW_GROUP_ROWS: u64 = 1 << 20;
 /// Length of the mark at the beginning of a Parquet file.
 const HEAD_BYTES: u64 = 4;
 
@@ -40,8 +42,7 @@ struct Committed {
 /// A file in the making.
 pub(super) struct Part {
     writer: SerializedFileWriter<Sink>,
-    properties: WriterPropertiesPtr,
-    row_group: RowGroup,
+    table: Table<'static, Row>,
     committed: Vec<Committed>,
     waits: Waits,
     ios: u64,
@@ -62,13 +63,10 @@ pub(super) struct Closed {
 
 impl Part {
     pub(super) fn begin(file: Box<dyn PartFile>) -> Result<Self> {
-        let properties = properties();
-        let writer = SerializedFileWriter::new(Sink(Some(file)), schema(), properties.clone())?;
-        let row_group = RowGroup::new(writer.schema_descr(), &properties);
+        let table = table();
         Ok(Self {
-            writer,
-            properties,
-            row_group,
+            writer: table.begin(Sink(Some(file)))?,
+            table,
             committed: Vec::new(),
             waits: Waits::default(),
             ios: 0,
@@ -87,28 +85,21 @@ impl Part {
     }
 
     /// Add a chunk; write the row group if it is full with it.
-    pub(super) fn add(&mut self, columns: &Columns, waits: Waits) -> Result<()> {
+    pub(super) fn add(&mut self, rows: &[Row], waits: Waits) -> Result<()> {
         if self.ios == 0 {
             self.began = Instant::now();
         }
-        self.ios += columns.submitted_ns.len() as u64;
+        self.ios += rows.len() as u64;
         self.waits.add(waits);
-        self.row_group.add(columns)?;
-        if self.row_group.is_full() { self.commit() } else { Ok(()) }
+        self.table.add(rows)?;
+        let is_full = self.table.encoded_bytes() >= ROW_GROUP_BYTES || self.table.rows() >= ROW_GROUP_ROWS;
+        if is_full { self.commit() } else { Ok(()) }
     }
 
     /// Write the row group, if there is anything in it, and begin another.
     fn commit(&mut self) -> Result<()> {
-        if self.row_group.rows() == 0 {
-            return Ok(());
-        }
-        let empty = RowGroup::new(self.writer.schema_descr(), &self.properties);
-        let row_group = std::mem::replace(&mut self.row_group, empty);
-        let mut target = self.writer.next_row_group()?;
-        for column in row_group.close()? {
-            target.append_column(&column.bytes, column.close)?;
-        }
-        let metadata = target.close()?.as_ref().clone();
+        let Some(metadata) = self.table.end_group(&mut self.writer)? else { return Ok(()) };
+        let metadata = metadata.as_ref().clone();
         self.writer.flush()?;
         self.committed.push(Committed { metadata, end_bytes: self.writer.bytes_written() as u64 });
         Ok(())
@@ -154,9 +145,9 @@ impl Part {
     fn write_footer(&self, file: &mut dyn PartFile, facts: &Facts<'_>) -> Result<u64> {
         let groups = self.committed.iter().map(|group| group.metadata.clone()).collect();
         let metadata = FileMetaData::new(
-            self.properties.writer_version().as_num(),
+            self.table.properties().writer_version().as_num(),
             facts.ios as i64,
-            Some(self.properties.created_by().into()),
+            Some(self.table.properties().created_by().into()),
             Some(facts.key_values()),
             self.writer.schema_descr().clone().into(),
             None,

@@ -1,79 +1,81 @@
-//! The columns of a capture, how each is encoded, and what a file says about itself.
+//! The columns of a capture, and what a file says about itself.
 
 use super::configuration::CaptureConfiguration;
 use super::figures::Waits;
-use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
+use super::record::{Chunk, Record};
+use crate::table::{Table, properties, required};
+use crate::workload::Operation;
+use bytes::Bytes;
+use parquet::basic::Encoding::DELTA_BINARY_PACKED;
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
-use parquet::schema::types::{ColumnPath, Type, TypePtr};
-use std::sync::Arc;
 
 /// Version of the files' format, in their metadata as `openpts.capture`.
-///
-/// 1: step, thread, submitted_ns, latency_ns, lba, length_bytes, operation, errno.
-pub const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
+
+/// The columns; none of them has nulls.
+pub const SCHEMA: &str = "message io {
+  required int32 step (INTEGER(32, false));
+  required int32 thread (INTEGER(16, false));
+  required int64 submitted_ns (INTEGER(64, false));
+  required int64 latency_ns (INTEGER(64, false));
+  required int64 lba (INTEGER(64, false));
+  required int32 length_bytes (INTEGER(32, false));
+  required binary operation (STRING);
+  required int32 errno (INTEGER(32, true));
+}";
 
 /// Bytes of a column after which a page ends: what a reader decodes at once.
 const PAGE_BYTES: usize = 128 << 10;
 /// Rows after which a page ends, for columns that take next to no bytes.
 const PAGE_ROWS: usize = 1 << 16;
 
-/// The columns; none of them has nulls.
+/// An I/O with what its chunk says of it.
+pub(super) struct Row {
+    step: u32,
+    thread: u16,
+    lba: u64,
+    record: Record,
+}
+
+/// Sort a chunk by submission time and turn it into rows. I/Os are recorded as they complete; in the order of
+/// submission the times differ by a fraction of the latency, which saves a byte for each.
 ///
-/// # Panics
-/// Never: the definition is a constant.
-#[must_use]
-pub fn schema() -> TypePtr {
-    let columns = vec![
-        integer("step", Physical::INT32, 32, false),
-        integer("thread", Physical::INT32, 16, false),
-        integer("submitted_ns", Physical::INT64, 64, false),
-        integer("latency_ns", Physical::INT64, 64, false),
-        integer("lba", Physical::INT64, 64, false),
-        integer("length_bytes", Physical::INT32, 32, false),
-        column("operation", Physical::BYTE_ARRAY, LogicalType::String),
-        integer("errno", Physical::INT32, 32, true),
-    ];
-    let group = Type::group_type_builder("io").with_fields(columns).build();
-    Arc::new(group.expect("a valid schema"))
-}
-
-fn integer(name: &str, physical: Physical, bits: i8, signed: bool) -> TypePtr {
-    column(name, physical, LogicalType::integer(bits, signed))
-}
-
-fn column(name: &str, physical: Physical, logical: LogicalType) -> TypePtr {
-    let column = Type::primitive_type_builder(name, physical)
-        .with_repetition(Repetition::REQUIRED)
-        .with_logical_type(Some(logical))
-        .build();
-    Arc::new(column.expect("a valid column"))
-}
-
-/// How the columns are encoded. Times and places differ little from row to row, or not at all in a pattern:
-/// deltas. Sizes and operations are few: dictionaries. A general compressor on top finds nothing more in
-/// random accesses, so there is none.
-pub(super) fn properties() -> WriterPropertiesPtr {
-    let mut properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_created_by(concat!("openpts ", env!("CARGO_PKG_VERSION")).into())
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true)
-        .set_data_page_size_limit(PAGE_BYTES)
-        .set_data_page_row_count_limit(PAGE_ROWS)
-        .set_dictionary_enabled(true)
-        .set_encoding(Encoding::DELTA_BINARY_PACKED);
-    for name in ["submitted_ns", "latency_ns", "lba"] {
-        properties = properties.set_column_dictionary_enabled(ColumnPath::from(name), false);
+/// # Errors
+/// If an offset is no multiple of the LBA's unit and would not come back as it was.
+pub(super) fn fill(rows: &mut Vec<Row>, chunk: &mut Chunk, lba_bytes: u32) -> Result<()> {
+    chunk.records.sort_unstable_by_key(|record| record.submitted_ns);
+    let (step, thread, lba_bytes) = (chunk.step, chunk.thread, u64::from(lba_bytes));
+    let mut remainders = 0;
+    rows.clear();
+    rows.extend(chunk.records.iter().map(|&record| {
+        remainders |= record.offset_bytes % lba_bytes;
+        Row { step, thread, lba: record.offset_bytes / lba_bytes, record }
+    }));
+    if remainders == 0 {
+        return Ok(());
     }
-    let operation = ColumnPath::from("operation");
-    properties
-        // What a column with a dictionary falls back to.
-        .set_column_encoding(operation.clone(), Encoding::DELTA_LENGTH_BYTE_ARRAY)
-        // The smallest and largest of the words would tell nothing.
-        .set_column_statistics_enabled(operation, EnabledStatistics::None)
-        .build()
-        .into()
+    Err(ParquetError::General(format!("an I/O's offset is not a multiple of {lba_bytes} bytes")))
+}
+
+/// Times and places differ little from row to row, or not at all in a pattern: deltas. Sizes and operations are few:
+/// dictionaries. A general compressor on top finds nothing more in random accesses, so there is none.
+pub(super) fn table() -> Table<'static, Row> {
+    let names =
+        Operation::ALL.map(|operation| ByteArray::from(Bytes::from_static(operation.name().as_bytes())));
+    let columns = vec![
+        required::<Row, Int32Type>(|row| row.step.cast_signed()),
+        required::<Row, Int32Type>(|row| i32::from(row.thread)),
+        required::<Row, Int64Type>(|row| row.record.submitted_ns.cast_signed()).encoded(DELTA_BINARY_PACKED),
+        required::<Row, Int64Type>(|row| row.record.latency_ns.cast_signed()).encoded(DELTA_BINARY_PACKED),
+        required::<Row, Int64Type>(|row| row.lba.cast_signed()).encoded(DELTA_BINARY_PACKED),
+        required::<Row, Int32Type>(|row| row.record.length_bytes.cast_signed()),
+        required::<Row, ByteArrayType>(move |row| names[row.record.operation_number()].clone()),
+        required::<Row, Int32Type>(|row| row.record.result()),
+    ];
+    let pages = properties().set_data_page_size_limit(PAGE_BYTES).set_data_page_row_count_limit(PAGE_ROWS);
+    Table::new(SCHEMA, pages, columns)
 }
 
 /// What a reader needs besides the columns, and what this file's I/Os went through.

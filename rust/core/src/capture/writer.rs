@@ -1,12 +1,12 @@
 //! The writer thread: takes full chunks, drives the files, gives empty chunks back.
 
-use super::columns::Columns;
 use super::configuration::CaptureConfiguration;
 use super::destination::Destination;
 use super::error::in_words;
 use super::figures::{Shared, StepSummary};
 use super::part::{Closed, Part};
 use super::record::Chunk;
+use super::schema::{Row, fill};
 use parquet::errors::{ParquetError, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(super) struct Writer {
     destination: Box<dyn Destination>,
     configuration: CaptureConfiguration,
     shared: Arc<Shared>,
-    columns: Columns,
+    rows: Vec<Row>,
     part: Option<Part>,
     number: u32,
     written: Written,
@@ -51,9 +51,8 @@ impl Writer {
         configuration: CaptureConfiguration,
         shared: Arc<Shared>,
     ) -> Self {
-        let columns = Columns::new(configuration.lba_bytes);
         let written = Written::default();
-        Self { destination, configuration, shared, columns, part: None, number: 0, written }
+        Self { destination, configuration, shared, rows: Vec::new(), part: None, number: 0, written }
     }
 
     /// Work until the end is announced or all taps are gone.
@@ -104,13 +103,13 @@ impl Writer {
             self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
             return self.fail(&error);
         }
-        if let Err(error) = self.columns.fill(chunk) {
+        if let Err(error) = fill(&mut self.rows, chunk, self.configuration.lba_bytes) {
             self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
             self.fail(&error);
             return self.close_part(None);
         }
         let Some(part) = self.part.as_mut() else { return };
-        match part.add(&self.columns, chunk.waits) {
+        match part.add(&self.rows, chunk.waits) {
             Err(error) => self.close_part(Some(error)),
             Ok(()) => {
                 let is_complete = part.ios() >= self.configuration.ios_per_file;

@@ -1,6 +1,6 @@
 //! What records say, with what earlier ones have said: names of processes, devices, the clock, sequences.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::block_event::{BlockAction, BlockEvent, SECTOR_BYTES};
 use crate::reader::{Dictionary, TracedDevice};
@@ -8,8 +8,8 @@ use crate::tally::{DamageClass, Loss, Place, SkipReason, Tally};
 use crate::traced_io::{NO_PROCESSOR, TracedOperation};
 
 use super::actions::{Meaning, Remap, flags, meaning, operation};
-use super::files::Record;
 use super::record::Header;
+use super::stream::Record;
 
 /// Processes and counters that are kept at most; a kernel has fewer.
 const KEPT: usize = 1 << 20;
@@ -27,11 +27,11 @@ struct Counted {
 
 /// Makes events of records.
 pub(crate) struct Interpreter {
-    device_numbers: HashMap<u32, u16>,
+    device_numbers: BTreeMap<u32, u16>,
     devices: Vec<TracedDevice>,
     commands: Dictionary,
-    processes: HashMap<u32, u16>,
-    sequences: HashMap<(u32, u32), Counted>,
+    processes: BTreeMap<u32, u16>,
+    sequences: BTreeMap<(u32, u32), Counted>,
     /// Wall clock and trace clock when the recording began.
     clock: Option<(i64, i64)>,
     first_event_ns: Option<i64>,
@@ -42,11 +42,11 @@ impl Interpreter {
         let mut commands = Dictionary::default();
         commands.number(b"");
         Self {
-            device_numbers: HashMap::new(),
+            device_numbers: BTreeMap::new(),
             devices: Vec::new(),
             commands,
-            processes: HashMap::new(),
-            sequences: HashMap::new(),
+            processes: BTreeMap::new(),
+            sequences: BTreeMap::new(),
             clock: None,
             first_event_ns: None,
         }
@@ -72,8 +72,8 @@ impl Interpreter {
     }
 
     /// The event of a record that is one; others are counted.
-    pub fn event_of(&mut self, record: &Record, tally: &mut Tally) -> Option<BlockEvent> {
-        match meaning(&record.header, &record.payload) {
+    pub fn event_of(&mut self, record: &Record<'_>, tally: &mut Tally) -> Option<BlockEvent> {
+        match meaning(&record.header, record.payload) {
             Meaning::Process(name) => {
                 self.name_process(record.header.pid, name, tally);
                 tally.skip("name of a process");
@@ -102,7 +102,7 @@ impl Interpreter {
 
     fn event(
         &mut self,
-        record: &Record,
+        record: &Record<'_>,
         action: BlockAction,
         remap: Option<Remap>,
     ) -> Result<BlockEvent, DamageClass> {

@@ -6,12 +6,13 @@ mod files;
 mod interpreter;
 mod reader;
 mod record;
+mod stream;
 
 use super::formats::Format;
+use record::RecordLayout;
 
-pub(crate) use files::Record;
 pub(crate) use interpreter::Interpreter;
-pub(crate) use record::RecordLayout;
+pub(crate) use stream::RecordStream;
 
 /// As it is listed.
 pub static FORMATS: &[Format] = &[Format {

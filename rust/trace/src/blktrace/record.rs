@@ -18,9 +18,6 @@ pub(crate) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// Longest header.
-    pub const LONGEST: usize = 64;
-
     /// That of the record which begins here, of any version.
     pub fn at(head: &[u8]) -> Option<Self> {
         let magic: [u8; 4] = head.get(..4)?.try_into().ok()?;

@@ -1,6 +1,7 @@
 //! The canonical form of traces, which is Parquet, and the captures of openpts' own engine, which are as well.
 
 mod columns;
+mod issuer;
 mod own_capture;
 mod parquet_file;
 mod reader;

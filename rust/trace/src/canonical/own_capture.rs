@@ -1,8 +1,6 @@
 //! Reads what the engine of openpts has captured: `capture-*.parquet`.
 
-use parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
-use parquet::errors::Result;
-use parquet::file::reader::RowGroupReader;
+use openpts_core::capture::SCHEMA;
 
 use super::super::error::TraceError;
 use super::super::reader::{BATCH_IOS, Disorder, Level, SourceFacts, TraceReader, TracedDevice};
@@ -10,70 +8,43 @@ use super::super::tally::{Place, Tally};
 use super::super::traced_io::{Status, TracedIo, TracedOperation};
 use super::columns::operation_of;
 use super::parquet_file::ParquetFile;
-use super::reading::Reading;
+use super::reading::Group;
 use super::schema::NAME;
 
 /// Key of the version of captures in a file's metadata.
 pub(super) const CAPTURE_KEY: &str = "openpts.capture";
 const VERSION: &str = "1";
-const COLUMNS: [&str; 8] =
-    ["step", "thread", "submitted_ns", "latency_ns", "lba", "length_bytes", "operation", "errno"];
 
-struct Group {
-    thread: Reading<Int32Type>,
-    submitted: Reading<Int64Type>,
-    latency: Reading<Int64Type>,
-    lba: Reading<Int64Type>,
-    length: Reading<Int32Type>,
-    operation: Reading<ByteArrayType>,
-    errno: Reading<Int32Type>,
-    rows: usize,
+#[derive(Clone, Copy)]
+enum Column {
+    Thread = 1,
+    Submitted,
+    Latency,
+    Lba,
+    Length,
+    Operation,
+    Errno,
 }
 
-impl Group {
-    fn new(group: &dyn RowGroupReader) -> Result<Self> {
-        Ok(Self {
-            thread: Reading::new(group, 1)?,
-            submitted: Reading::new(group, 2)?,
-            latency: Reading::new(group, 3)?,
-            lba: Reading::new(group, 4)?,
-            length: Reading::new(group, 5)?,
-            operation: Reading::new(group, 6)?,
-            errno: Reading::new(group, 7)?,
-            rows: usize::try_from(group.metadata().num_rows()).unwrap_or(0),
-        })
-    }
-
-    fn read(&mut self, rows: usize) -> Result<()> {
-        for column in [&mut self.submitted, &mut self.latency, &mut self.lba] {
-            column.read(rows, false)?;
-        }
-        for column in [&mut self.thread, &mut self.length, &mut self.errno] {
-            column.read(rows, false)?;
-        }
-        self.operation.read(rows, false)?;
-        self.rows -= rows;
-        Ok(())
-    }
-
-    fn io(&self, index: usize, lba_bytes: u64, row: u64) -> Option<TracedIo> {
-        let operation = match self.operation.values[index].data() {
-            b"fsync" => TracedOperation::Flush,
-            word => operation_of(word)?,
-        };
-        let offset_bytes = u64::try_from(self.lba.values[index]).ok()?.checked_mul(lba_bytes)?;
-        let length_bytes = u64::from(self.length.values[index].cast_unsigned());
-        let issued_ns = self.submitted.values[index];
-        let mut io = TracedIo::new(issued_ns, operation, offset_bytes, length_bytes, row);
-        io.completed_ns = Some(issued_ns.checked_add(self.latency.values[index])?);
-        // A thread of the engine waits for its own I/Os only.
-        io.domain = u16::try_from(self.thread.values[index]).ok()?;
-        io.status = match self.errno.values[index] {
-            0 => Status::Done,
-            errno => Status::Failed(u16::try_from(errno.unsigned_abs()).ok()?),
-        };
-        Some(io)
-    }
+fn io_of(group: &Group, row: usize, lba_bytes: u64, number_of_row: u64) -> Option<TracedIo> {
+    let number = |column: Column| group.number(column as usize, row);
+    let operation = match group.word(Column::Operation as usize, row) {
+        b"fsync" => TracedOperation::Flush,
+        word => operation_of(word)?,
+    };
+    let offset_bytes = u64::try_from(number(Column::Lba)).ok()?.checked_mul(lba_bytes)?;
+    // As it was written: without a sign, in 32 bits.
+    let length_bytes = u64::from(number(Column::Length) as u32);
+    let issued_ns = number(Column::Submitted);
+    let mut io = TracedIo::new(issued_ns, operation, offset_bytes, length_bytes, number_of_row);
+    io.completed_ns = Some(issued_ns.checked_add(number(Column::Latency))?);
+    // A thread of the engine waits for its own I/Os only.
+    io.domain = u16::try_from(number(Column::Thread)).ok()?;
+    io.status = match number(Column::Errno) {
+        0 => Status::Done,
+        errno => Status::Failed(u16::try_from(errno.unsigned_abs()).ok()?),
+    };
+    Some(io)
 }
 
 /// Reads the files of one capture.
@@ -88,7 +59,7 @@ pub(super) struct OwnCaptureReader {
 }
 
 impl OwnCaptureReader {
-    pub(super) fn new(files: Vec<ParquetFile>) -> std::result::Result<Self, TraceError> {
+    pub(super) fn new(files: Vec<ParquetFile>) -> Result<Self, TraceError> {
         let refused = |name: &str, why: &str| {
             Err(TraceError::Refused(format!(
                 "can't read {name}: {why}; use the openpts that made the capture"
@@ -101,7 +72,7 @@ impl OwnCaptureReader {
                     "it is no capture, or one in a version that this openpts can't read",
                 );
             }
-            if !file.has_columns(&COLUMNS) {
+            if !file.has_columns_of(SCHEMA) {
                 return refused(&file.name, "its columns are not those of a capture");
             }
         }
@@ -122,8 +93,8 @@ impl OwnCaptureReader {
     }
 
     /// Look for rows, in this group or a later one.
-    fn find_rows(&mut self) -> std::result::Result<bool, TraceError> {
-        while self.group.as_ref().is_none_or(|group| group.rows == 0) {
+    fn find_rows(&mut self) -> Result<bool, TraceError> {
+        while self.group.as_ref().is_none_or(|group| group.rows() == 0) {
             let Some(file) = self.files.get(self.file) else { return Ok(false) };
             if self.next_group == file.groups() {
                 self.file += 1;
@@ -131,7 +102,7 @@ impl OwnCaptureReader {
                 self.row = 0;
                 continue;
             }
-            self.group = Some(file.with_group(self.next_group, Group::new)?);
+            self.group = Some(file.with_group(self.next_group, |group| Group::new(group))?);
             self.next_group += 1;
         }
         Ok(true)
@@ -139,20 +110,16 @@ impl OwnCaptureReader {
 }
 
 impl TraceReader for OwnCaptureReader {
-    fn read(
-        &mut self,
-        batch: &mut Vec<TracedIo>,
-        tally: &mut Tally,
-    ) -> std::result::Result<bool, TraceError> {
+    fn read(&mut self, batch: &mut Vec<TracedIo>, tally: &mut Tally) -> Result<bool, TraceError> {
         if !self.find_rows()? {
             return Ok(false);
         }
         let group = self.group.as_mut().expect("just found");
-        let rows = group.rows.min(BATCH_IOS);
+        let rows = group.rows().min(BATCH_IOS);
         self.files[self.file].guarded(|| group.read(rows))?;
         for index in 0..rows {
             self.row += 1;
-            match group.io(index, self.lba_bytes, self.row) {
+            match io_of(group, index, self.lba_bytes, self.row) {
                 Some(io) => {
                     tally.accept();
                     batch.push(io);

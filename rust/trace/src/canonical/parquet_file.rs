@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use openpts_core::table::schema_of;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
@@ -42,22 +43,17 @@ impl ParquetFile {
         pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
-    pub(super) fn has_columns_of(&self, schema: &parquet::schema::types::Type) -> bool {
-        let ours = schema.get_fields();
-        let theirs = self.file.metadata().file_metadata().schema().get_fields();
+    /// Whether its columns are those of a schema, with their types.
+    pub(super) fn has_columns_of(&self, words: &str) -> bool {
+        let ours = schema_of(words);
+        let (ours, theirs) = (ours.get_fields(), self.file.metadata().file_metadata().schema().get_fields());
         ours.len() == theirs.len()
             && ours.iter().zip(theirs).all(|(ours, theirs)| {
                 theirs.is_primitive()
                     && ours.name() == theirs.name()
                     && ours.get_physical_type() == theirs.get_physical_type()
-                    && ours.is_optional() == theirs.is_optional()
+                    && ours.get_basic_info().repetition() == theirs.get_basic_info().repetition()
             })
-    }
-
-    /// Whether its columns have these names; their types show when they are read.
-    pub(super) fn has_columns(&self, names: &[&str]) -> bool {
-        let columns = self.file.metadata().file_metadata().schema().get_fields();
-        columns.iter().map(|column| column.name()).eq(names.iter().copied())
     }
 
     pub(super) fn groups(&self) -> usize {

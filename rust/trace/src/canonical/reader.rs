@@ -5,9 +5,10 @@ use super::super::header::TraceHeader;
 use super::super::reader::{BATCH_IOS, Disorder, SourceFacts, TraceReader};
 use super::super::tally::{Place, Tally};
 use super::super::traced_io::TracedIo;
-use super::columns::Group;
+use super::columns::io_of;
 use super::parquet_file::ParquetFile;
-use super::schema::{HEADER_KEY, NAME, VERSION, VERSION_KEY, schema};
+use super::reading::Group;
+use super::schema::{HEADER_KEY, NAME, SCHEMA, VERSION, VERSION_KEY};
 
 /// Reads a file in the canonical form.
 pub(super) struct CanonicalReader {
@@ -39,7 +40,7 @@ impl CanonicalReader {
         let Some(Ok(header)) = header else {
             return refused("its header is damaged; convert the original trace again".into());
         };
-        if !file.has_columns_of(&schema()) {
+        if !file.has_columns_of(SCHEMA) {
             return refused("its columns are not those of a trace; convert the original trace again".into());
         }
         Ok(Self { file, header, group: None, next_group: 0, row: 0 })
@@ -61,32 +62,27 @@ impl TraceReader for CanonicalReader {
     fn read(&mut self, batch: &mut Vec<TracedIo>, tally: &mut Tally) -> Result<bool, TraceError> {
         let devices = self.header.devices.len();
         let commands = self.header.commands.len().max(1);
-        let mut row = self.row;
         if self.group()?.is_none() {
             return Ok(false);
         }
         let group = self.group.as_mut().expect("just looked for");
         let rows = group.rows().min(BATCH_IOS);
-        self.file.guarded(|| {
-            group.read(rows, |io| {
-                match io {
-                    Some(io) if usize::from(io.device) >= devices || usize::from(io.command) >= commands => {
-                        tally.damage(
-                            0,
-                            Place::Line(row + 1),
-                            "device or command that the header does not have",
-                        );
-                    }
-                    Some(io) => {
-                        tally.accept();
-                        batch.push(io);
-                    }
-                    None => tally.damage(0, Place::Line(row + 1), "value out of range"),
+        self.file.guarded(|| group.read(rows))?;
+        for row in 0..rows {
+            self.row += 1;
+            let class = match io_of(group, row) {
+                Some(io) if usize::from(io.device) >= devices || usize::from(io.command) >= commands => {
+                    "device or command that the header does not have"
                 }
-                row += 1;
-            })
-        })?;
-        self.row = row;
+                Some(io) => {
+                    tally.accept();
+                    batch.push(io);
+                    continue;
+                }
+                None => "value out of range",
+            };
+            tally.damage(0, Place::Line(self.row), class);
+        }
         Ok(true)
     }
 

@@ -1,10 +1,13 @@
 //! The columns of the canonical form, and how each is encoded.
 
-use std::sync::Arc;
+use bytes::Bytes;
+use openpts_core::table::{Table, optional, properties, required};
+use parquet::basic::Encoding::{BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
-use parquet::schema::types::{ColumnPath, Type, TypePtr};
+use super::super::traced_io::{Status, TracedIo, TracedOperation};
+use super::issuer::packed;
 
 /// The format, as `--format` takes it.
 pub(super) const NAME: &str = "openpts";
@@ -13,10 +16,27 @@ pub(super) const VERSION_KEY: &str = "openpts.trace";
 /// Key of the header as JSON.
 pub(super) const HEADER_KEY: &str = "openpts.trace_header";
 /// Version of the format that is written, and the only one that is read.
-pub(super) const VERSION: &str = "1";
+pub(super) const VERSION: &str = "2";
 
-/// Rows of a group: what is kept in memory before it is written.
+/// Rows of a group, and of the pages of its columns: what is kept in memory before it is written. Bytes of equal
+/// weight of so many 64-bit values are a block of zstd, which has codes of its own.
 pub(super) const ROW_GROUP_IOS: usize = 1 << 17;
+
+pub(super) const SCHEMA: &str = "message io {
+  required int64 seq (INTEGER(64, false));
+  required int64 t_ns (INTEGER(64, true));
+  optional int64 latency_ns (INTEGER(64, true));
+  required binary operation (STRING);
+  required int64 offset_bytes (INTEGER(64, false));
+  required int64 length_bytes (INTEGER(64, false));
+  required int32 flags (INTEGER(16, false));
+  required int32 device (INTEGER(16, false));
+  required int32 domain (INTEGER(16, false));
+  optional int64 issuer (INTEGER(64, false));
+  required int32 status (INTEGER(32, true));
+  required int32 quality (INTEGER(8, false));
+  required int64 source_position (INTEGER(64, false));
+}";
 
 /// Columns that are read; before them is the position in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,79 +49,49 @@ pub(super) enum Column {
     Flags,
     Device,
     Domain,
-    Pid,
-    Command,
-    Cpu,
+    Issuer,
     Status,
     Quality,
     Source,
 }
 
-/// Name, type, signed, bits, whether it may be null, how it is encoded if by no dictionary.
-struct Row(&'static str, Physical, i8, bool, Repetition, Option<Encoding>);
+/// Of [`Status`]: 0, a negative errno, or this.
+pub(super) const NO_COMPLETION: i64 = 1;
 
-const DELTA: Option<Encoding> = Some(Encoding::DELTA_BINARY_PACKED);
-/// Bytes of equal weight together: the compressor takes what places have in common.
-const SPLIT: Option<Encoding> = Some(Encoding::BYTE_STREAM_SPLIT);
-const OPTIONAL: Repetition = Repetition::OPTIONAL;
-const REQUIRED: Repetition = Repetition::REQUIRED;
+/// An I/O and its position in the trace.
+pub(super) type Row = (u64, TracedIo);
 
-/// In the order of the file, as [`Column`] has them.
-const ROWS: [Row; 15] = [
-    Row("seq", Physical::INT64, 64, false, REQUIRED, DELTA),
-    Row("t_ns", Physical::INT64, 64, true, REQUIRED, DELTA),
-    Row("latency_ns", Physical::INT64, 64, true, OPTIONAL, SPLIT),
-    Row("operation", Physical::BYTE_ARRAY, 0, false, REQUIRED, None),
-    Row("offset_bytes", Physical::INT64, 64, false, REQUIRED, SPLIT),
-    Row("length_bytes", Physical::INT64, 64, false, REQUIRED, None),
-    Row("flags", Physical::INT32, 16, false, REQUIRED, None),
-    Row("device", Physical::INT32, 16, false, REQUIRED, None),
-    Row("domain", Physical::INT32, 16, false, REQUIRED, None),
-    Row("pid", Physical::INT32, 32, true, OPTIONAL, None),
-    Row("command", Physical::INT32, 16, false, REQUIRED, None),
-    Row("cpu", Physical::INT32, 16, true, OPTIONAL, None),
-    Row("status", Physical::INT32, 32, true, REQUIRED, None),
-    Row("quality", Physical::INT32, 8, false, REQUIRED, None),
-    Row("source_position", Physical::INT64, 64, false, REQUIRED, DELTA),
-];
-
-/// The columns.
-pub(super) fn schema() -> TypePtr {
-    let columns = ROWS
-        .iter()
-        .map(|Row(name, physical, bits, signed, repetition, _)| {
-            let logical = match physical {
-                Physical::BYTE_ARRAY => LogicalType::String,
-                _ => LogicalType::integer(*bits, *signed),
-            };
-            let column = Type::primitive_type_builder(name, *physical)
-                .with_repetition(*repetition)
-                .with_logical_type(Some(logical))
-                .build();
-            Arc::new(column.expect("a valid column"))
-        })
-        .collect();
-    let group = Type::group_type_builder("io").with_fields(columns).build();
-    Arc::new(group.expect("a valid schema"))
-}
-
-/// How the columns are written.
-pub(super) fn properties() -> WriterPropertiesPtr {
-    let zstd = ZstdLevel::try_new(3).expect("a level of zstd");
-    let mut properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_created_by(concat!("openpts ", env!("CARGO_PKG_VERSION")).into())
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true)
+/// How they are written. Times and positions grow: deltas. Of latencies and places the bytes of equal weight are
+/// together, for the compressor to take what they have in common. The rest has few values: dictionaries.
+pub(super) fn table() -> Table<'static, Row> {
+    let words = TracedOperation::ALL
+        .map(|operation| ByteArray::from(Bytes::from_static(operation.name().as_bytes())));
+    let latency_ns =
+        |io: &TracedIo| io.completed_ns.map(|completed_ns| completed_ns.wrapping_sub(io.issued_ns));
+    let status = |io: &TracedIo| match io.status {
+        Status::Done => 0,
+        Status::Failed(errno) => -i32::from(errno),
+        Status::NoCompletionSeen => NO_COMPLETION as i32,
+    };
+    let columns = vec![
+        required::<Row, Int64Type>(|(number, _)| number.cast_signed()).encoded(DELTA_BINARY_PACKED),
+        required::<Row, Int64Type>(|(_, io)| io.issued_ns).encoded(DELTA_BINARY_PACKED),
+        optional::<Row, Int64Type>(move |(_, io)| latency_ns(io)).encoded(BYTE_STREAM_SPLIT),
+        required::<Row, ByteArrayType>(move |(_, io)| words[io.operation as usize].clone()),
+        required::<Row, Int64Type>(|(_, io)| io.offset_bytes.cast_signed()).encoded(BYTE_STREAM_SPLIT),
+        required::<Row, Int64Type>(|(_, io)| io.length_bytes.cast_signed()),
+        required::<Row, Int32Type>(|(_, io)| i32::from(io.flags.0)),
+        required::<Row, Int32Type>(|(_, io)| i32::from(io.device)),
+        required::<Row, Int32Type>(|(_, io)| i32::from(io.domain)),
+        optional::<Row, Int64Type>(|(_, io)| packed(io)),
+        required::<Row, Int32Type>(move |(_, io)| status(io)),
+        required::<Row, Int32Type>(|(_, io)| i32::from(io.quality.0)),
+        required::<Row, Int64Type>(|(_, io)| io.source_position.cast_signed()).encoded(DELTA_BINARY_PACKED),
+    ];
+    let zstd = ZstdLevel::try_new(1).expect("a level of zstd");
+    let pages = properties()
         .set_compression(Compression::ZSTD(zstd))
+        .set_data_page_row_count_limit(ROW_GROUP_IOS)
         .set_max_row_group_row_count(None);
-    for Row(name, _, _, _, _, encoding) in &ROWS {
-        let path = ColumnPath::from(*name);
-        if let Some(encoding) = encoding {
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, *encoding);
-        }
-    }
-    properties.build().into()
+    Table::new(SCHEMA, pages, columns)
 }

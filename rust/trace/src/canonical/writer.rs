@@ -2,20 +2,21 @@
 
 use std::io::Write;
 
+use openpts_core::table::Table;
 use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::super::header::TraceHeader;
+use super::super::reader::BATCH_IOS;
 use super::super::traced_io::TracedIo;
-use super::columns::{Columns, Words};
-use super::schema::{HEADER_KEY, ROW_GROUP_IOS, VERSION, VERSION_KEY, properties, schema};
+use super::schema::{HEADER_KEY, ROW_GROUP_IOS, Row, VERSION, VERSION_KEY, table};
 
 /// Writes I/Os, in the order in which they come, as a file in the canonical form.
 pub struct CanonicalWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
-    columns: Columns,
-    words: Words,
+    table: Table<'static, Row>,
+    rows: Vec<Row>,
     ios: u64,
 }
 
@@ -25,8 +26,8 @@ impl<W: Write + Send> CanonicalWriter<W> {
     /// # Errors
     /// If it can't be written.
     pub fn new(file: W) -> Result<Self> {
-        let file = SerializedFileWriter::new(file, schema(), properties())?;
-        Ok(Self { file, columns: Columns::default(), words: Words::default(), ios: 0 })
+        let table = table();
+        Ok(Self { file: table.begin(file)?, table, rows: Vec::with_capacity(BATCH_IOS), ios: 0 })
     }
 
     /// Add I/Os.
@@ -35,19 +36,21 @@ impl<W: Write + Send> CanonicalWriter<W> {
     /// If they can't be written.
     pub fn write(&mut self, ios: &[TracedIo]) -> Result<()> {
         for io in ios {
-            self.columns.push(self.ios, io, &self.words);
+            self.rows.push((self.ios, *io));
             self.ios += 1;
-            if self.columns.len() == ROW_GROUP_IOS {
-                self.end_group()?;
+            if self.rows.len() == BATCH_IOS {
+                self.encode()?;
             }
         }
         Ok(())
     }
 
-    fn end_group(&mut self) -> Result<()> {
-        let mut group = self.file.next_row_group()?;
-        self.columns.write(&mut group)?;
-        group.close()?;
+    fn encode(&mut self) -> Result<()> {
+        self.table.add(&self.rows)?;
+        self.rows.clear();
+        if self.table.rows() >= ROW_GROUP_IOS as u64 {
+            self.table.end_group(&mut self.file)?;
+        }
         Ok(())
     }
 
@@ -59,9 +62,8 @@ impl<W: Write + Send> CanonicalWriter<W> {
     /// # Panics
     /// Never: a header can be written as JSON.
     pub fn finish(mut self, header: &TraceHeader) -> Result<W> {
-        if self.columns.len() > 0 {
-            self.end_group()?;
-        }
+        self.encode()?;
+        self.table.end_group(&mut self.file)?;
         let json = serde_json::to_string(header).expect("a header as JSON");
         for (key, value) in [(VERSION_KEY, VERSION.into()), (HEADER_KEY, json)] {
             self.file.append_key_value_metadata(KeyValue::new(key.into(), value));

@@ -70,15 +70,16 @@ impl LiveCapture {
     }
 
     /// What a processor's buffer held: bytes of a relay file, or whole pages of a trace buffer.
-    pub fn feed(&mut self, processor: usize, bytes: &[u8]) {
+    ///
+    /// # Errors
+    /// If the kernel writes its records in another way than was asked for.
+    pub fn feed(&mut self, processor: usize, bytes: &[u8]) -> Result<(), TraceError> {
+        let (places, events, tally) = (&self.places, &mut self.pending, &mut self.tally);
         match &mut self.decoder {
-            Decoder::Relay(relay) => {
-                relay.feed(processor, bytes, &self.places, &mut self.pending, &mut self.tally);
-            }
-            Decoder::Tracepoints(tracepoints) => {
-                tracepoints.feed(processor, bytes, &self.places, &mut self.pending, &mut self.tally);
-            }
+            Decoder::Relay(relay) => relay.feed(processor, bytes, places, events, tally)?,
+            Decoder::Tracepoints(tracepoints) => tracepoints.feed(processor, bytes, places, events, tally),
         }
+        Ok(())
     }
 
     /// No event before this moment will come any more.

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::Arc;
 
+use openpts_core::table::{Column, Table, list, optional, properties, required};
 use parquet::basic::Encoding;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::{Row, RowAccessor};
-use parquet::schema::parser::parse_message_type;
 use serde::{Deserialize, Serialize};
 
 use super::depth_times::DepthTimes;
@@ -102,118 +99,63 @@ pub fn write_steps<W: Write + Send>(to: W, header: &StepHeader, rows: &[StepRow]
     let as_json = serde_json::to_string(&header).map_err(|error| ParquetError::External(Box::new(error)))?;
     let mut sorted: Vec<&StepRow> = rows.iter().collect();
     sorted.sort_by_key(|row| (row.device, row.step, row.subject));
-    let metadata = [("openpts.steps", FORMAT_VERSION.to_owned()), ("openpts.header", as_json)];
-    let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
-    let properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_created_by(concat!("openpts ", env!("CARGO_PKG_VERSION")).into())
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_dictionary_enabled(true)
-        .set_column_dictionary_enabled("lat_hist".into(), false)
-        .set_column_encoding("lat_hist".into(), Encoding::DELTA_LENGTH_BYTE_ARRAY)
-        .set_key_value_metadata(Some(metadata))
-        .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let mut writer = SerializedFileWriter::new(to, schema, Arc::new(properties))?;
-    write_columns(Group(writer.next_row_group()?), &header, &sorted)?;
+    let mut table = Table::new(SCHEMA, properties(), columns(&header));
+    let mut writer = table.begin(to)?;
+    table.add(&sorted)?;
+    table.end_group(&mut writer)?;
+    for (key, value) in [("openpts.steps", FORMAT_VERSION.to_owned()), ("openpts.header", as_json)] {
+        writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+    }
     writer.into_inner()
 }
 
-/// A row group, to which columns are written one after the other.
-struct Group<'a, W: Write + Send>(SerializedRowGroupWriter<'a, W>);
+type Of<'a> = Column<'a, &'a StepRow>;
 
-impl<W: Write + Send> Group<'_, W> {
-    /// Values with their levels, if the column has any.
-    fn levels<T: DataType>(
-        &mut self,
-        values: &[T::T],
-        levels: Option<&[i16]>,
-        repeated: Option<&[i16]>,
-    ) -> Result<()> {
-        let missing = || ParquetError::General("a column too many".to_owned());
-        let mut column = self.0.next_column()?.ok_or_else(missing)?;
-        column.typed::<T>().write_batch(values, levels, repeated)?;
-        column.close()
-    }
-
-    fn required<T: DataType>(&mut self, rows: &[&StepRow], value: impl Fn(&StepRow) -> T::T) -> Result<()> {
-        let values: Vec<T::T> = rows.iter().map(|row| value(row)).collect();
-        self.levels::<T>(&values, None, None)
-    }
-
-    fn word(&mut self, rows: &[&StepRow], word: impl Fn(&StepRow) -> String) -> Result<()> {
-        self.required::<ByteArrayType>(rows, |row| ByteArray::from(word(row).into_bytes()))
-    }
-
-    fn number(&mut self, rows: &[&StepRow], number: impl Fn(&StepRow) -> u64) -> Result<()> {
-        self.required::<Int64Type>(rows, |row| number(row).cast_signed())
-    }
-
-    fn optional<T: DataType>(
-        &mut self,
-        rows: &[&StepRow],
-        value: impl Fn(&StepRow) -> Option<T::T>,
-    ) -> Result<()> {
-        let values: Vec<Option<T::T>> = rows.iter().map(|row| value(row)).collect();
-        let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
-        let values: Vec<T::T> = values.into_iter().flatten().collect();
-        self.levels::<T>(&values, Some(&levels), None)
-    }
+fn word<'a>(word: impl Fn(&StepRow) -> String + Send + 'a) -> Of<'a> {
+    required::<_, ByteArrayType>(move |row: &&StepRow| ByteArray::from(word(row).into_bytes()))
 }
 
-fn write_columns<W: Write + Send>(
-    mut group: Group<'_, W>,
-    header: &StepHeader,
-    rows: &[&StepRow],
-) -> Result<()> {
+fn number<'a>(number: impl Fn(&StepRow) -> u64 + Send + 'a) -> Of<'a> {
+    required::<_, Int64Type>(move |row: &&StepRow| number(row).cast_signed())
+}
+
+fn depth<'a>(of: fn(&DepthTimes) -> u64) -> Of<'a> {
+    optional::<_, Int64Type>(move |row: &&StepRow| Some(of(row.depth_times.as_ref()?).cast_signed()))
+}
+
+/// In the order of the schema.
+fn columns(header: &StepHeader) -> Vec<Of<'_>> {
     let stream = |row: &StepRow| row.subject.stream();
-    let depth = |row: &StepRow, of: fn(&DepthTimes) -> u64| {
-        row.depth_times.as_ref().map(|times| of(times).cast_signed())
-    };
-    group.word(rows, |row| row.subject.name().to_owned())?;
-    group.word(rows, |row| header.device(row.device))?;
-    group.required::<Int32Type>(rows, |row| row.step.cast_signed())?;
-    group.required::<Int64Type>(rows, |row| row.start_ns)?;
-    group.number(rows, |row| row.length_ns)?;
-    group.word(rows, |row| stream(row).map_or("all", |stream| stream.kind.name()).to_owned())?;
-    group.word(rows, |row| stream(row).map_or("na", |stream| stream.pattern.name()).to_owned())?;
-    group.number(rows, |row| stream(row).map_or(0, |stream| stream.size_bytes))?;
-    group.required::<BoolType>(rows, |row| stream(row).is_some_and(|stream| stream.is_binned))?;
-    group.required::<Int32Type>(rows, |row| row.subject.process().0)?;
-    group.word(rows, |row| header.command(row.subject.process().1))?;
-    group.number(rows, |row| row.counts.ios)?;
-    group.number(rows, |row| row.counts.bytes)?;
-    group.number(rows, |row| row.counts.windowed_sequential_ios)?;
-    group.number(rows, |row| row.counts.latencies.sum_ns)?;
-    group.number(rows, |row| row.counts.latencies.max_ns)?;
-    group.required::<ByteArrayType>(rows, |row| ByteArray::from(row.counts.latencies.encoded()))?;
-    write_depth_bins(&mut group, rows)?;
-    group.optional::<Int64Type>(rows, |row| depth(row, |times| times.area_ns))?;
-    group.optional::<Int64Type>(rows, |row| depth(row, |times| times.max))?;
-    group.optional::<Int64Type>(rows, |row| depth(row, DepthTimes::busy_ns))?;
-    group.optional::<Int64Type>(rows, |row| depth(row, DepthTimes::idle_ns))?;
-    group.optional::<FloatType>(rows, |row| row.cpu_busy)?;
-    group.number(rows, |row| row.lost)?;
-    group.0.close()?;
-    Ok(())
-}
-
-/// The list of a row: its first element begins a record, an empty list is one level up.
-fn write_depth_bins<W: Write + Send>(group: &mut Group<'_, W>, rows: &[&StepRow]) -> Result<()> {
-    let (mut values, mut levels, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
-    for row in rows {
-        let bins = row.depth_times.as_ref().map_or(&[][..], |times| &times.bins_ns);
-        if bins.is_empty() {
-            levels.push(0);
-            repeated.push(0);
-        }
-        for (place, ns) in bins.iter().enumerate() {
-            values.push(ns.cast_signed());
-            levels.push(1);
-            repeated.push(i16::from(place > 0));
-        }
-    }
-    group.levels::<Int64Type>(&values, Some(&levels), Some(&repeated))
+    vec![
+        word(|row| row.subject.name().to_owned()),
+        word(|row| header.device(row.device)),
+        required::<_, Int32Type>(|row: &&StepRow| row.step.cast_signed()),
+        required::<_, Int64Type>(|row: &&StepRow| row.start_ns),
+        number(|row| row.length_ns),
+        word(move |row| stream(row).map_or("all", |stream| stream.kind.name()).to_owned()),
+        word(move |row| stream(row).map_or("na", |stream| stream.pattern.name()).to_owned()),
+        number(move |row| stream(row).map_or(0, |stream| stream.size_bytes)),
+        required::<_, BoolType>(move |row: &&StepRow| stream(row).is_some_and(|stream| stream.is_binned)),
+        required::<_, Int32Type>(|row: &&StepRow| row.subject.process().0),
+        word(|row| header.command(row.subject.process().1)),
+        number(|row| row.counts.ios),
+        number(|row| row.counts.bytes),
+        number(|row| row.counts.windowed_sequential_ios),
+        number(|row| row.counts.latencies.sum_ns),
+        number(|row| row.counts.latencies.max_ns),
+        required::<_, ByteArrayType>(|row: &&StepRow| ByteArray::from(row.counts.latencies.encoded()))
+            .encoded(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        list::<_, Int64Type>(|row: &&StepRow| {
+            let bins_ns = row.depth_times.iter().flat_map(|times| &times.bins_ns);
+            bins_ns.map(|ns| ns.cast_signed()).collect()
+        }),
+        depth(|times| times.area_ns),
+        depth(|times| times.max),
+        depth(DepthTimes::busy_ns),
+        depth(DepthTimes::idle_ns),
+        optional::<_, FloatType>(|row: &&StepRow| row.cpu_busy),
+        number(|row| row.lost),
+    ]
 }
 
 /// Whether it is a step table, of whatever version.

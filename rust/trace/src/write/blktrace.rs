@@ -198,6 +198,12 @@ impl<W: Write> TraceWriter for BlktraceWriter<W> {
         if !(io.offset_bytes | io.length_bytes).is_multiple_of(SECTOR_BYTES) {
             written.lose("places and lengths below 512 bytes: whole sectors are written");
         }
+        if io.pid == NO_PROCESS || io.cpu == NO_PROCESSOR {
+            written.lose("that the process or processor is not known: 0 is written");
+        }
+        if io.completed_ns.is_none() && matches!(io.status, Status::Failed(_)) {
+            written.lose("errors of I/Os without a completion");
+        }
         if io.length_bytes > MOST_BYTES {
             written.lose("that I/Os of 4 GiB or more are one: they are cut");
         }

@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::header::TraceHeader;
 use super::super::reader::TracedDevice;
-use super::super::traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Status, TracedIo};
+use super::super::traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo};
 
 /// What came of writing a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,9 @@ impl Written {
         }
         if io.domain != io.device {
             self.lose("ordering domains");
+        }
+        if io.quality != Quality::NONE {
+            self.lose("marks of what was made, inferred or rounded");
         }
     }
 

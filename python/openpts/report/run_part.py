@@ -30,6 +30,7 @@ from openpts.report.merge import prefixed
 from openpts.report.purpose_box import PurposeRow, purpose_rows
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
+from openpts.report.imported_run import import_items
 from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.standing import requirements_of, standing_of
 from openpts.units import format_capacity
@@ -234,6 +235,7 @@ def drive_items(run: Run) -> list[tuple[str, str]]:
         ("User capacity", format_capacity(target.user_capacity_bytes)),
         ("Target", f"{target.name} - {KINDS[target.kind]}"),
         *simulation_items(run),
+        *import_items(run.manifest),
         ("Interface", fact_text(dut, "interface")),
     ]
 

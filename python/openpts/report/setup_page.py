@@ -8,6 +8,7 @@ from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
+from openpts.report.imported_run import import_tables
 from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
 from openpts.units import format_capacity
 
@@ -52,6 +53,7 @@ def setup_page(run: Run, report_date: str) -> Page:
             _software(manifest),
             _device(manifest),
             *simulation_tables(manifest),
+            *import_tables(manifest),
             _parameters(manifest),
             *([checks] if (checks := data_checks_table(manifest.data_checks, "setup-data-checks")) else []),
         ),

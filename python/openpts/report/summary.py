@@ -8,6 +8,7 @@ from openpts.analysis.run_comparison import measured_median
 from openpts.pages.measure import measure_figures
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
+from openpts.report.imported_run import import_mark
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.better import Better
 
@@ -18,6 +19,7 @@ def summarise(run: Run) -> dict[str, Any]:
     content = procedure_of(manifest.conditions.test).report(run)
     return {
         "simulated": simulation_mark(manifest.target) or None,
+        "imported": import_mark(manifest) or None,
         "run": str(run.folder),
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,

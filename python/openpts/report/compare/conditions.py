@@ -169,6 +169,7 @@ _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
     ("HBA", _path("hba")),
     ("Purge method", lambda manifest: purge_method(of_cycle(manifest.purges, 1))),
     ("Write cache", lambda manifest: write_cache(of_cycle(manifest.write_caches, 1))),
+    ("Imported", lambda manifest: "no" if manifest.imported is None else manifest.imported.tool),
     ("Shortened", lambda manifest: "yes" if manifest.shortened else "no"),
     ("State of the run", lambda manifest: manifest.state.value),
     ("Scenario", _scenario),

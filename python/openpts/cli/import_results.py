@@ -67,12 +67,11 @@ def import_results() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Job file that fio ran; without it, the options that its output states.",
 )
-def fio(
-    files: tuple[Path, ...], out: Path | None, job_path: Path | None, **given: Any
-) -> None:
-    """Make a run of the test `workload` of each output of fio in JSON, best JSON+.
+def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **given: Any) -> None:
+    """Make a run of each output of fio.
 
-    Groups of jobs become steps of one round, jobs its streams. Lines before and behind the JSON don't matter.
+    FILE is an output in JSON, best JSON+; it becomes a run of the test `workload`. Groups of jobs become
+    steps of one round, jobs its streams. Lines before and behind the JSON don't matter.
     """
     from openpts.exchange.imports.fio_import import fio_results  # noqa: PLC0415 loads the tests
     from openpts.exchange.imports.imported_run import Source, write_imported  # noqa: PLC0415 likewise
@@ -88,9 +87,10 @@ def fio(
 @import_results.command("tkperf")
 @_common
 def tkperf(files: tuple[Path, ...], out: Path | None, **given: Any) -> None:
-    """Make runs of the tests iops, tp, lat and wsat of each XML file of TKperf for an SSD.
+    """Make runs of each file of TKperf.
 
-    Steady state is judged again by the specification's rule; what TKperf states is in the set-up page.
+    FILE is the XML of a test of an SSD; it becomes runs of the tests iops, tp, lat and wsat. Steady state is
+    judged again by the specification's rule; what TKperf states is in the set-up page.
     """
     from openpts.exchange.imports.imported_run import Source, write_imported  # noqa: PLC0415 loads the tests
     from openpts.exchange.imports.tkperf_import import tkperf_results  # noqa: PLC0415 likewise

@@ -28,8 +28,8 @@ def requirements_of(run: Run) -> tuple[Conformance, ...]:
 def standing_of(run: Run, requirements: tuple[Conformance, ...] | None = None) -> Standing:
     """Judge a run from its facts; ``requirements`` are its own, if they are known already.
 
-    Conformant is only a finished, uncut run on a raw device that exists, measured by openpts, whose ledger is empty, and whose
-    record shows no other deviation from a requirement.
+    Conformant is only a finished, uncut run of openpts itself on a raw device that exists, whose ledger is
+    empty, and whose record shows no other deviation from a requirement.
     """
     red_line = _red_line(run)
     if not run.manifest.conditions.of_specification:

@@ -15,10 +15,11 @@ from openpts.analysis.latency import encode_counts
 from openpts.exchange.imports.imported_run import MOST, Source, storable
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
-from openpts.vocabulary.sample import NOTHING, OperationSample
+from openpts.vocabulary.sample import OperationSample
 
 _TRANSFERS: Final = ("read", "write", "trim")
-_OBJECT: Final = re.compile(rb"^\{", re.MULTILINE)
+# fio writes the brace on a line of its own; with --status-interval it writes several objects
+_OBJECT: Final = re.compile(rb"^\{\s*$", re.MULTILINE)
 _TERSE: Final = re.compile(rb"^[2-5];fio-", re.MULTILINE)
 _PRINTED: Final = re.compile(rb"^.+: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
 _PLACE: Final = re.compile(r"byte (\d+)")
@@ -123,7 +124,7 @@ def parse_output(source: Source) -> FioOutput:
 
 def _decoded(source: Source) -> tuple[_Output, int]:
     raw = source.raw
-    begins = [match.start() for match in _OBJECT.finditer(raw)] or [raw.find(b"{")]
+    begins = [match.start() for match in _OBJECT.finditer(raw)] or [_compact_begin(raw)]
     begin, end = begins[-1], raw.rfind(b"}")
     if begin < 0 or end < begin:
         if _TERSE.search(raw):
@@ -139,9 +140,15 @@ def _decoded(source: Source) -> tuple[_Output, int]:
         raise source.error(f"it is no output of fio that openpts reads: {error}") from error
     except msgspec.MsgspecError as error:
         place = _PLACE.search(str(error))
-        at = begin + int(place[1]) if place else begin
+        at = begin + int(place[1]) if place else len(raw)
         line = raw.count(b"\n", 0, at) + 1
         raise source.error(f"its JSON is damaged in line {line}: {error}") from error
+
+
+def _compact_begin(raw: bytes) -> int:
+    """Where JSON begins that another program has written again: at a line's start, if at any."""
+    found = re.search(rb"^\{", raw, re.MULTILINE)
+    return found.start() if found else raw.find(b"{")
 
 
 def _job(source: Source, job: _Job) -> FioJobResult:

@@ -1,4 +1,4 @@
-"""Writes a run that is made of another program's results: complete, marked, with its source among its inputs."""
+"""Writes a run that is made of another program's results: complete, marked, with its source as an input."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -149,21 +149,20 @@ def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted)
     writer.close()
 
 
-def sample_of(
-    step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]], started_ns: int
-) -> Sample:
+def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]], started_ns: int) -> Sample:
     """A step's sample from the operations of its streams, each with how long it ran, in ns.
 
     Raises OverflowError for sums that no record can hold.
     """
     elapsed_ns = max(ns for _, ns in parts)
     whole = {
-        name: merged([part.get(name, NOTHING) for part, _ in parts])
-        for name in ("read", "write", "trim", "flush", "fsync")
+        name: merged([part.get(name, NOTHING) for part, _ in parts]) for name in ("read", "write", "trim")
     }
     streams = tuple(
         StreamSample(
-            **{"read": NOTHING, "write": NOTHING, **part},
+            read=part.get("read", NOTHING),
+            write=part.get("write", NOTHING),
+            trim=part.get("trim", NOTHING),
             elapsed_ns=ns,
             cpu=None,
             ended_by=None,
@@ -172,7 +171,9 @@ def sample_of(
         for part, ns in parts
     )
     return Sample(
-        **whole,
+        read=whole["read"],
+        write=whole["write"],
+        trim=whole["trim"],
         elapsed_ns=elapsed_ns,
         cpu=None,
         step=step,
@@ -239,4 +240,6 @@ def _software(source: Source, found: Results, imported: Imported) -> Facts:
 
 
 def _short_name(text: str) -> str:
-    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in text)
+    return "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in text
+    )

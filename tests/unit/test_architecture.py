@@ -14,6 +14,7 @@ from tests.support.syntax_trees import TREES
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
+    "exchange/imports/": "it says which test of openpts a result of another program is one of",
 }
 """What may name tests other than its own."""
 

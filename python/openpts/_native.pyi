@@ -32,6 +32,7 @@ __all__ = [
     "characterize",
     "filling_schedule",
     "measure_overhead",
+    "model_trace",
     "power_fault_names",
     "prepare_schedule",
     "probe",

@@ -15,6 +15,9 @@ from openpts.cli.main import cli
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.fio.results import NoResultError, parse_result
 from openpts.engine.simulated import SimulatedDrive
+from openpts.exchange.imports.fio_import import fio_results
+from openpts.exchange.imports.imported_run import Source, Wanted
+from openpts.exchange.imports.tkperf_import import tkperf_results
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
@@ -36,6 +39,8 @@ from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report
 from openpts.simulation.presets import load_preset
 from openpts.traces.treatment import Input, check, write
+from openpts.units import TB
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import Step
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
@@ -51,6 +56,11 @@ RESULTS_OF_FIO = tuple(
     (RECORDINGS / f"{name}.stdout").read_bytes()
     for name in ("fsyncs", "interrupted", "mixed-two-threads", "read-errors", "short-reads")
 )
+IMPORTED = RECORDINGS.parent / "imported"
+OUTPUTS_OF_FIO = tuple(
+    (IMPORTED / f"fio-{name}.json").read_bytes() for name in ("3-bins", "3-plain", "2-bins", "3-server")
+)
+FILES_OF_TKPERF = ((IMPORTED / "tkperf.xml").read_bytes(),)
 
 
 @dataclass(frozen=True)
@@ -277,6 +287,12 @@ def of_fio(path: Path) -> object:
     return parse_result(path.read_bytes().decode(errors="replace"), "", Step.of(stimulus(), SECOND))
 
 
+def imported(results: Callable[[Source, Wanted], object]) -> Callable[[Path], object]:
+    """As `openpts import` reads one, before it writes a run."""
+    wanted = Wanted(2 * TB, DriveClass.ENTERPRISE, {}, ())
+    return lambda path: results(Source.read(path), wanted)
+
+
 def traces(seeds: Seeds) -> tuple[bytes, ...]:
     """Binary ones of each kind: as they come, in each form that is written, and a capture."""
     folder = seeds.run.parent
@@ -322,6 +338,8 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         ),
         "trace": Reader("trace", from_texts(*traces(seeds)), trace, exit_codes=frozenset({12})),
         "fio's result": Reader("fio.json", from_texts(*RESULTS_OF_FIO), of_fio, refuses=(NoResultError,)),
+        "fio's output": Reader("fio.json", from_texts(*OUTPUTS_OF_FIO), imported(fio_results)),
+        "TKperf's file": Reader("tkperf.xml", from_texts(*FILES_OF_TKPERF), imported(tkperf_results)),
         "TOML plan": Reader("plan.toml", from_texts(*PLANS_TOML), plan_of),
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),

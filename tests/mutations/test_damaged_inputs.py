@@ -17,6 +17,8 @@ import pytest
 from openpts.errors import OpenptsError
 from tests.mutations.readers import (
     DESCRIPTIONS,
+    FILES_OF_TKPERF,
+    OUTPUTS_OF_FIO,
     PLANS_TOML,
     PLANS_YAML,
     RESULTS_OF_FIO,
@@ -46,6 +48,8 @@ SAMPLES = {
     "capture": 6,
     "trace": 600,
     "fio's result": 300,
+    "fio's output": 300,
+    "TKperf's file": 150,
     "TOML plan": 150,
     "YAML plan": 100,
     "description": 600,
@@ -140,6 +144,8 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "description": DESCRIPTIONS,
         "suite": (SUITE,),
         "fio's result": RESULTS_OF_FIO,
+        "fio's output": OUTPUTS_OF_FIO,
+        "TKperf's file": FILES_OF_TKPERF,
     }
     for name, contents in taken.items():
         for content in contents:

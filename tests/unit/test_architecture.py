@@ -15,6 +15,7 @@ from tests.support.syntax_trees import TREES
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
     "rehearsal/behavior.py": "it replays traces, whatever test does so",
+    "exchange/imports/": "it says which test of openpts a result of another program is one of",
 }
 """What may name tests other than its own."""
 

@@ -104,7 +104,7 @@ def response_times(samples: Sequence[Measured]) -> ResponseTimes:
     return ResponseTimes(
         ios=ios,
         elapsed_ns=sum(sample.elapsed_ns for sample in samples),
-        art_ns=latency_sum_ns / ios if ios else None,
+        art_ns=latency_sum_ns / ios if ios and latency_sum_ns else None,
         mrt_ns=mrt_ns,
         distribution=distribution,
         bins=log_bins(distribution.buckets(), mrt_ns),

@@ -106,6 +106,7 @@ _COMMANDS = {
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
     "gate": Place("openpts.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
+    "import": Place("openpts.cli.import_results:import_results", "Make runs of results of fio and TKperf."),
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),

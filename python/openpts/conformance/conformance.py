@@ -199,6 +199,8 @@ def _finding(requirement: Requirement, evidence: Evidence, entries: list[Deviati
         )
     if (reason := missing(evidence, requirement.needs)) is not None:
         return reason
+    if (imported := evidence.run.manifest.imported) is not None:
+        return unverified(f"imported from {imported.tool}: not measured by openpts")
     if (check := CHECKS.get(requirement.id)) is not None:
         return check(evidence)
     if (case := CASES.get(requirement.id)) is not None and (exempt := case(evidence)) is not None:

@@ -47,10 +47,15 @@ def percent(value: float, decimals: int = 1, *, plus: bool = False) -> Cell:
 
 
 def latency(value_ns: float | None, *, note: str = "") -> Cell:
-    """A response time: text in ms with three significant digits, value in ms. None: there was no I/O."""
+    """A response time: text in ms with three significant digits, value in ms. None: no I/O was timed."""
     if value_ns is None:
-        return missing("no I/O")
+        return missing("no I/O timed")
     return Cell(format_latency_ms(value_ns), value_ns / NS_PER_MS, note)
+
+
+def too_few(ios: int) -> Cell:
+    """A percentile that so many I/Os in the histogram don't suffice for; none are there without one."""
+    return missing(f"N = {ios:,}" if ios else "no distribution")
 
 
 def missing(reason: str) -> Cell:

@@ -40,17 +40,24 @@ class _Run:
     """How exact the figures of a run are; ``scale`` I/Os stand for each that was simulated.
 
     Not ``exact`` is fio: it has means of some digits, buckets of its own, times of I/Os that it does not
-    count, and after a ramp-up counts I/Os that it does not time.
+    count, and after a ramp-up counts I/Os that it does not time. ``imported`` results may lack response
+    times and histograms, and have bytes in KiB.
     """
 
     target: TargetFacts
     scale: int
     exact: bool
+    imported: bool
 
     @classmethod
     def of(cls, manifest: Manifest) -> "_Run":
         told = manifest.engine.get("engine")
-        return cls(manifest.target, manifest.target.scale, exact=told is None or told.value in _EXACT_ENGINES)
+        return cls(
+            manifest.target,
+            manifest.target.scale,
+            exact=told is None or told.value in _EXACT_ENGINES,
+            imported=manifest.imported is not None,
+        )
 
 
 def refuse_contradictions(
@@ -113,10 +120,10 @@ def _of_stream(
     """What a stream did in a whole step, and in its intervals."""
     stimulus = stream.stimulus
     # a trace has transfers of any size up to the largest, and trims of more
-    has_sizes = stream.replay is None
+    has_sizes = stream.replay is None and not run.imported
     yield from _of_operations(measured, stimulus, run, state=state, has_sizes=has_sizes)
     for name, operation in measured.operations.items():
-        if operation.ios and not operation.histogram:
+        if operation.ios and not operation.histogram and not run.imported:
             yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
     yield from _of_choices(measured, stimulus, run)
     if measured.slips and not _is_merged(measured.slips, [measured.slips]):
@@ -139,7 +146,7 @@ def _of_streams(sample: Sample) -> Found:
         yield "its slips are not those of its streams together"
     for interval in sample.intervals:
         yield from (f"interval {interval.index}: {text}" for text in _of_parts(interval, interval.streams))
-    if _are_whole(sample.intervals):
+    if sample.intervals and _are_whole(sample.intervals):
         for number, part in enumerate(parts):
             for name, operation in part.operations.items():
                 of_intervals = [getattr(interval.streams[number], name) for interval in sample.intervals]
@@ -201,6 +208,8 @@ def _of_latencies(operation: OperationSample, run: _Run) -> Found:
     ios, total = operation.ios, operation.latency_sum_ns
     least, most = operation.latency_min_ns, operation.latency_max_ns
     if least is None or most is None or not ios:
+        if run.imported and ios:
+            return  # it states a mean alone, or nothing
         if ios or total or least is not None or most is not None:
             yield f"latency_min_ns is {least}, latency_max_ns {most} and their sum {total:,} of {ios:,} I/Os"
         return

@@ -8,6 +8,7 @@ from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
+from openpts.vocabulary.imported import Imported
 from openpts.vocabulary.people import People
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.purpose import Purpose
@@ -93,6 +94,7 @@ class Manifest:
     runs, in their order.
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.
     ``hooks`` are commands that were started at moments of the run.
+    ``imported``: the run was made of results of another program; None for one that openpts measured.
     """
 
     test_id: str
@@ -128,3 +130,4 @@ class Manifest:
     command_runs: tuple[CommandRun, ...] = ()
     purpose: Purpose = field(default_factory=Purpose)
     hooks: tuple[HookRun, ...] = ()
+    imported: Imported | None = None

@@ -11,6 +11,7 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.model import SCHEMA_VERSION, Page, Report
 from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import drive_name
+from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
@@ -85,6 +86,13 @@ def report_of(
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 
 
+def _kind_of(manifest: Manifest) -> str:
+    """The first word of the title of what is no measurement of a drive by openpts."""
+    if manifest.imported is not None:
+        return "IMPORTED "
+    return "SIMULATED " if manifest.target.simulation else ""
+
+
 def undigested(
     parts: Sequence[RunPart], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
 ) -> Report:
@@ -99,7 +107,7 @@ def undigested(
     sections = tuple(section for part in parts for section in part.sections)
     report = Report(
         schema_version=SCHEMA_VERSION,
-        title=f"{'SIMULATED ' if first.target.simulation else ''}SSD Performance Test Report: {what}",
+        title=f"{_kind_of(first)}SSD Performance Test Report: {what}",
         subtitle=f"{drive_name(first)} - {classes}",
         run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",
         report_date=report_date,

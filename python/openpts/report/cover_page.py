@@ -97,5 +97,4 @@ def labels_text(labels: Mapping[str, str]) -> str:
 
 def purge_and_cache(manifest: Manifest) -> str:
     """How the first cycle's purge and write cache came out."""
-    purge, cache = of_cycle(manifest.purges, 1), of_cycle(manifest.write_caches, 1)
-    return f"{purge_method(purge)}; {write_cache(cache)}"
+    return f"{purge_method(manifest)}; {write_cache(of_cycle(manifest.write_caches, 1))}"

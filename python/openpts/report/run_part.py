@@ -18,7 +18,7 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
 from openpts.pages.texts import capitalised, fact_text
 from openpts.plots.stacked_panels import with_aligned_panels
-from openpts.procedures.kit.header import KINDS, drive_name
+from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
@@ -27,6 +27,7 @@ from openpts.report.conformance_page import conformance_page
 from openpts.report.gate.page import limits_page
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
+from openpts.report.imported_run import import_items
 from openpts.report.merge import prefixed
 from openpts.report.purpose_box import PurposeRow, purpose_rows
 from openpts.report.run_conditions_page import run_conditions_page
@@ -236,8 +237,9 @@ def drive_items(run: Run) -> list[tuple[str, str]]:
         ("Drive", drive_name(run.manifest)),
         ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
         ("User capacity", format_capacity(target.user_capacity_bytes)),
-        ("Target", f"{target.name} - {KINDS[target.kind]}"),
+        ("Target", f"{target.name} - {target_kind(run.manifest)}"),
         *simulation_items(run),
+        *import_items(run.manifest),
         ("Interface", fact_text(dut, "interface")),
     ]
 

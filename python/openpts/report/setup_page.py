@@ -3,11 +3,12 @@
 from openpts.pages.facts_table import remaining, sourced, sourced_table
 from openpts.pages.model import Page, Table
 from openpts.pages.texts import NOT_STATED
-from openpts.procedures.kit.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
+from openpts.procedures.kit.header import NO_REFERENCE_PLATFORM, date_and_time, of_cycle, target_kind
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
+from openpts.report.imported_run import import_tables
 from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
 from openpts.units import format_capacity
 
@@ -52,6 +53,7 @@ def setup_page(run: Run, report_date: str) -> Page:
             _software(manifest),
             _device(manifest),
             *simulation_tables(manifest),
+            *import_tables(manifest),
             _parameters(manifest),
             *([checks] if (checks := data_checks_table(manifest.data_checks, "setup-data-checks")) else []),
         ),
@@ -60,14 +62,15 @@ def setup_page(run: Run, report_date: str) -> Page:
 
 
 def _general(manifest: Manifest, report_date: str) -> Table:
-    people = manifest.people
+    people, imported = manifest.people, manifest.imported
+    clock = "clock at the {} of the run" if imported is None else f"{imported.file}, or when that was written"
     stated = "stated by the operator"
     return sourced_table(
         "setup-general",
         "General [5.1]",
         (
-            ("Test date", date_and_time(manifest.started_at), "clock at the start of the run"),
-            ("Test ended", date_and_time(manifest.ended_at), "clock at the end of the run"),
+            ("Test date", date_and_time(manifest.started_at), clock.format("start")),
+            ("Test ended", date_and_time(manifest.ended_at), clock.format("end")),
             ("Report date", date_and_time(report_date), "option of the report, otherwise the end of the run"),
             ("Test operator", people.operator or NOT_STATED, stated),
             ("Auditor", people.auditor or NOT_STATED, stated),
@@ -122,7 +125,7 @@ def _software(manifest: Manifest) -> Table:
 
 def _device(manifest: Manifest) -> Table:
     target = manifest.target
-    kind = KINDS[target.kind]
+    kind = target_kind(manifest)
     shown = [key for _, key in (*_DUT, *_PATH, _FILE_SYSTEM)] + ["capacity", "sector"]
     return sourced_table(
         "setup-device",

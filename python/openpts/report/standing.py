@@ -7,6 +7,7 @@ from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
+from openpts.report.imported_run import import_mark
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
 
@@ -27,8 +28,8 @@ def requirements_of(run: Run) -> tuple[Conformance, ...]:
 def standing_of(run: Run, requirements: tuple[Conformance, ...] | None = None) -> Standing:
     """Judge a run from its facts; ``requirements`` are its own, if they are known already.
 
-    Conformant is only a finished, uncut run on a raw device that exists, whose ledger is empty, and whose
-    record shows no other deviation from a requirement.
+    Conformant is only a finished, uncut run of openpts itself on a raw device that exists, whose ledger is
+    empty, and whose record shows no other deviation from a requirement.
     """
     red_line = _red_line(run)
     if not run.manifest.conditions.of_specification:
@@ -47,7 +48,7 @@ def _red_line(run: Run) -> str:
     manifest = run.manifest
     shortened = "SHORTENED" if manifest.shortened else None
     adjectives = [word for word in (_UNFINISHED.get(manifest.state), shortened) if word]
-    if mark := simulation_mark(manifest.target):
+    if mark := import_mark(manifest) or simulation_mark(manifest.target):
         return f"{', '.join(adjectives)} RUN, {mark}" if adjectives else mark
     where = _no_raw_drive(run)
     if not (where or adjectives):

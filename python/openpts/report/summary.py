@@ -11,6 +11,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.gate.of_run import judged_run, stored_limits
 from openpts.report.gate.words import judged_figures
+from openpts.report.imported_run import import_mark
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.better import Better
 
@@ -21,6 +22,7 @@ def summarise(run: Run) -> dict[str, Any]:
     content = procedure_of(manifest.conditions.test).report(run)
     return {
         "simulated": simulation_mark(manifest.target) or None,
+        "imported": import_mark(manifest) or None,
         "run": str(run.folder),
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,

@@ -153,10 +153,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mean_latency_ns(self) -> float | None:
-        """Average response time of all I/Os: the operations weigh by their counts."""
-        if not self.ios:
-            return None
-        return sum(operation.latency_sum_ns for operation in self.transfers) / self.ios
+        """Average response time of all I/Os: the operations weigh by their counts.
+
+        None without an I/O, and where a program whose results were imported states no response times.
+        """
+        total_ns = sum(operation.latency_sum_ns for operation in self.transfers)
+        return total_ns / self.ios if self.ios and total_ns else None
 
     @property
     def min_latency_ns(self) -> int | None:

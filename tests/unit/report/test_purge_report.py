@@ -41,4 +41,5 @@ def test_what_is_told_of_a_purge(case: str, transcript: SnapshotAssertion) -> No
 
 
 def test_a_drive_that_was_only_written_over_was_not_purged() -> None:
-    assert purge_method(PURGES["only written over"]) == "NOT RUN (one pass)"
+    manifest = replace(RUN.manifest, purges=(PURGES["only written over"],))
+    assert purge_method(manifest) == "NOT RUN (one pass)"

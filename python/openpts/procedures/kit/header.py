@@ -10,7 +10,7 @@ from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
 from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce, ReducibleData
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
+from openpts.vocabulary.facts import Facts, TargetKind, WriteCacheReport
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
@@ -19,14 +19,12 @@ T = TypeVar("T")
 ROWS: Final = 10
 NOT_RUN: Final = "NOT RUN"
 NO_REFERENCE_PLATFORM: Final = "not SNIA RTP"
-KINDS: Final = {
+_KINDS: Final = {
     TargetKind.BLOCK: "raw block device",
     TargetKind.DIRECTORY: "block device below a file system",
     TargetKind.FILE: "FILE (no raw device)",
     TargetKind.SIMULATED: "SIMULATED (no device)",
 }
-"""What a target is, in words."""
-
 Rows = tuple[tuple[str, str], ...]
 
 
@@ -72,8 +70,16 @@ def of_cycle(entries: Sequence[T], cycle: int) -> T | None:
     return entries[cycle - 1] if cycle <= len(entries) else None
 
 
-def purge_method(purge: PurgeReport | None) -> str:
+def target_kind(manifest: Manifest) -> str:
+    """What the target is, in words."""
+    return _KINDS[manifest.target.kind] if manifest.imported is None else NOT_STATED
+
+
+def purge_method(manifest: Manifest, cycle: int = 1) -> str:
     """The header's field Purge Method."""
+    if manifest.imported is not None:
+        return NOT_STATED
+    purge = of_cycle(manifest.purges, cycle)
     if purge is None or not (purge.ran or purge.name):
         return NOT_RUN
     return purge.method if purge.ran else f"{NOT_RUN} ({purge.method})"
@@ -128,7 +134,7 @@ def _device(manifest: Manifest, cycle: int) -> Rows:
         ("Interface", fact_text(dut, "interface")),
         ("NAND Type", fact_text(dut, "nand_type")),
         ("PCIe NVM", fact_text(dut, "form_factor")),
-        ("Purge Method", purge_method(of_cycle(manifest.purges, cycle))),
+        ("Purge Method", purge_method(manifest, cycle)),
         ("Write Cache", write_cache(of_cycle(manifest.write_caches, cycle))),
     )
 

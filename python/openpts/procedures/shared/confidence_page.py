@@ -150,9 +150,9 @@ def percentile_cell(times: ResponseTimes, nines: int, *, required: bool = False)
     if value_ns is not None:
         sure = ios >= SURE_COUNT_FACTOR * ios_needed(percentile)
         return cells.latency(value_ns, note="" if sure else f"low n, N = {ios:,}")
-    if required and times.mrt_ns is not None:
+    if required and ios and times.mrt_ns is not None:
         return cells.latency(times.mrt_ns, note=f"= MRT, N = {ios:,}")
-    return cells.missing(f"N = {ios:,}")
+    return cells.too_few(ios)
 
 
 def _average_cells(times: ResponseTimes) -> tuple[Cell, Cell]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Page, Table, Verdict
+from openpts.pages.texts import NOT_STATED
 from openpts.procedures.kit.header import (
     date_and_time,
     of_cycle,
@@ -47,6 +48,8 @@ def loop_preparation_page(
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
     purge = of_cycle(run.manifest.purges, cycle)
+    if run.manifest.imported is not None:
+        return Verdict("Whether a purge was run before this test is not stated.", "fail")
     if purge is None or not purge.ran:
         instead = f" ({purge.method})" if purge is not None and purge.name else ""
         return Verdict(f"No purge was run before this test{instead}; PTS 3.2 requires one.", "fail")
@@ -68,7 +71,7 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """The purge and the write cache of a cycle, as recorded."""
     purge = of_cycle(run.manifest.purges, cycle)
     ran = purge is not None and (purge.ran or purge.name)
-    items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
+    items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(run.manifest, cycle))]
     if purge is not None:
         items.append(("Detail", purge.detail or "-"))
     if purge is not None and ran:
@@ -113,7 +116,9 @@ def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     title = "Workload Independent Pre-conditioning (WIPC)"
     stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
     if stimulus is None:
-        return items_table(f"{page_id}-wipc", title, [("State", cells.words("NOT RUN", tone="fail"))])
+        imported = run.manifest.imported is not None
+        state = Cell(NOT_STATED) if imported else cells.words("NOT RUN", tone="fail")
+        return items_table(f"{page_id}-wipc", title, [("State", state)])
     written = sum(sample.write.bytes for sample in samples)
     elapsed_ns = sum(sample.elapsed_ns for sample in samples)
     rate = written / MB * 1e9 / elapsed_ns if elapsed_ns else 0.0

@@ -6,7 +6,7 @@ from typing import Final
 
 from openpts.advice.table import ADVICE
 from openpts.pages.texts import fact_text
-from openpts.procedures.kit.header import KINDS, first_known, of_cycle, purge_method, write_cache
+from openpts.procedures.kit.header import first_known, of_cycle, purge_method, target_kind, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
 from openpts.report.condition_rows import condition_rows
@@ -162,13 +162,14 @@ _IDENTITY: Final[tuple[tuple[str, _Read], ...]] = (
 )
 _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
     ("Class", lambda manifest: manifest.conditions.drive_class.value),
-    ("Kind of target", lambda manifest: KINDS[manifest.target.kind]),
+    ("Kind of target", target_kind),
     ("Sector size", lambda manifest: f"{manifest.target.sector_bytes:,} bytes"),
     ("File system", _path("file_system")),
     ("PCIe", _path("pcie")),
     ("HBA", _path("hba")),
-    ("Purge method", lambda manifest: purge_method(of_cycle(manifest.purges, 1))),
+    ("Purge method", purge_method),
     ("Write cache", lambda manifest: write_cache(of_cycle(manifest.write_caches, 1))),
+    ("Imported", lambda manifest: "no" if manifest.imported is None else manifest.imported.tool),
     ("Shortened", lambda manifest: "yes" if manifest.shortened else "no"),
     ("State of the run", lambda manifest: manifest.state.value),
     ("Scenario", _scenario),

@@ -6,7 +6,7 @@ from typing import Final
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Page, Table, Verdict
 from openpts.pages.texts import fact_text
-from openpts.procedures.kit.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
+from openpts.procedures.kit.header import date_and_time, drive_name, purge_method, target_kind
 from openpts.record.manifest import Manifest
 from openpts.report.run_part import RunPart
 from openpts.units import format_capacity
@@ -57,7 +57,7 @@ def setup_page(parts: Sequence[RunPart]) -> Page:
         ("Tested device", drive_name(first)),
         ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
         ("User capacity", format_capacity(first.target.user_capacity_bytes)),
-        ("Target", f"{first.target.name} - {KINDS[first.target.kind]}"),
+        ("Target", f"{first.target.name} - {target_kind(first)}"),
         ("Interface", fact_text(dut, "interface")),
         ("Test software", all_of([fact_text(one.software, "test_software") for one in manifests])),
         ("I/O generator", all_of([_generator(part.manifest) for part in parts])),
@@ -100,7 +100,7 @@ def run_table(part: RunPart) -> Table:
         (
             ("Command line", " ".join(("openpts", *manifest.command_line))),
             ("Date of the run", date_and_time(manifest.started_at)),
-            ("Purge", purge_method(of_cycle(manifest.purges, 1))),
+            ("Purge", purge_method(manifest)),
             ("Jobs (TC) and I/O depth (QD)", _demand(part)),
             ("State of the run", manifest.state.value),
             ("Test ID No.", manifest.test_id),

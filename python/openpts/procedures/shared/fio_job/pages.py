@@ -82,7 +82,7 @@ def _percentiles_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
 
 def _level_cell(times: ResponseTimes, level: float) -> Cell:
     value_ns = times.percentile_ns(level)
-    return cells.missing(f"N = {times.recorded_ios:,}") if value_ns is None else cells.latency(value_ns)
+    return cells.too_few(times.recorded_ios) if value_ns is None else cells.latency(value_ns)
 
 
 def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:

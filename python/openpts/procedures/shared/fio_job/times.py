@@ -71,7 +71,7 @@ COVER_MEASURES: Final = tuple(replace(one, on_cover=one.key in {"iops", "p99"}) 
 
 def _percentile(one: StreamTimes, percentile: float) -> Any:
     value_ns = one.times.percentile_ns(percentile)
-    return cells.missing(f"N = {one.times.recorded_ios:,}") if value_ns is None else cells.latency(value_ns)
+    return cells.too_few(one.times.recorded_ios) if value_ns is None else cells.latency(value_ns)
 
 
 def times_of_stream(one: StreamTimes) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
-from openpts.analysis.response_times import recorded_ios
+from openpts.analysis.response_times import response_times
 from openpts.vocabulary.sample import Sample
 
 TAIL_PERCENTILE: Final = 99.999
@@ -85,7 +85,7 @@ def _mean_of_all(values: Sequence[float | None]) -> float | None:
 
 
 def _tail(samples: Sequence[Sample]) -> Tail:
-    counts = [recorded_ios(sample) for sample in samples]
+    counts = [response_times([sample]).recorded_ios for sample in samples]
     needed = ios_needed(TAIL_PERCENTILE)
     mean: float | None = None
     if min(counts) >= needed:

@@ -95,6 +95,8 @@ def tail_cell(cell: MatrixCell) -> Cell:
     tail = cell.tail
     if tail.mean_of_rounds_ns is not None:
         return cells.latency(tail.mean_of_rounds_ns, note=_low_count(tail.fewest_ios))
+    if not tail.fewest_ios and cell.mrt_ns is not None:
+        return cells.too_few(0)
     return cells.latency(cell.mrt_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
 
 

@@ -1,0 +1,1 @@
+"""Results of other programs as runs: read, checked, marked as imported."""

@@ -1,0 +1,245 @@
+"""Writes a run that is made of another program's results: complete, marked, with its source as an input."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.errors import RecordError, UsageError
+from openpts.fields.conditions import Conditions
+from openpts.host.software import software_facts
+from openpts.operator_files.written_file import read_written
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.registry import procedure_of
+from openpts.record.contradictions import refuse_contradictions
+from openpts.record.manifest import Manifest, RunState
+from openpts.record.writer import RunWriter
+from openpts.system_files import SystemRoots
+from openpts.units import NS_PER_S
+from openpts.visible_text import visible_line
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
+from openpts.vocabulary.imported import Imported
+from openpts.vocabulary.people import People
+from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState, StreamSample
+from openpts.vocabulary.stimulus import Step
+
+MOST_KIB: Final = 64 * 1024
+MOST: Final = 2**63 - 1
+_SECTOR_BYTES: Final = 512
+_OF_A_DRIVE: Final = (
+    "manufacturer",
+    "model",
+    "serial",
+    "firmware",
+    "interface",
+    "form_factor",
+    "media",
+    "nand_type",
+    "features",
+    "sector",
+    "file_system",
+    "pcie",
+    "hba",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the operator says beside the file: what no result states.
+
+    ``capacity_bytes`` is the user capacity of the drive that was measured; ``drive`` are its model, serial
+    number and firmware, as far as given; ``command_line`` the words typed.
+    """
+
+    capacity_bytes: int
+    drive_class: DriveClass
+    drive: Mapping[str, str]
+    command_line: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of results. ``raw`` is kept with the run; ``changed_at`` is when it was last written."""
+
+    path: Path
+    raw: bytes
+    changed_at: datetime
+
+    @classmethod
+    def read(cls, path: Path) -> "Source":
+        """All of it. Raises UsageError if it can't be read, is empty, or is larger than results are."""
+        raw = read_written(path, MOST_KIB, "file of results")
+        if not raw.strip():
+            raise UsageError(f"cannot import {path}: it is empty")
+        return cls(path, raw, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+
+    def error(self, reason: str) -> UsageError:
+        """Why it can't be imported, on one line."""
+        return UsageError(f"cannot import {self.path}: {visible_line(reason)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of one test. ``ended_at`` None: the file does not state it.
+
+    ``target`` is the name of what was measured, empty where that is not stated, as are ``kernel`` and what
+    ``drive`` has of model, serial number and firmware.
+    """
+
+    tool: str
+    form: str
+    conditions: Conditions
+    steps: tuple[tuple[StepPlace, Sample], ...]
+    cycles: tuple[CycleFinished, ...]
+    ended_at: datetime | None
+    target: str
+    stated: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+    kernel: str | None = None
+    drive: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted) -> None:
+    """Make the run folder. Raises UsageError for results that contradict themselves, RecordError."""
+    test = procedure_of(found.conditions.test)
+    standard = test.standard_conditions(wanted.drive_class, found.conditions.seed)
+    ended = found.ended_at or source.changed_at
+    kept_as = f"imported{source.path.suffix}"
+    imported = Imported(
+        tool=visible_line(found.tool),
+        form=found.form,
+        file=visible_line(source.path.name),
+        kept_as=kept_as,
+        sha256=hashlib.sha256(source.raw).hexdigest(),
+        stated=tuple((visible_line(name), visible_line(text)) for name, text in found.stated),
+        missing=found.missing,
+    )
+    manifest = Manifest(
+        test_id=f"{_short_name(source.path.stem)}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}",
+        command_line=wanted.command_line,
+        conditions=found.conditions,
+        people=People(),
+        target=_target(found, wanted),
+        dut=_dut(source, found, wanted),
+        host={},
+        software=_software(source, found, imported),
+        started_at=ended.isoformat(timespec="seconds"),
+        shortened=shortened(found.conditions, standard),
+        engine={"engine": Fact("fio", source.path.name)},
+        ended_at=ended.isoformat(timespec="seconds"),
+        state=RunState.COMPLETE,
+        cycles=found.cycles,
+        telemetry={"telemetry": Fact(None, f"imported from {imported.tool}")},
+        imported=imported,
+    )
+    try:
+        refuse_contradictions(folder, manifest, found.steps)
+    except RecordError as error:
+        raise source.error(f"its figures contradict each other: {error}") from error
+    writer = RunWriter.create(folder, manifest, inputs={kept_as: source.raw})
+    for place, sample in found.steps:
+        writer.add_step(place, sample)
+    writer.add_deviations((imported.entry, *deviations(found.conditions, standard, test.rules)))
+    writer.close()
+
+
+def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]], started_ns: int) -> Sample:
+    """A step's sample from the operations of its streams, each with how long it ran, in ns.
+
+    Raises OverflowError for sums that no record can hold.
+    """
+    elapsed_ns = max(ns for _, ns in parts)
+    whole = {
+        name: merged([part.get(name, NOTHING) for part, _ in parts]) for name in ("read", "write", "trim")
+    }
+    streams = tuple(
+        StreamSample(
+            read=part.get("read", NOTHING),
+            write=part.get("write", NOTHING),
+            trim=part.get("trim", NOTHING),
+            elapsed_ns=ns,
+            cpu=None,
+            ended_by=None,
+            started_ns=started_ns,
+        )
+        for part, ns in parts
+    )
+    return Sample(
+        read=whole["read"],
+        write=whole["write"],
+        trim=whole["trim"],
+        elapsed_ns=elapsed_ns,
+        cpu=None,
+        step=step,
+        state=StepState.COMPLETE,
+        ended_by=None,
+        started_ns=started_ns,
+        gap_ns=None,
+        interval_ns=NS_PER_S,
+        intervals=(),
+        failure=None,
+        streams=streams if len(streams) > 1 else (),
+    )
+
+
+def merged(parts: Sequence[OperationSample]) -> OperationSample:
+    """One operation of several: a figure that one of them lacks, all of them lack. Raises OverflowError."""
+    active = [part for part in parts if part.ios]
+    if len(active) < 2:
+        return active[0] if active else NOTHING
+    known = all(part.latency_sum_ns for part in active)
+    least = [part.latency_min_ns for part in active if part.latency_min_ns is not None]
+    most = [part.latency_max_ns for part in active if part.latency_max_ns is not None]
+    has_all = all(part.histogram for part in active)
+    return OperationSample(
+        ios=storable(sum(part.ios for part in active)),
+        bytes=storable(sum(part.bytes for part in active)),
+        latency_sum_ns=storable(sum(part.latency_sum_ns for part in active)) if known else 0,
+        latency_min_ns=min(least) if len(least) == len(active) else None,
+        latency_max_ns=max(most) if len(most) == len(active) else None,
+        histogram=LatencyDistribution.merged(part.histogram for part in active).encode() if has_all else b"",
+    )
+
+
+def storable(figure: float) -> int:
+    """The whole number nearest to it. Raises OverflowError for what no record can hold."""
+    if not 0 <= figure <= MOST:
+        raise OverflowError
+    return round(figure)
+
+
+def _target(found: Results, wanted: Wanted) -> TargetFacts:
+    name = visible_line(found.target) or "not stated"
+    return TargetFacts(TargetKind.BLOCK, Path(name).name, name, wanted.capacity_bytes, _SECTOR_BYTES)
+
+
+def _dut(source: Source, found: Results, wanted: Wanted) -> Facts:
+    by_operator = "stated by the operator"
+    return {
+        **dict.fromkeys(_OF_A_DRIVE, Fact(None, f"not in {source.path.name}")),
+        "capacity": Fact(f"{wanted.capacity_bytes:,} B", by_operator),
+        **{name: Fact(visible_line(text), source.path.name) for name, text in found.drive.items()},
+        **{name: Fact(visible_line(text), by_operator) for name, text in wanted.drive.items()},
+    }
+
+
+def _software(source: Source, found: Results, imported: Imported) -> Facts:
+    own = software_facts(SystemRoots())
+    kept = {name: fact for name, fact in own.items() if name == "openpts"}
+    return {
+        **kept,
+        "test_software": Fact(imported.tool, source.path.name),
+        "kernel": Fact(found.kernel, source.path.name),
+    }
+
+
+def _short_name(text: str) -> str:
+    return "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in text
+    )

@@ -1,0 +1,69 @@
+"""All tables of runs as Parquet files, one for each table, with the rows of all runs."""
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from openpts.exchange.flat_rows import run_row
+from openpts.procedures.registry import procedure_of
+from openpts.record.frames import FRAMES, arrow_table
+from openpts.record.reader import Run
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+_RUN: Final = "run"
+_INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
+_NUMBERS: Final = ("deviations", "user_capacity_bytes", "sector_bytes", "seed")
+_MEASURES: Final = {
+    "key": _TEXT,
+    "label": _TEXT,
+    "unit": _TEXT,
+    "value": _FLOAT,
+    "better": _TEXT,
+    "note": _TEXT,
+    "state": _TEXT,
+    "stands_in": _BOOL,
+}
+
+
+def parquet_files(runs: Iterable[Run]) -> dict[str, bytes]:
+    """``runs``, ``labels``, ``measures`` and the record's frames by the names of their files.
+
+    Each row begins with the run that it is of. Raises UsageError without pyarrow.
+    """
+    files: dict[str, io.BytesIO] = {}
+    with ExitStack() as stack:
+        writers: dict[str, ParquetWriter] = {}
+        for run in runs:
+            for name, table in _tables(run):
+                if name not in writers:
+                    writers[name] = stack.enter_context(_writer(files.setdefault(name, io.BytesIO()), table))
+                writers[name].write_table(table)
+    return {f"{name}.parquet": file.getvalue() for name, file in files.items()}
+
+
+def _writer(file: io.BytesIO, like: "pyarrow.Table") -> "ParquetWriter":
+    from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 a package that only notebooks need
+
+    return ParquetWriter(file, like.schema)
+
+
+def _tables(run: Run) -> Iterator[tuple[str, "pyarrow.Table"]]:
+    row = run_row(run)
+    kinds = {name: _INT if name in _NUMBERS else _TEXT for name in row}
+    yield "runs", arrow_table(kinds, [row])
+    labels = [{"name": name, "value": value} for name, value in run.manifest.people.labels.items()]
+    yield "labels", _of_run(run, arrow_table({"name": _TEXT, "value": _TEXT}, labels))
+    found = procedure_of(run.manifest.conditions.test).report(run).measures
+    measures = [{name: getattr(one, name) for name in _MEASURES} for one in found]
+    yield "measures", _of_run(run, arrow_table(_MEASURES, measures))
+    for name in FRAMES:
+        yield name, _of_run(run, run.frame(name))
+
+
+def _of_run(run: Run, table: "pyarrow.Table") -> "pyarrow.Table":
+    runs = arrow_table({_RUN: _TEXT}, [{_RUN: run.manifest.test_id}] * table.num_rows)
+    return table.add_column(0, _RUN, runs.column(0))

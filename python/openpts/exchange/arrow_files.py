@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from openpts.exchange.flat_rows import run_row
+from openpts.exchange.flat_rows import RUN_COLUMNS, run_row
 from openpts.procedures.registry import procedure_of
 from openpts.record.frames import FRAMES, arrow_table
 from openpts.record.reader import Run
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
 _RUN: Final = "run"
-_INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
-_NUMBERS: Final = ("deviations", "user_capacity_bytes", "sector_bytes", "seed")
+_FLOAT, _TEXT, _BOOL = "float64", "string", "bool"
+_LABELS: Final = {"name": _TEXT, "value": _TEXT}
 _MEASURES: Final = {
     "key": _TEXT,
     "label": _TEXT,
@@ -27,6 +27,13 @@ _MEASURES: Final = {
     "state": _TEXT,
     "stands_in": _BOOL,
 }
+
+
+def columns_of_tables() -> dict[str, dict[str, str]]:
+    """The columns of each table by its name, with Arrow's names of their types."""
+    frames = {name: columns for name, (columns, _) in FRAMES.items()}
+    of_run = {"labels": _LABELS, "measures": _MEASURES, **frames}
+    return {"runs": RUN_COLUMNS, **{name: {_RUN: _TEXT, **columns} for name, columns in of_run.items()}}
 
 
 def parquet_files(runs: Iterable[Run]) -> dict[str, bytes]:
@@ -52,11 +59,9 @@ def _writer(file: io.BytesIO, like: "pyarrow.Table") -> "ParquetWriter":
 
 
 def _tables(run: Run) -> Iterator[tuple[str, "pyarrow.Table"]]:
-    row = run_row(run)
-    kinds = {name: _INT if name in _NUMBERS else _TEXT for name in row}
-    yield "runs", arrow_table(kinds, [row])
+    yield "runs", arrow_table(RUN_COLUMNS, [run_row(run)])
     labels = [{"name": name, "value": value} for name, value in run.manifest.people.labels.items()]
-    yield "labels", _of_run(run, arrow_table({"name": _TEXT, "value": _TEXT}, labels))
+    yield "labels", _of_run(run, arrow_table(_LABELS, labels))
     found = procedure_of(run.manifest.conditions.test).report(run).measures
     measures = [{name: getattr(one, name) for name in _MEASURES} for one in found]
     yield "measures", _of_run(run, arrow_table(_MEASURES, measures))

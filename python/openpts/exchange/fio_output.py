@@ -38,6 +38,12 @@ _WORDS: Final = {
     frozenset({"trim"}): "trim",
     frozenset({"read", "write"}): "rw",
 }
+_ENGINES: Final = {
+    "io_uring-polled": "io_uring",
+    "nvme-passthrough": "io_uring_cmd",
+    "noop": "null",
+    "sync": "psync",
+}
 _Part = Sample | StreamSample
 
 
@@ -79,6 +85,7 @@ def _output(run: Run, step: StepRecord, version: str) -> dict[str, Any]:
     sample, manifest = step.sample, run.manifest
     ended = run.time_at(sample.started_ns + sample.elapsed_ns) or manifest.ended_at or manifest.started_at
     at = datetime.fromisoformat(ended)
+    path = fact_of(manifest.engine, "io_path")
     return {
         "fio version": version,
         "timestamp": int(at.timestamp()),
@@ -86,9 +93,7 @@ def _output(run: Run, step: StepRecord, version: str) -> dict[str, Any]:
         "time": at.strftime("%a %b %d %H:%M:%S %Y"),
         "global options": {
             "filename": manifest.target.path,
-            "ioengine": fact_of(manifest.engine, "io_path")
-            or fact_of(manifest.engine, "engine")
-            or "openpts",
+            **({} if path is None else {"ioengine": _ENGINES.get(path, path)}),
             "direct": "1",
             "group_reporting": "1",
         },
@@ -226,7 +231,8 @@ def _latencies(figures: Figures) -> dict[str, Any]:
     if not figures.ios:
         return found
     bins = {(low + high) // 2: count for low, high, count in figures.distribution.buckets()}
-    squares = math.fsum(count * (value_ns - found["mean"]) ** 2 for value_ns, count in bins.items())
+    middle_ns = sum(value_ns * count for value_ns, count in bins.items()) / figures.ios
+    squares = math.fsum(count * (value_ns - middle_ns) ** 2 for value_ns, count in bins.items())
     found["stddev"] = math.sqrt(squares / (figures.ios - 1)) if figures.ios > 1 else 0.0
     percentiles = {f"{percentile:f}": figures.percentile_ns(percentile) for percentile in _PERCENTILES}
     found["percentile"] = {name: value_ns for name, value_ns in percentiles.items() if value_ns is not None}

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from openpts.exchange.event_stream import fact_of
 from openpts.procedures.registry import procedure_of
@@ -13,35 +14,62 @@ from openpts.report.standing import standing_of
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState
 
+_LABEL: Final = "label."
+_TEXT, _INT = "string", "int64"
+RUN_COLUMNS: Final = {
+    "run": _TEXT,
+    "test": _TEXT,
+    "profile": _TEXT,
+    "state": _TEXT,
+    "mark": _TEXT,
+    "simulated": _TEXT,
+    "conformant": _TEXT,
+    "steady": _TEXT,
+    "deviations": _INT,
+    "started_at": _TEXT,
+    "ended_at": _TEXT,
+    "target": _TEXT,
+    "model": _TEXT,
+    "serial": _TEXT,
+    "firmware": _TEXT,
+    "user_capacity_bytes": _INT,
+    "sector_bytes": _INT,
+    "seed": _INT,
+    "software": _TEXT,
+    "operator": _TEXT,
+}
+"""What a run is of, by Arrow's names of the types. ``mark`` says what it is not."""
+
 Row = dict[str, str | int | float | None]
 
 
 def run_row(run: Run) -> Row:
-    """What the run is of; the columns are the same for every run. ``mark`` says what it is not."""
+    """``RUN_COLUMNS`` of a run."""
     manifest, target = run.manifest, run.manifest.target
     standing = standing_of(run)
-    return {
-        "run": manifest.test_id,
-        "test": manifest.conditions.test,
-        "profile": manifest.conditions.class_text,
-        "state": manifest.state.value,
-        "mark": standing.red_line or None,
-        "simulated": None if target.simulation is None else target.simulation.preset,
-        "conformant": _word(standing.conformant),
-        "steady": _steady(run),
-        "deviations": len(run.ledger),
-        "started_at": manifest.started_at,
-        "ended_at": manifest.ended_at,
-        "target": target.path,
-        "model": fact_of(manifest.dut, "model"),
-        "serial": fact_of(manifest.dut, "serial"),
-        "firmware": fact_of(manifest.dut, "firmware"),
-        "user_capacity_bytes": target.user_capacity_bytes,
-        "sector_bytes": target.sector_bytes,
-        "seed": manifest.conditions.seed,
-        "software": fact_of(manifest.software, "test_software"),
-        "operator": manifest.people.operator,
-    }
+    values: tuple[str | int | None, ...] = (
+        manifest.test_id,
+        manifest.conditions.test,
+        manifest.conditions.class_text,
+        manifest.state.value,
+        standing.red_line or None,
+        None if target.simulation is None else target.simulation.preset,
+        _word(standing.conformant),
+        _steady(run),
+        len(run.ledger),
+        manifest.started_at,
+        manifest.ended_at,
+        target.path,
+        fact_of(manifest.dut, "model"),
+        fact_of(manifest.dut, "serial"),
+        fact_of(manifest.dut, "firmware"),
+        target.user_capacity_bytes,
+        target.sector_bytes,
+        manifest.conditions.seed,
+        fact_of(manifest.software, "test_software"),
+        manifest.people.operator,
+    )
+    return dict(zip(RUN_COLUMNS, values, strict=True))
 
 
 def flat_row(run: Run) -> Row:
@@ -51,29 +79,30 @@ def flat_row(run: Run) -> Row:
     """
     test = run.manifest.conditions.test
     row = run_row(run)
-    row.update({f"label.{name}": value for name, value in sorted(run.manifest.people.labels.items())})
+    row.update(labels_of(run))
     for one in procedure_of(test).report(run).measures:
         unit = f" ({one.unit})" if one.unit else ""
         row[f"{test}.{one.key}{unit}"] = None if one.stands_in else one.value
     return row
 
 
+def labels_of(run: Run) -> Row:
+    """The run's labels by their columns."""
+    return {f"{_LABEL}{name}": value for name, value in run.manifest.people.labels.items()}
+
+
 def csv_text(rows: Sequence[Row], *, header: bool) -> str:
     """All rows below the union of their columns, labels before measures; missing values are empty."""
-    labels = [name for name in _union(rows) if name.startswith("label.")]
-    others = [name for name in _union(rows) if name not in labels]
-    fixed = len([name for name in others if "." not in name])
-    columns = [*others[:fixed], *labels, *others[fixed:]]
+    names = dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS)
+    labels = sorted(name for name in names if name.startswith(_LABEL))
+    measures = [name for name in names if not name.startswith(_LABEL)]
+    columns = [*RUN_COLUMNS, *labels, *measures]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if header:
         writer.writerow([harmless(name) for name in columns])
     writer.writerows([[_field(row.get(name)) for name in columns] for row in rows])
     return text.getvalue()
-
-
-def _union(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _field(value: str | float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from junitparser import Error, Failure, Skipped, TestCase, TestSuite
 
-from openpts.exchange.flat_rows import run_row, unsteady_cycles
+from openpts.exchange.flat_rows import labels_of, run_row, unsteady_cycles
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.decoding import in_visible_lines
@@ -116,8 +116,7 @@ def _entries(folder: Path) -> tuple[SuiteEntry | None, ...]:
 def _facts(run: Run) -> dict[str, str]:
     """What a suite's properties say of a run, where it is known."""
     found = {name: value for name, value in run_row(run).items() if name in _PROPERTIES and value is not None}
-    labels = {f"label.{name}": value for name, value in run.manifest.people.labels.items()}
-    return {name: str(value) for name, value in (found | labels).items()}
+    return {name: str(value) for name, value in (found | labels_of(run)).items()}
 
 
 def _case_of_run(run: Run) -> Case:

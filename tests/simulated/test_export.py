@@ -104,7 +104,7 @@ def of_fio(folder: Path) -> dict[str, Any]:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     words = "--name=a --ioengine=psync --filename=file --rw=randrw --bs=4k --size=1M --fsync=4 --rwmixread=50"
-    measures = "--lat_percentiles=1 --clat_percentiles=0 --disable_clat=1 --disable_slat=1"
+    measures = "--lat_percentiles=1 --clat_percentiles=0"
     logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=100"
     command = ["fio", *words.split(), *measures.split(), *logs.split(), "--output-format=json+"]
     subprocess.run([*command, "--output=fio.json", "--runtime=1", "--time_based"], cwd=folder, check=True)

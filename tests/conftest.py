@@ -35,16 +35,19 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
     same cases and share what is made for them.
     """
     chosen, taken = set(), Counter[tuple[str, str, str]]()
-    for item in sorted(items, key=lambda item: crc32(item.name.partition("[")[2].encode())):
-        if item.get_closest_marker("slow"):
-            continue
-        if matrix := item.get_closest_marker("full_matrix"):
-            test = item.nodeid.partition("[")[0]
-            values = [(test, name, repr(value)) for name, value in item.callspec.params.items()]
-            if all(taken[value] >= matrix.kwargs.get("times", 1) for value in values):
+    in_order = sorted(items, key=lambda item: crc32(item.name.partition("[")[2].encode()))
+    # First cases all of whose values are missing yet, then those that have one: fewer are enough so.
+    for lacks in (all, any):
+        for item in in_order:
+            if item.get_closest_marker("slow") or item.nodeid in chosen:
                 continue
-            taken.update(values)
-        chosen.add(item.nodeid)
+            if matrix := item.get_closest_marker("full_matrix"):
+                test = item.nodeid.partition("[")[0]
+                values = [(test, name, repr(value)) for name, value in item.callspec.params.items()]
+                if not lacks(taken[value] < matrix.kwargs.get("times", 1) for value in values):
+                    continue
+                taken.update(values)
+            chosen.add(item.nodeid)
     return chosen
 
 

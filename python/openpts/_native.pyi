@@ -37,6 +37,7 @@ __all__ = [
     "probe",
     "trace_formats",
     "trace_outputs",
+    "trace_recipes",
     "treat_traces",
 ]
 
@@ -72,6 +73,9 @@ def trace_formats() -> list[tuple[str, str]]:
 
 def trace_outputs() -> list[str]:
     """The names of the formats that traces can be written in."""
+
+def trace_recipes() -> list[tuple[str, str]]:
+    """Name and text of each recipe that ships."""
 
 def treat_traces(order: str, *, descriptor: int | None, heard: Callable[[int], object]) -> str:
     """Read traces once, and write what an order asks for to an open file; order and result are JSON.
@@ -783,6 +787,7 @@ def prepare_schedule(
     max_idle_ns: int | None,
     from_ns: int,
     to_ns: int | None,
+    ground: str,
     reads: bool,
     writes: bool,
     trims: str,
@@ -791,9 +796,9 @@ def prepare_schedule(
 ) -> MadeSchedule:
     """Prepare the trace of these files as a schedule in a new file.
 
-    ``mapping`` is identity, clip, wrap, scale or compact, ``trims`` keep, write or skip; ``speed`` is traced
-    time over replayed time, as a fraction. Raises ValueError for a trace that can't be read or does not fit,
-    OSError if the file can't be made.
+    ``mapping`` is identity, clip, wrap, scale or compact, ``trims`` keep, write or skip, ``ground`` both,
+    foreground or background; ``speed`` is traced time over replayed time, as a fraction. Raises ValueError
+    for a trace that can't be read or does not fit, OSError if the file can't be made.
     """
 
 def filling_schedule(

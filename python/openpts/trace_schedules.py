@@ -11,7 +11,11 @@ from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import UsageError
+from openpts.units import KIB, MIB
 from openpts.vocabulary.replay import Conflicts, PlaceEffects, Preparation, Replay, ReplayMode, TraceSource
+
+_MOST_BYTES: Final = MIB
+"""Larger transfers are split: kernels and drives do so as well."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -21,16 +25,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     capacity_bytes: int
     sector_bytes: int
     mapping: str
-    granule_bytes: int
-    speed: Fraction
-    max_idle_ns: int | None
-    from_ns: int
-    to_ns: int | None
-    reads: bool
-    writes: bool
-    trims: str
-    most_bytes: int
-    with_parents: bool
+    granule_bytes: int = 64 * KIB
+    speed: Fraction = Fraction(1)
+    max_idle_ns: int | None = None
+    from_ns: int = 0
+    to_ns: int | None = None
+    ground: str = "both"
+    writes: bool = True
+    trims: str = "keep"
+    with_parents: bool = False
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -92,10 +95,11 @@ def prepared(plan: Plan) -> Prepared:
             max_idle_ns=plan.max_idle_ns,
             from_ns=plan.from_ns,
             to_ns=plan.to_ns,
-            reads=plan.reads,
+            ground=plan.ground,
+            reads=True,
             writes=plan.writes,
             trims=plan.trims,
-            most_bytes=plan.most_bytes,
+            most_bytes=_MOST_BYTES,
             with_parents=plan.with_parents,
         )
     except (ValueError, OSError) as error:

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.replay.conditions import Mapping, Prefill, ReplayConditions, TraceFile
+from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.registry import procedure_of
+from openpts.procedures.shared.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise

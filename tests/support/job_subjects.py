@@ -9,10 +9,12 @@ from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream,
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
 from openpts.procedures.extended.fiosynth.suite_file import read_suite
-from openpts.procedures.extended.replay.conditions import ReplayConditions, TraceFile
+from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.rws.conditions import RwsConditions
+from openpts.procedures.extended.score.conditions import ScoreConditions
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import FioJob
+from openpts.procedures.shared.trace_replay.conditions import TraceFile
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FigureOrder
 
@@ -83,5 +85,7 @@ def with_subject(conditions: Any) -> Any:
             return replace(conditions, command=command, figure=figure, figure_better=Better.LOWER)
         case ReplayConditions():
             return replace(conditions, trace=TRACE)
+        case ScoreConditions():
+            return replace(conditions, traces=(TRACE,), background=None)
         case _:
             return conditions

@@ -26,6 +26,7 @@ OTHER_WORDS: Final = {
     "trim": "an operation, in weights and results",
     "tp": "the key of a figure, of throughput",
     "replay": "a field of streams, and a table of records",
+    "score": "the key of a figure",
     "workload": "a field of conditions",
 }
 """Names of tests that are other words too: they count only where they can be nothing but a name."""
@@ -52,6 +53,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         "simulation/presets.py",
         "simulation/scale.py",
         "trace_schedules.py",
+        "traces/recipes.py",
         "traces/treatment.py",
     }
 

@@ -143,6 +143,10 @@ _ARGUMENTS: Final = {
         f"openpts {verb} replay": 'recipe:like:office "sim:enterprise-tlc?capacity=8GB"'
         for verb in ("plan", "run")
     },
+    **{
+        f"openpts {verb} score": '--traces quick "sim:enterprise-tlc?capacity=8GB"'
+        for verb in ("plan", "run")
+    },
     **{f"openpts {verb} rws": 'web.parquet "sim:enterprise-tlc?capacity=2GB"' for verb in ("plan", "run")},
     **{f"openpts {verb} app": "/mnt/data -- tar -xf /data/linux.tar" for verb in ("plan", "run")},
     **{f"openpts {verb} fiosynth": "Cache --from ./FioSynth sim:enterprise-tlc" for verb in ("plan", "run")},

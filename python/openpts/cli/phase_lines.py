@@ -6,11 +6,13 @@ from typing import Any, Final
 from openpts.cli.progress import RunProgress
 from openpts.procedures.kit.spread import spread_words
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.procedures.shared.benchmark.results import passes_of, row_figure
+from openpts.procedures.shared.benchmark.results import passes_of as passes_of_row
+from openpts.procedures.shared.benchmark.results import row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.trace_replay.passes import Pass, passes_of
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
-from openpts.vocabulary.phase import Phase, phase_text
+from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Stream
 from openpts.vocabulary.stop import SteadyFigure
@@ -101,11 +103,26 @@ def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
     busy = [sample for sample in samples if not sample.step.is_idle] or list(samples)
+    if passes := passes_of([*progress.earlier_passes, *busy]):
+        return _replays(progress, passes)
     if any(sample.streams for sample in busy):
         return _each_figure(busy)
     elapsed_ns = sum(s.elapsed_ns for s in busy)
     rate = sum(s.bytes for s in busy) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
     return f"{busy[0].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, busy)}"
+
+
+def _replays(progress: RunProgress, passes: Sequence[Pass]) -> str:
+    """Passes of a trace by their scores; of the last one what the drive did."""
+    apply, last = progress.apply, passes[-1]
+    assert apply is not None  # noqa: S101 a part that ends was begun
+    place = StepPlace(1, apply.phase, apply.number, 0)
+    own = progress.conditions.part_name(place) if progress.conditions else None
+    scores = ", ".join("n/a" if one.score is None else f"{one.score.score:,}" for one in passes)
+    rate = f"{last.trace.bytes * NS_PER_S / last.execution_ns / MB:,.0f} MB/s" if last.execution_ns else "n/a"
+    times = f"ART {_ms(last.trace.mean_latency_ns)}, MRT {_ms(last.trace.max_latency_ns)}"
+    length = format_duration(sum(one.sample.elapsed_ns for one in passes))
+    return f"{own or last.sample.step.streams[0].name}: score {scores}; {rate}, {times}, {length}"
 
 
 def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -149,7 +166,7 @@ def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
     if not isinstance(conditions, ProfileTestConditions) or apply is None:
         return _each_figure(samples)
     where, row = conditions.row_of(apply.number)
-    passes = passes_of(row, [*progress.earlier_passes, *samples])
+    passes = passes_of_row(row, [*progress.earlier_passes, *samples])
     figure = row_figure(passes, row.units[0], row.statistic, conditions.set_rule)
     if figure is None:
         return f"{where}, {row.title}: no I/O"

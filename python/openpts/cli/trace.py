@@ -25,7 +25,7 @@ _OTHER_NAMES: Final = {"characterize": "characterise", "synthesize": "synthesise
 
 
 class _Commands(InOrder):
-    """Commands that may be spelled in two ways, and are listed in one; the help ends with the formats."""
+    """Commands that may be spelled in two ways, and are listed in one; the help ends with what is known."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of that name, in either spelling."""
@@ -34,10 +34,13 @@ class _Commands(InOrder):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
         """What can be read, and what can be written."""
         from openpts.traces import treatment  # noqa: PLC0415 the first pages of help load no command
+        from openpts.traces.recipes import recipes  # noqa: PLC0415
 
         known = treatment.formats()
         with formatter.section("Formats that are read, found by their contents"):
             formatter.write_dl(list(known.items()))
+        with formatter.section("Recipes that ship, as recipe:NAME"):
+            formatter.write_dl([(one.name, one.label) for one in recipes().values()])
         with formatter.section("Formats that are written"):
             formatter.write_dl([(name, known.get(name, name)) for name in treatment.outputs()])
 

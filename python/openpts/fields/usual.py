@@ -4,8 +4,20 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT
 from openpts.fields.field import Field
-from openpts.fields.kinds import DEPTH, FILLS, PASSES, ROUNDS, SECONDS, SIZE, THREADS, WORKLOAD, count
+from openpts.fields.kinds import (
+    DEPTH,
+    FILLS,
+    PASSES,
+    ROUNDS,
+    SECONDS,
+    SIZE,
+    THREADS,
+    WORKLOAD,
+    count,
+    percent,
+)
 from openpts.fields.workload_table import WorkloadTable, workload_or_same, workload_word
 
 
@@ -104,3 +116,17 @@ ONE_WORKLOAD: Final = Field(
 )
 SKIPPED_BLOCK_SIZES: Final = Field("Block sizes left out (sector size)", free="the other block sizes say it")
 IMPOSSIBLE: Final = Field("Left out (sector size)")
+UNTIL_RSE: Final = Field(
+    "Passes added until their RSE is at most (%)",
+    "Add passes, two at a time, until their relative standard error is at most this; 0 adds none, and the "
+    f"report judges by {RSE_LIMIT_PCT:g}.",
+    percent(ge=0, le=100),
+    name="until_rse",
+    text=lambda pct: f"passes added until their RSE is {pct:g} %" if pct else "no passes added",
+)
+MOST_PASSES: Final = Field(
+    "Passes at most, before they are discarded",
+    "Discard so many passes with a larger relative standard error; an odd number.",
+    count(ADVISED_RUNS, 99),
+    text="{} passes at most",
+)

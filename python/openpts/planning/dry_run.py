@@ -226,7 +226,10 @@ def _far_apart(sample: Sample) -> Sample:
             found, ios=ios, bytes=amount_bytes, latency_sum_ns=_FAR_APART * ios * sample.elapsed_ns
         )
 
-    return structs.replace(sample, read=changed(sample.read), write=changed(sample.write))
+    streams = tuple(
+        structs.replace(one, read=changed(one.read), write=changed(one.write)) for one in sample.streams
+    )
+    return structs.replace(sample, read=changed(sample.read), write=changed(sample.write), streams=streams)
 
 
 def _twice_as_fast(sample: Sample) -> Sample:

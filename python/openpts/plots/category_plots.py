@@ -164,6 +164,8 @@ def _category(figure: Figure) -> Spec:
     channel = field("category", figure.x)
     gap = _gap_share(figure)
     channel["scale"] |= {"paddingInner": gap, "paddingOuter": gap / 2}
+    if max((text_width_px(label) for label in figure.x.labels), default=0) > _category_px(figure):
+        channel["axis"] |= {"labelAngle": -40, "labelAlign": "right", "labelBaseline": "middle"}
     return channel
 
 

@@ -84,6 +84,10 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: Conflicts = Conflicts.STRICT
     preparation: Preparation | None = None
 
+    def __hash__(self) -> int:
+        # by what is issued: what became of the trace has tables, which have no hash
+        return hash((self.schedule, self.ios, self.mode, self.conflicts))
+
 
 class InFlightFit(msgspec.Struct, frozen=True, array_like=True):
     """Sums over pairs: others in flight at the issue of an I/O, in the trace and in the replay."""
@@ -157,9 +161,14 @@ class TraceScore(msgspec.Struct, frozen=True):
         return self.access_ns / NS_PER_US
 
     @property
+    def unrounded(self) -> float:
+        """What is compared and averaged."""
+        return sqrt(self.bandwidth_mb_per_s * NS_PER_S / self.access_ns)
+
+    @property
     def score(self) -> int:
-        """Rounded to an integer."""
-        return round(sqrt(self.bandwidth_mb_per_s * NS_PER_S / self.access_ns))
+        """Rounded to an integer, as it is printed."""
+        return round(self.unrounded)
 
 
 def trace_score(transferred_bytes: int, ios: int, latency_sum_ns: int, busy_ns: int) -> TraceScore | None:

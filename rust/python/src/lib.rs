@@ -90,7 +90,7 @@ mod native {
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine};
     #[pymodule_export]
-    use super::trace::{trace_formats, trace_outputs, treat_traces};
+    use super::trace::{trace_formats, trace_outputs, trace_recipes, treat_traces};
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use openpts_core::histogram;
 use openpts_core::workload::{Cause, Operation, Played};
-use openpts_trace::schedule::{self, Convert, Effects, Made, Mapping, Plan, Pull, make_schedule};
+use openpts_trace::schedule::{self, Convert, Effects, Ground, Made, Mapping, Plan, Pull, make_schedule};
 use openpts_trace::{IoStream, OpenOptions, TraceError, TracedIo, open_trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -71,11 +71,20 @@ fn conversion_of(word: &str) -> PyResult<Convert> {
     })
 }
 
+fn ground_of(word: &str) -> PyResult<Ground> {
+    Ok(match word {
+        "both" => Ground::Both,
+        "foreground" => Ground::Foreground,
+        "background" => Ground::Background,
+        other => return Err(PyValueError::new_err(format!("there is no ground {other}"))),
+    })
+}
+
 /// Prepare the trace of these files as a schedule in a new file.
 #[pyfunction]
 #[pyo3(signature = (
     paths, out, *, format, capacity_bytes, sector_bytes, mapping, granule_bytes, speed, max_idle_ns, from_ns, to_ns,
-    reads, writes, trims, most_bytes, with_parents,
+    ground, reads, writes, trims, most_bytes, with_parents,
 ))]
 #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
 pub(super) fn prepare_schedule(
@@ -91,6 +100,7 @@ pub(super) fn prepare_schedule(
     max_idle_ns: Option<u64>,
     from_ns: u64,
     to_ns: Option<u64>,
+    ground: &str,
     reads: bool,
     writes: bool,
     trims: &str,
@@ -106,6 +116,7 @@ pub(super) fn prepare_schedule(
         max_idle_ns,
         from_ns,
         to_ns: to_ns.unwrap_or(u64::MAX),
+        ground: ground_of(ground)?,
         reads,
         writes,
         trims: conversion_of(trims)?,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use openpts_core::machine::Target;
 use openpts_trace::{
-    FORMATS, Filter, Filtered, IoStream, Merged, OpenOptions, OutputFormat, Part, Speed, Trace, TraceError,
-    Written, open_trace, write_trace,
+    FORMATS, Filter, Filtered, IoStream, Merged, OpenOptions, OutputFormat, Part, RECIPES, Speed, Trace,
+    TraceError, Written, open_trace, write_trace,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -80,6 +80,12 @@ pub(super) fn trace_formats() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 pub(super) fn trace_outputs() -> Vec<&'static str> {
     OutputFormat::ALL.map(OutputFormat::name).to_vec()
+}
+
+/// Names and texts of the recipes that ship.
+#[pyfunction]
+pub(super) fn trace_recipes() -> Vec<(&'static str, &'static str)> {
+    RECIPES.to_vec()
 }
 
 /// Carry out an order, and return what came of it; both are JSON.

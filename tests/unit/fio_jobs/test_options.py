@@ -35,6 +35,7 @@ def test_each_option_that_fio_lists_is_in_the_table(fio: str) -> None:
     assert listed - set(BY_WORD) == set()
 
 
+@pytest.mark.slow
 def test_an_alias_stands_for_the_option_that_fio_has_it_for(fio: str) -> None:
     said = subprocess.run([fio, "--cmdhelp=all"], capture_output=True, text=True, check=False).stdout
     for name in re.findall(r"^\s*([\w-]+)\s+:", said, re.MULTILINE):

@@ -149,6 +149,9 @@ CHANGED: Final[Mapping[str, Any]] = {
     "depth": 7,
     "prefill": "reads",
     "read_only": True,
+    "traces": ["quick", "mail"],
+    "idle": ["25ms"],
+    "background": "recipe:backup",
 }
 
 

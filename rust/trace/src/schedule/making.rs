@@ -10,7 +10,7 @@ use super::footprint::Footprint;
 use super::made::{Made, Original};
 use super::mapping::Map;
 use super::parents::{Dependencies, Parents};
-use super::{Convert, Plan, Pull};
+use super::{Convert, Ground, Plan, Pull};
 use crate::error::TraceError;
 use crate::reader::BATCH_IOS;
 use crate::traced_io::{Flags, Status, TracedIo, TracedOperation};
@@ -29,14 +29,15 @@ pub fn make_schedule<'a>(
 ) -> Result<Made, TraceError> {
     let survey = Survey::of(open()?, plan)?;
     let devices = Devices::new(&survey.ends, plan.granule_bytes);
-    let mut footprint = Footprint::new(plan.granule_bytes);
-    // Only the last device's base is not known while a trace with several is read for the first time.
-    if devices.are_several() && plan.mapping.needs_footprint() {
-        footprint = touched(open()?, plan, &devices)?;
-    } else if plan.mapping.needs_footprint() {
-        footprint = survey.footprint;
-    }
     let end_bytes = devices.end_bytes;
+    // What does not fit is refused with its footprint.
+    let is_asked_for = plan.mapping.needs_footprint() || end_bytes > plan.whole_capacity_bytes();
+    // Only the last device's base is not known while a trace with several is read for the first time.
+    let footprint = if devices.are_several() && is_asked_for {
+        touched(open()?, plan, &devices)?
+    } else {
+        survey.footprint
+    };
     let map = Map::new(plan.mapping, footprint, plan.granule_bytes, end_bytes, plan.whole_capacity_bytes())?;
     Maker::new(plan, devices, map, out)?.run(open()?)
 }
@@ -78,6 +79,15 @@ fn operation_of(io: &TracedIo, plan: &Plan) -> Result<Operation, &'static str> {
     }
 }
 
+/// Why an I/O is of no interest, though it is a part of the trace: places are those of the whole.
+fn other_ground(io: &TracedIo, plan: &Plan) -> Option<&'static str> {
+    match (plan.ground, io.flags.has(Flags::BACKGROUND)) {
+        (Ground::Foreground, true) => Some("background"),
+        (Ground::Background, false) => Some("foreground"),
+        _ => None,
+    }
+}
+
 /// Whole sectors around the I/O: first byte and the one behind. Those of a trim are within it: what is around it
 /// holds data.
 fn sectors_of(io: &TracedIo, plan: &Plan) -> (u64, u64) {
@@ -107,7 +117,7 @@ impl Survey {
             }
             before_ns = io.issued_ns;
             let Ok(operation) = operation_of(io, plan) else { return Ok(()) };
-            replayed += 1;
+            replayed += u64::from(other_ground(io, plan).is_none());
             let device = usize::from(io.device);
             if found.ends.len() <= device {
                 found.ends.resize(device + 1, 0);
@@ -246,6 +256,7 @@ impl<'a> Maker<'a> {
         // What is not replayed keeps its place in time, and its time is not idle.
         self.cut_idle(traced_ns);
         self.busy_until_ns = self.busy_until_ns.max(done_ns.unwrap_or(traced_ns));
+        let operation = operation.and_then(|found| other_ground(io, self.plan).map_or(Ok(found), Err));
         let operation = match operation {
             Ok(operation) => operation,
             Err(reason) => {

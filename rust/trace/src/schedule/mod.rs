@@ -40,6 +40,18 @@ pub enum Convert {
     Skip,
 }
 
+/// Which of the I/Os of a trace are replayed, by whether they are work in the background.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ground {
+    /// All.
+    #[default]
+    Both,
+    /// Those that a program waits for.
+    Foreground,
+    /// The others.
+    Background,
+}
+
 /// How a trace is prepared.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -59,6 +71,8 @@ pub struct Plan {
     pub from_ns: u64,
     /// And the one at which it ends.
     pub to_ns: u64,
+    /// Which I/Os are, by whether they are work in the background.
+    pub ground: Ground,
     /// Whether reads are replayed.
     pub reads: bool,
     /// Whether all that changes data is, flushes included.

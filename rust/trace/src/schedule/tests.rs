@@ -20,6 +20,7 @@ fn plan(capacity_bytes: u64) -> Plan {
         max_idle_ns: None,
         from_ns: 0,
         to_ns: u64::MAX,
+        ground: Ground::Both,
         reads: true,
         writes: true,
         trims: Convert::Keep,
@@ -79,6 +80,46 @@ fn made(ios: &[TracedIo], plan: &Plan) -> Result<(Made, Vec<Played>), TraceError
 
 fn places(ios: &[TracedIo], plan: &Plan) -> Vec<(u64, u32)> {
     made(ios, plan).unwrap().1.into_iter().map(|(_, _, offset, length)| (offset, length)).collect()
+}
+
+#[test]
+fn a_trace_that_does_not_fit_is_refused_with_what_it_touches() {
+    let other = TracedIo { device: 1, ..read(1, 8 * G, 4096) };
+    for (ios, granules) in
+        [(vec![read(0, 0, 4096), read(1, 64 * G, 4096)], 2), (vec![read(0, 64 * G, 4096), other], 2)]
+    {
+        let refused = made(&ios, &plan(16 * G)).unwrap_err().to_string();
+        assert!(refused.contains(&format!("keep all {} B", granules * G)), "{refused}");
+    }
+}
+
+#[test]
+fn foreground_and_background_are_the_whole_on_one_axis_of_time() {
+    let background = |io: TracedIo| TracedIo { flags: Flags::BACKGROUND, ..io };
+    let ios = [
+        lasting(read(0, 0, 4096), 10),
+        background(lasting(read(1000, 2 * G, 4096), 500)),
+        lasting(read(2000, 4 * G, 4096), 10),
+        background(lasting(read(5000, 6 * G, 4096), 10)),
+    ];
+    let of = |ground, mapping| {
+        let plan = Plan { ground, max_idle_ns: Some(0), mapping, ..plan(1 << 20) };
+        let (made, played) = made(&ios, &plan).unwrap();
+        (made, played.into_iter().map(|(due_ns, _, place, _)| (due_ns, place)).collect::<Vec<_>>())
+    };
+    let (whole, all) = of(Ground::Both, Mapping::Identity);
+    let (front, shown) = of(Ground::Foreground, Mapping::Identity);
+    let (behind, hidden) = of(Ground::Background, Mapping::Identity);
+    // Idle is what nothing of the trace was in flight in, whichever part is replayed.
+    assert_eq!(all, [(0, 0), (10, 2 * G), (510, 4 * G), (520, 6 * G)]);
+    assert_eq!(shown, [all[0], all[2]]);
+    assert_eq!(hidden, [all[1], all[3]]);
+    assert_eq!((front.skipped["background"], behind.skipped["foreground"]), (2, 2));
+    assert!(whole.skipped.is_empty());
+    // Nor do places depend on it.
+    let packed =
+        [Ground::Both, Ground::Foreground, Ground::Background].map(|ground| of(ground, Mapping::Compact).1);
+    assert_eq!([packed[1].clone(), packed[2].clone()].concat(), [0, 2, 1, 3].map(|number| packed[0][number]));
 }
 
 #[test]

@@ -35,6 +35,9 @@ TOLD_ELSEWHERE = {
     "job",
     "capture",
     "trace",
+    "traces",
+    "idle",
+    "background",
     "suite",
     "folder",
     # where and what the operator's program is

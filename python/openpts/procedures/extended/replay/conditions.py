@@ -1,72 +1,28 @@
 """The conditions of the replay of a trace."""
 
 from collections.abc import Collection
-from enum import StrEnum
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
-
-from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import DEPTH, SECONDS, SIZE, SWITCH, count
+from openpts.procedures.shared.trace_replay.conditions import (
+    MAPPING,
+    Mapping,
+    Prefill,
+    TraceFile,
+    Trims,
+    beside,
+    trace_of,
+)
 from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.replay import Conflicts, ReplayMode
 
 _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1
-
-
-_RECIPE: Final = "recipe:"
-
-
-class TraceFile(Struct, frozen=True):
-    """A trace by its name and its place; both are ``recipe:NAME`` of one that ships as a recipe."""
-
-    name: str
-    path: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Mapping(StrEnum):
-    """Where the I/Os of a trace go on the target."""
-
-    IDENTITY = "identity"
-    CLIP = "clip"
-    WRAP = "wrap"
-    SCALE = "scale"
-    COMPACT = "compact"
-
-
-class Prefill(StrEnum):
-    """What is written before the first pass: reads of what was never written are no reads of a drive."""
-
-    READS = "reads"
-    FOOTPRINT = "footprint"
-    FULL = "full"
-    NONE = "none"
-
-
-class Trims(StrEnum):
-    """What becomes of trims, and of zeroes that the drive writes by itself."""
-
-    KEEP = "keep"
-    WRITE = "write"
-    SKIP = "skip"
-
-
-def _read_trace(_name: str, word: str) -> TraceFile:
-    if word.startswith(_RECIPE):
-        return TraceFile(word, word)
-    path = Path(word)
-    if not path.is_file():
-        raise UsageError(f"cannot replay {word}: there is no such file")
-    return TraceFile(path.name, str(path.resolve()))
 
 
 def _read_speed(name: str, value: float | str) -> str:
@@ -100,10 +56,10 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             "Trace to replay.",
             Kind(
                 str,
-                _read_trace,
+                lambda _name, word: trace_of(word),
                 lambda trace: trace.path,
                 metavar="TRACE",
-                beside=lambda word, folder: word if word.startswith(_RECIPE) else str(Path(folder) / word),
+                beside=beside,
             ),
             free="what is run, not how",
             argument="TRACE",
@@ -150,20 +106,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         int | None,
         Field("To", "Leave out what was issued from this time of the trace on.", SECONDS, text="to {}"),
     ] = None
-    mapping: Annotated[
-        Mapping,
-        Field(
-            "Mapping",
-            "Places on the target: as traced, clipped at its end, modulo its capacity, runs moved with "
-            "their gaps scaled, or packed.",
-            Kind(
-                Literal["identity", "clip", "wrap", "scale", "compact"],
-                lambda _name, word: Mapping(word),
-                metavar=None,
-            ),
-            text="mapping {}",
-        ),
-    ] = Mapping.IDENTITY
+    mapping: Annotated[Mapping, MAPPING] = Mapping.IDENTITY
     granule_bytes: Annotated[
         int,
         Field(

@@ -1,41 +1,43 @@
 """Pages of a replay: how true it was, its response times, the trace beside it, and its score."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
-from openpts.procedures.extended.replay.results import (
-    CAUSES,
-    LATE_US,
-    OPERATIONS,
-    PERCENTILES,
-    Pass,
-    ReplayResults,
-    seconds,
-    us,
+from openpts.procedures.extended.replay.results import ReplayResults
+from openpts.procedures.shared.trace_replay.conditions import trace_words
+from openpts.procedures.shared.trace_replay.pages import (
+    SCORE_COLUMNS,
+    SCORE_NOTE,
+    labelled_table,
+    mean_cell,
+    passes_table,
+    points,
+    score_cells,
+    slips_table,
 )
-from openpts.units import MB, NS_PER_US, format_duration
+from openpts.procedures.shared.trace_replay.passes import CAUSES, OPERATIONS, PERCENTILES, Pass, seconds
+from openpts.units import format_duration
 from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.replay import Preparation, ReplayMode, TraceScore
-
-_NOT_DUE = "no moment is due"
+from openpts.vocabulary.replay import Preparation, ReplayMode
 
 
 def fidelity_page(results: ReplayResults, conditions: ReplayConditions, verdict: Verdict) -> Page:
     """The block that every report of a replay has."""
     found = results.preparation
     blocks = [] if found is None else [_trace_table(found, conditions)]
+    labelled = [(str(one.number), one) for one in results.passes]
     return Page(
         "replay-fidelity",
         "Fidelity of the Replay",
         (
             verdict,
             *blocks,
-            _passes_table(results.passes),
-            _slips_table(results.passes),
+            passes_table("replay-passes", labelled),
+            slips_table("replay-slips", labelled),
             _causes_table(results.passes),
         ),
         mandatory=True,
@@ -49,6 +51,7 @@ def _trace_table(found: Preparation, conditions: ReplayConditions) -> Table:
         "Trace",
         [
             ("Trace", conditions.trace.name if conditions.trace else "none"),
+            ("What it is", trace_words(conditions.trace) if conditions.trace else "none"),
             ("SHA-256", ", ".join(source.sha256 for source in found.sources)),
             ("Format, fidelity class", f"{found.format}, {found.fidelity}"),
             ("I/Os in the trace", f"{found.traced:,}"),
@@ -73,91 +76,6 @@ def _trace_table(found: Preparation, conditions: ReplayConditions) -> Table:
 
 def _counts(found: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in found.items() if count) or "none"
-
-
-def _table(
-    table_id: str, title: str, columns: Iterable[str], rows: Iterable[tuple[str, list[Cell]]], note: str = ""
-) -> Table:
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column("Pass", align="left", width=1.2),
-        columns=tuple(Column(label) for label in columns),
-        rows=tuple(Row(Cell(head), tuple(values)) for head, values in rows),
-        note=note,
-    )
-
-
-def _passes_table(passes: Iterable[Pass]) -> Table:
-    return _table(
-        "replay-passes",
-        "I/Os",
-        (
-            "Issued",
-            "Not issued",
-            "Conflicts",
-            "Dropped",
-            "Out of order",
-            "Early",
-            "GB",
-            "Failed",
-            "Depth-limited (%)",
-        ),
-        (
-            (
-                str(one.number),
-                [
-                    cells.count(one.played.issued),
-                    cells.count(one.unissued),
-                    cells.count(one.played.conflicts),
-                    cells.count(one.played.dropped),
-                    cells.count(one.played.reordered),
-                    cells.count(one.played.early),
-                    cells.number(one.sample.bytes / MB / 1000, 3),
-                    cells.count(sum(errors.count for errors in one.sample.errors)),
-                    cells.percent(100 * one.depth_limited_share, 2),
-                ],
-            )
-            for one in passes
-        ),
-    )
-
-
-def _slips_table(passes: Iterable[Pass]) -> Table:
-    def rows() -> Iterator[tuple[str, list[Cell]]]:
-        for one in passes:
-            yield f"{one.number}, slip", [*_spread(one.slips), *_shares(one), _us(one.drift_ns)]
-            yield (
-                f"{one.number}, gaps",
-                [*_spread(one.gap_errors), *(cells.none() for _ in LATE_US), cells.none()],
-            )
-
-    return _table(
-        "replay-slips",
-        "Lateness: Submission after the due Moment, and Errors of Gaps (us)",
-        (
-            *(f"P{percentile:g}" for percentile in PERCENTILES),
-            "Max",
-            *(f"> {limit} us (%)" for limit in LATE_US),
-            "Drift",
-        ),
-        rows(),
-        "Drift: lateness of the last I/O less the median.",
-    )
-
-
-def _us(value_ns: float | None) -> Cell:
-    return cells.number_or(_NOT_DUE, us(value_ns), 1)
-
-
-def _spread(found: LatencyDistribution) -> list[Cell]:
-    most_ns = found.buckets()[-1][1] if found.count else None
-    return [_us(found.percentile_ns(percentile)) for percentile in PERCENTILES] + [_us(most_ns)]
-
-
-def _shares(one: Pass) -> list[Cell]:
-    shares = [one.late_share(limit * NS_PER_US) for limit in LATE_US]
-    return [cells.missing(_NOT_DUE) if share is None else cells.percent(100 * share, 3) for share in shares]
 
 
 def _causes_table(passes: tuple[Pass, ...]) -> Table:
@@ -214,30 +132,14 @@ def latency_page(results: ReplayResults) -> Page:
 def _latency_table(table_id: str, title: str, found: list[tuple[str, bytes]]) -> Table:
     def row(encoded: bytes) -> list[Cell]:
         times = LatencyDistribution.merged([encoded])
-        return [cells.count(times.count), _mean(times), *_points(times)]
+        return [cells.count(times.count), mean_cell(times), *points(times)]
 
-    return _table(
+    return labelled_table(
         table_id,
         title,
         ("I/Os", "Mean (ms)", *(f"P{percentile:g} (ms)" for percentile in PERCENTILES), "Max (ms)"),
         ((name, row(encoded)) for name, encoded in found),
     )
-
-
-def _mean(times: LatencyDistribution) -> Cell:
-    bounds = times.bounds()
-    return cells.latency(bounds[4] / times.count if bounds else None)
-
-
-def _points(times: LatencyDistribution) -> list[Cell]:
-    most_ns = times.buckets()[-1][1] if times.count else None
-    found = [
-        cells.latency(times.percentile_ns(percentile))
-        if times.supports(percentile)
-        else cells.missing(f"N = {times.count:,}")
-        for percentile in PERCENTILES
-    ]
-    return [*found, cells.latency(most_ns)]
 
 
 def comparison_page(results: ReplayResults, conditions: ReplayConditions) -> Page:
@@ -264,7 +166,7 @@ def _original_table(found: Preparation, typical: Pass) -> Table:
         if not encoded:
             return [cells.missing("no completions" if name == "trace" else "no I/O")] * 2
         read = LatencyDistribution.merged([encoded])
-        return [_mean(read), cells.latency(read.percentile_ns(99))]
+        return [mean_cell(read), cells.latency(read.percentile_ns(99))]
 
     rows = [
         (
@@ -309,22 +211,10 @@ def _original_table(found: Preparation, typical: Pass) -> Table:
 def _score_table(results: ReplayResults, conditions: ReplayConditions) -> Table:
     idle = "full" if conditions.max_idle_ns is None else f"max-idle {format_duration(conditions.max_idle_ns)}"
     scored = [("Trace", results.original_score), *((str(one.number), one.score) for one in results.passes)]
-    return _table(
+    return labelled_table(
         "replay-score",
         f"openpts Trace Score ({idle})",
-        ("Score", "Bandwidth (MB/s)", "Mean access time (us)", "Busy time (s)"),
-        ((name, _score_cells(score)) for name, score in scored),
-        "Geometric mean of bandwidth over busy time in MB/s and of 1 / mean access time in 1/s, of reads and "
-        "writes, from submission; the formula that UL publishes for PCMark 10.",
+        SCORE_COLUMNS,
+        ((name, score_cells(score)) for name, score in scored),
+        SCORE_NOTE,
     )
-
-
-def _score_cells(score: TraceScore | None) -> list[Cell]:
-    if score is None:
-        return [cells.missing("no reads and writes with times")] * 4
-    return [
-        cells.count(score.score),
-        cells.number(score.bandwidth_mb_per_s, 1),
-        cells.number(score.access_us, 1),
-        cells.number(seconds(score.busy_ns), 6),
-    ]

@@ -8,12 +8,14 @@ from openpts.pages.measure import Measure, measured
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.replay.pages import comparison_page, fidelity_page, latency_page
-from openpts.procedures.extended.replay.results import LATE_US, Pass, ReplayResults, analyse, seconds, us
+from openpts.procedures.extended.replay.results import ReplayResults, analyse
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.trace_replay.passes import LATE_US, pass_figures, seconds
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 
 _TITLE: Final = "Replay of a Trace"
@@ -80,7 +82,9 @@ def _percentile(results: ReplayResults, operation: str, percentile: float) -> Ce
 
 
 _MEASURES: Final[tuple[Measure[ReplayResults], ...]] = (
-    Measure("score", "openpts trace score", "", lambda found: found.median_score, decimals=0),
+    Measure(
+        "score", "openpts trace score", "", lambda found: found.median_score, decimals=0, better=Better.HIGHER
+    ),
     Measure("read_p99", "Reads, 99 %", "ms", lambda found: _percentile(found, "read", 99.0)),
     Measure("write_p99", "Writes, 99 %", "ms", lambda found: _percentile(found, "write", 99.0)),
 )
@@ -128,26 +132,5 @@ def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, 
         "skipped": dict(found.skipped) if found else {},
         "changed": dict(found.changed) if found else {},
         "median_score": results.median_score,
-        "passes": [_pass_figures(one) for one in results.passes],
-    }
-
-
-def _pass_figures(one: Pass) -> dict[str, Any]:
-    score, played = one.score, one.played
-    return {
-        "issued": played.issued,
-        "dropped": played.dropped,
-        "conflicts": played.conflicts,
-        "reordered": played.reordered,
-        "early": played.early,
-        "slip_us": {f"p{p:g}": us(one.slips.percentile_ns(p)) for p in (50, 90, 99, 99.9)},
-        "drift_us": us(one.drift_ns),
-        "late_by_cause": dict(played.late),
-        "waited_seconds": {cause: seconds(waited_ns) for cause, waited_ns in played.waited_ns.items()},
-        "depth_limited_share": one.depth_limited_share,
-        "execution_seconds": seconds(one.execution_ns),
-        "busy_seconds": seconds(played.busy_ns),
-        "score": score.score if score else None,
-        "bandwidth_mb_per_s": score.bandwidth_mb_per_s if score else None,
-        "access_us": score.access_us if score else None,
+        "passes": [pass_figures(one) for one in results.passes],
     }

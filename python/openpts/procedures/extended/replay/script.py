@@ -16,40 +16,19 @@ Reported
 """
 
 from fractions import Fraction
-from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.extended.replay.conditions import Prefill, ReplayConditions
-from openpts.trace_schedules import Plan, Prepared, filling, prepared
-from openpts.units import KIB, MIB, NS_PER_MS
+from openpts.procedures.extended.replay.conditions import ReplayConditions
+from openpts.procedures.shared.trace_replay.conditions import Prefill
+from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
+from openpts.trace_schedules import Plan, Prepared, prepared
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.replay import Replay, ReplayMode
+from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import (
-    AccessPattern,
-    ActiveRange,
-    BlockSize,
-    OperationWeights,
-    Step,
-    Stimulus,
-    Stream,
-)
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, IoCount
-from openpts.vocabulary.workload import simple_workload
-
-_MOST_BYTES: Final = MIB
-"""Larger transfers are split: kernels and drives do so as well."""
-_FILL_BYTES: Final = 128 * KIB
-_FILL_QD: Final = 32
-_BUFFERS_BYTES: Final = 512 * MIB
-"""What all outstanding I/Os may take, unless the operator says how many there may be."""
-_LEAST_DEPTH, _MOST_DEPTH = 64, 1024
-_ROOM: Final = 4
-"""Times what was in flight in the trace, so that a slower drive is not held back."""
-_LEAD_NS: Final = 200 * NS_PER_MS
-"""From the step's start to the first moment: time to read ahead."""
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stop import STREAMS_END
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> ReplayConditions:
@@ -78,12 +57,18 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
         yield CycleFinished(Outcome(None, 0))
         return
     found = prepared(_plan(conditions, conditions.trace.path, user_capacity_bytes))
-    if not conditions.read_only:
-        steps = tuple(_preparation(conditions, found, user_capacity_bytes))
-        if steps:
-            yield Apply(Phase.CONDITIONING, 1, steps)
-    stimulus = _stimulus(conditions, found)
-    step = _played(stimulus, conditions.trace.name, found.replay(conditions.mode, conditions.conflicts))
+    if not conditions.read_only and (steps := _preparation(conditions, found, user_capacity_bytes)):
+        yield Apply(Phase.CONDITIONING, 1, steps)
+    stream = replayed(
+        conditions.trace.name,
+        found,
+        conditions,
+        conditions.sector_bytes,
+        depth=conditions.depth,
+        mode=conditions.mode,
+        conflicts=conditions.conflicts,
+    )
+    step = Step((stream,), STREAMS_END)
     for number in range(1, conditions.passes + 1):
         yield Apply(Phase.LOAD, number, (step,), most=conditions.passes)
     yield CycleFinished(Outcome(None, conditions.passes))
@@ -100,51 +85,20 @@ def _plan(conditions: ReplayConditions, path: str, user_capacity_bytes: int) -> 
         max_idle_ns=conditions.max_idle_ns,
         from_ns=conditions.from_ns or 0,
         to_ns=conditions.to_ns,
-        reads=True,
         writes=not conditions.read_only,
         trims=conditions.trims,
-        most_bytes=_MOST_BYTES,
         with_parents=conditions.mode is ReplayMode.DEPENDENT,
     )
 
 
-def _stimulus(conditions: ReplayConditions, found: Prepared) -> Stimulus:
-    """What the schedule needs: its largest transfer, its operations, and the most that may be outstanding."""
-    largest_bytes = max(found.largest_bytes, conditions.sector_bytes)
-    wanted = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
-    depth = conditions.depth or max(1, min(wanted, _BUFFERS_BYTES // largest_bytes))
-    weights = {name: max(1, round(100 * ios / found.ios)) for name, ios in found.by_operation.items()}
-    return Stimulus(
-        random_pct=100,
-        block_sizes=(BlockSize(largest_bytes),),
-        operations=OperationWeights(**weights),
-        tc=1,
-        qd=depth,
-        data=conditions.data,
-    )
-
-
-def _played(stimulus: Stimulus, name: str, replay: Replay) -> Step:
-    stream = Stream(stimulus, name, delay_ns=_LEAD_NS, stop=IoCount(replay.ios), replay=replay)
-    return Step((stream,), STREAMS_END)
-
-
-def _preparation(conditions: ReplayConditions, found: Prepared, user_capacity_bytes: int) -> "list[Step]":
+def _preparation(conditions: ReplayConditions, found: Prepared, user_capacity_bytes: int) -> tuple[Step, ...]:
     """The capacity in sequence, and what the trace needs to be there."""
-    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, _FILL_BYTES, 0)
-    in_sequence = conditions.stimulus(writes, tc=1, qd=_FILL_QD)
     passes = conditions.precondition_passes + (conditions.prefill is Prefill.FULL)
-    steps = []
-    if passes:
-        steps.append(Step.of(in_sequence, ByteAmount(round(passes * user_capacity_bytes))))
     ranges = {
         Prefill.READS: found.read_ranges,
         Prefill.FOOTPRINT: found.touched_ranges,
     }.get(conditions.prefill, ())
-    inside = tuple(
-        (start, min(end, user_capacity_bytes)) for start, end in ranges if start < user_capacity_bytes
+    return (
+        *in_sequence(conditions, passes, user_capacity_bytes),
+        *written_once(conditions, ranges, user_capacity_bytes, conditions.sector_bytes),
     )
-    if inside:
-        fill = replace(in_sequence, random_pct=100)
-        steps.append(_played(fill, "prefill", filling(inside, conditions.sector_bytes, _FILL_BYTES)))
-    return steps

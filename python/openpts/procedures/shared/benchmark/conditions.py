@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
+from openpts.analysis.run_comparison import MOST_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed
 from openpts.fields.field import Field, Kind, Parameter
-from openpts.fields.kinds import AMOUNT, SECONDS, count, listed, percent
+from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.fields.time_scale import at_time_scale
@@ -223,26 +223,8 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     longest_pause_ns: Annotated[
         int, Field("Pause between rows, at most", "Longest pause between rows.", SECONDS, rare=True)
     ]
-    until_rse_pct: Annotated[
-        float,
-        Field(
-            "Passes added until their RSE is at most (%)",
-            "Add passes to a row, two at a time, until their relative standard error is at most this; 0 adds "
-            f"none, and the report judges by {RSE_LIMIT_PCT:g}.",
-            percent(ge=0, le=100),
-            name="until_rse",
-            text=lambda pct: f"passes added until their RSE is {pct:g} %" if pct else "no passes added",
-        ),
-    ] = 0.0
-    most_passes: Annotated[
-        int,
-        Field(
-            "Passes of a row, at most, before it is discarded",
-            "Discard a row that has so many passes and a larger relative standard error; an odd number.",
-            count(ADVISED_RUNS, _MOST_PASSES),
-            text="{} passes of a row at most",
-        ),
-    ] = MOST_RUNS
+    until_rse_pct: Annotated[float, usual.UNTIL_RSE] = 0.0
+    most_passes: Annotated[int, usual.MOST_PASSES] = MOST_RUNS
     impossible: Annotated[
         tuple[str, ...],
         usual.IMPOSSIBLE.but(free="what the device can't do, which the report tells in its place"),

@@ -1,0 +1,34 @@
+"""The workloads that ship as recipes: lines of text that stand for a trace."""
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from openpts import _native
+
+PREFIX: Final = "recipe:"
+"""Before the name of a recipe, in place of a file."""
+
+
+class Recipe(Struct, frozen=True):
+    """A recipe: what a user does in a few words, how the recipe was made, the SHA-256 of its text."""
+
+    name: str
+    label: str
+    model: str
+    sha256: str
+
+
+@cache
+def recipes() -> Mapping[str, Recipe]:
+    """All that ship, by name, in the order of lists."""
+    found = {}
+    for name, text in _native.trace_recipes():
+        made = tomllib.loads(text)
+        model = " ".join(made["model"].split())
+        found[name] = Recipe(name, made["label"], model, hashlib.sha256(text.encode()).hexdigest())
+    return found

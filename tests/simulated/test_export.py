@@ -33,6 +33,7 @@ from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 FROZEN = Path(__file__).parents[1] / "data/interfaces"
+LOGS = ("bw", "iops", "lat")
 LABELS = {"lot": "7", "ticket": "=QA-12"}
 
 
@@ -105,9 +106,16 @@ def of_fio(folder: Path) -> dict[str, Any]:
         pytest.skip("fio is not installed")
     words = "--name=a --ioengine=psync --filename=file --rw=randrw --bs=4k --size=1M --fsync=4 --rwmixread=50"
     measures = "--lat_percentiles=1 --clat_percentiles=0"
-    logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=100"
+    logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=1"
     command = ["fio", *words.split(), *measures.split(), *logs.split(), "--output-format=json+"]
-    subprocess.run([*command, "--output=fio.json", "--runtime=1", "--time_based"], cwd=folder, check=True)
+    subprocess.run(
+        [
+            *command,
+            "--output=fio.json",
+        ],
+        cwd=folder,
+        check=True,
+    )
     (folder / "globals.fio").write_text("[global]\nioengine=null\nsize=1M\n[a]\nrw=read\n")
     globals_ = subprocess.run(
         ["fio", "--output-format=json", "globals.fio"], cwd=folder, check=True, capture_output=True
@@ -131,23 +139,39 @@ def hold_against(ours: Any, fios: Any, where: str = "") -> None:
             hold_against(value, fios[next(iter(fios))] if free else fios[key], f"{where}/{key}")
 
 
-def test_all_keys_and_types_are_those_of_fio(folder: Path, streams: Path, tmp_path: Path) -> None:
-    fios = of_fio(tmp_path)
+def check_fio_outputs(folder: Path, to: Path) -> None:
+    """Files of each step with I/O, with keys, types and log lines as fio has them."""
+    fios = of_fio(to)
     fios["jobs"][0]["trim"] = fios["jobs"][0]["read"]  # an example with values
-    for one in (folder, streams):
-        outputs = fio_outputs(one, tmp_path / one.parent.name)
-        assert outputs
-        for path, output in outputs:
-            hold_against(output, fios)
-            assert output["fio version"].startswith("fio-3.")
-            assert "SIMULATED" in output["fio version"]
-            for kind in ("bw", "iops", "lat"):
-                for number in range(1, 1 + len(output["jobs"])):
-                    log = path.with_name(f"{path.stem}_{kind}.{number}.log").read_text()
-                    fios_log = next(tmp_path.glob(f"l_{kind}.1.log")).read_text()
-                    assert {line.count(", ") for line in log.splitlines()} <= {
-                        fios_log.split("\n")[0].count(", ")
-                    }
+    fields = {kind: (to / f"l_{kind}.1.log").read_text().split("\n")[0].count(", ") for kind in LOGS}
+    outputs = fio_outputs(folder, to / "fio")
+    assert len(outputs) == sum(not step.sample.step.is_idle for step in read_run(folder).steps)
+    for path, output in outputs:
+        hold_against(output, fios)
+        assert output["fio version"].startswith("fio-3.")
+        assert "SIMULATED" in output["fio version"]
+        for kind in LOGS:
+            for number in range(1, 1 + len(output["jobs"])):
+                lines = path.with_name(f"{path.stem}_{kind}.{number}.log").read_text().splitlines()
+                assert {line.count(", ") for line in lines} <= {fields[kind]}
+
+
+def check_other_forms(folder: Path, to: Path) -> None:
+    """A row, tables with the declared columns, and valid JUnit XML."""
+    export(folder, "--csv-row", to / "row.csv", "--parquet", to / "tables", "--junit", to / "junit.xml")
+    (row,) = rows((to / "row.csv").read_text())
+    assert "SIMULATED" in row["mark"]
+    columns = {
+        name: {field.name: str(field.type).replace("double", "float64") for field in table.schema}
+        for name, table in tables(to / "tables")
+    }
+    assert columns == json.loads(TABLES.read_text())["tables"]
+    assert len(valid_junit((to / "junit.xml").read_bytes())) == 1
+
+
+def test_all_forms_of_several_streams_are_valid(streams: Path, tmp_path: Path) -> None:
+    check_fio_outputs(streams, tmp_path)
+    check_other_forms(streams, tmp_path)
 
 
 def test_fio_takes_the_options_of_each_job(streams: Path, folder: Path, tmp_path: Path) -> None:
@@ -286,11 +310,6 @@ def test_tables_are_the_frames_of_all_runs(folder: Path, streams: Path, tmp_path
     assert counted == sum(
         operation.ios for run in runs for step in run.steps for operation in step.sample.operations.values()
     )
-    schema = {
-        name: {field.name: str(field.type).replace("double", "float64") for field in table.schema}
-        for name, table in found.items()
-    }
-    assert schema == json.loads(TABLES.read_text())["tables"]
 
 
 def test_tables_lose_no_column_within_a_version() -> None:

@@ -7,7 +7,6 @@ submission to completion; ``slat`` and ``clat``, which divide it, are empty, as 
 import errno
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from statistics import fmean, stdev
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ import msgspec
 
 from openpts.analysis.figures import Figures
 from openpts.exchange.event_stream import fact_of
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import Run, StepRecord, moment_of
 from openpts.report.standing import standing_of
 from openpts.units import KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
@@ -84,7 +83,7 @@ def _name(step: StepRecord) -> str:
 def _output(run: Run, step: StepRecord, version: str) -> dict[str, Any]:
     sample, manifest = step.sample, run.manifest
     ended = run.time_at(sample.started_ns + sample.elapsed_ns) or manifest.ended_at or manifest.started_at
-    at = datetime.fromisoformat(ended)
+    at = moment_of(ended)
     path = fact_of(manifest.engine, "io_path")
     return {
         "fio version": version,

@@ -33,6 +33,7 @@ from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 FROZEN = Path(__file__).parents[1] / "data/interfaces"
+_MOST_KEYS = 20
 LOGS = ("bw", "iops", "lat")
 LABELS = {"lot": "7", "ticket": "=QA-12"}
 
@@ -106,7 +107,7 @@ def of_fio(folder: Path) -> dict[str, Any]:
         pytest.skip("fio is not installed")
     words = "--name=a --ioengine=psync --filename=file --rw=randrw --bs=4k --size=1M --fsync=4 --rwmixread=50"
     measures = "--lat_percentiles=1 --clat_percentiles=0"
-    logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=1"
+    logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l"
     command = ["fio", *words.split(), *measures.split(), *logs.split(), "--output-format=json+"]
     subprocess.run(
         [
@@ -133,7 +134,7 @@ def hold_against(ours: Any, fios: Any, where: str = "") -> None:
     if isinstance(ours, dict):
         free = where.endswith(("/percentile", "/bins", " options"))
         kind = re.sub(r"[0-9]+", "0", next(iter(fios), "")) if free and "options" not in where else ""
-        for key, value in ours.items():
+        for key, value in list(ours.items())[: _MOST_KEYS if free else None]:
             assert free or key in fios, f"{where}/{key}"
             assert not kind or re.sub(r"[0-9]+", "0", key) == kind, f"{where}/{key}"
             hold_against(value, fios[next(iter(fios))] if free else fios[key], f"{where}/{key}")

@@ -14,6 +14,7 @@ from tests.support.syntax_trees import TREES
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
+    "exchange/fio_output.py": "iops and lat are fio's names of its logs",
 }
 """What may name tests other than its own."""
 

@@ -12,7 +12,9 @@ refusal from a broken drive without reading the text::
     |   `-- PurgeImpossibleError     the drive has no such purge, or one that erases nothing
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
     |   |-- DataLossError            data that had to survive a power cut did not; the run is complete
-    |   `-- LimitError          10   the drive failed a limit that was set for it; the run is complete
+    |   |-- LimitError          10   the drive failed a limit that was set for it; the run is complete
+    |   |-- NoVerdictError      13   a limit could neither be kept nor failed; the run is complete
+    |   `-- NotSteadyError      14   steady state was required and not reached; the run is complete
     |-- RecordError              8   a run folder can't be written or read
     |   |-- LostRecordError          its files were deleted, moved or replaced during the run
     |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
@@ -83,6 +85,18 @@ class LimitError(RunFailedError):
     """A drive failed a limit that was set for it; the run and its report are complete."""
 
     exit_code = 10
+
+
+class NoVerdictError(RunFailedError):
+    """No limit failed, but of some it can't be said whether they are kept; runs and reports are complete."""
+
+    exit_code = 13
+
+
+class NotSteadyError(RunFailedError):
+    """Steady state was required and not reached; the run and its report are complete."""
+
+    exit_code = 14
 
 
 class RecordError(OpenptsError):

@@ -14,6 +14,7 @@ import pytest
 from docs.interface_schemas import EVENTS, events_schema, text
 from jsonschema_rs import Draft202012Validator, Registry
 
+from openpts.errors import LimitError
 from openpts.exchange.event_stream import EventStream
 from openpts.exchange.ocp_diag import OcpDiagStream
 from openpts.procedures.registry import PROCEDURES
@@ -23,6 +24,7 @@ from openpts.runner.run import run_test
 from tests.simulated.test_export import check_fio_outputs, check_other_forms
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
+from tests.support.oracle_presets import write_oracle
 
 _FROZEN = Path(__file__).parents[1] / "data" / "interfaces"
 _SAMPLED = {"iops", "lifetime", "powercut", "qos"}  # rounds; cycles; without steps; several streams
@@ -112,6 +114,41 @@ def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> No
     assert names.count("testStepStart") == names.count("testStepEnd")
     assert names.count("measurementSeriesStart") == names.count("measurementSeriesEnd") == 2 * len(run.steps)
     check_fio_outputs(folder, tmp_path)
+
+
+def test_verdicts_on_limits_are_written_with_their_bounds(tmp_path: Path) -> None:
+    """Two limits that are far from what the drive does, of which one fails; the exit code says so."""
+    preset = write_oracle(tmp_path, [1000, 900.5, 950], every=3)
+    (tmp_path / "limits.toml").write_text(
+        'allow = ["deviations", "not steady"]\n'
+        'limits = ["tp.seq_128_kib.read >= 1 MB/s", "tp.seq_128_kib.write >= 1000 GB/s"]\n'
+    )
+    words = ("run", "tp", f"sim:{preset}?seed=42", "--time-scale", "1/500", "--no-report", "--out", "run")
+    outputs = ("--limits", "limits.toml", "--events", "e.jsonl", "--ocp-diag", "o.jsonl")
+    done = subprocess.run([*COMMAND, *words, *outputs], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == LimitError.exit_code, done.stderr
+
+    lines = whole_lines((tmp_path / "e.jsonl").read_bytes())
+    of = of_events()
+    for line in lines:
+        of.validate(line)
+    (judged,) = (line["limits"] for line in lines if line["kind"] == "limits_judged")
+    assert [limit["judgement"] for limit in judged] == ["pass", "fail"]
+    assert (lines[-1]["kind"], lines[-1]["exit_code"]) == ("stream_finished", LimitError.exit_code)
+
+    validator = of_ocp()
+    written = whole_lines((tmp_path / "o.jsonl").read_bytes())
+    for line in written:
+        validator.validate(line)
+    bounds = [
+        (content["value"] >= bound["value"], bound["type"])
+        for name, content in artifacts(written)
+        if name == "measurement"
+        for bound in content["validators"]
+    ]
+    assert bounds == [(True, "GREATER_THAN_OR_EQUAL"), (False, "GREATER_THAN_OR_EQUAL")]
+    (end,) = (content for name, content in artifacts(written) if name == "testRunEnd")
+    assert end == {"status": "COMPLETE", "result": "FAIL"}
 
 
 def killed(folder: Path, after_s: float) -> tuple[bytes, bytes]:

@@ -18,10 +18,10 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.fio_job.conditions import FioJob
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
+from openpts.report.gate.of_run import judged_run
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.events import Event, StepFinished
-from openpts.runner.limits_kept import limits_of
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
@@ -164,7 +164,9 @@ def test_limits_on_a_drive_of_known_rates(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, [1000.0])}"
     adjust = planted((*KEPT, *FAILED, *DOUBTFUL))
     run = run_whole("fiosynth", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
-    found = [verdict.judgement for _, verdict in limits_of(PROCEDURES["fiosynth"], run.folder)]
+    result = judged_run(run)
+    assert result is not None
+    found = [one.judgement for one in result.judged]
     expected = [Judgement.PASS] * len(KEPT) + [Judgement.FAIL] * len(FAILED)
     assert found == [*expected, *[Judgement.NO_VERDICT] * len(DOUBTFUL)]
     (workload,) = summarise(run)["workloads"]

@@ -111,6 +111,7 @@ _ARGUMENTS: Final = {
     "openpts crosscheck": "/dev/nvme0n1",
     "openpts doctor": "/dev/nvme0n1",
     "openpts export": "openpts-runs/R1AL-20261120T220000Z-iops --csv-row results.csv",
+    "openpts gate": "runs/new-firmware --limits limits.toml --baseline runs/old-firmware",
     "openpts help": "run iops",
     "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",
     "openpts idle-flush": "/dev/nvme0n1",
@@ -184,6 +185,8 @@ _EXIT_CODES = [
     ("10", "the drive failed a limit; the run and its report are complete"),
     ("11", "records of a trace were damaged or lost; the others were used"),
     ("12", "a trace is refused"),
+    ("13", "no verdict on a limit, such as for too few I/Os or runs; none failed"),
+    ("14", "steady state was required and not reached; the run is complete"),
     ("130", "stopped by the operator; what was measured is kept"),
 ]
 

@@ -11,10 +11,10 @@ from typing import IO, Any, Final
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.end_of_run import StopOnFail, end_judged, limit_options, limits_to_keep
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
-from openpts.cli.limit_lines import limit_lines
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
@@ -35,10 +35,10 @@ from openpts.errors import (
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import read_run, stored_run
+from openpts.record.writer import LIMITS_NAME
 from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.hooks import Hook
-from openpts.runner.limits_kept import end_with_failures, limits_of
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.power_cut import end_with_losses
@@ -229,12 +229,17 @@ def _command(test: Procedure) -> click.Command:
     @click.argument("target", metavar="TARGET", required=False)
     @together(*([PURGE_OPTION] if test.purges else []))
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
+    @together(*limit_options(test.conditions))
     @RUN_OPTIONS
     def command(
+        *,
         as_json: bool,
         no_report: bool,
         continued: Path | None = None,
         rest_days: float | None = None,
+        limits_path: Path | None = None,
+        stop_on_fail: bool = False,
+        require_steady: bool = False,
         **options: Any,
     ) -> None:
         target = target_of(test, options)
@@ -242,10 +247,11 @@ def _command(test: Procedure) -> click.Command:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         order = order_of(target, choices_of(test, options), **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
+        order, listeners = held_to_limits(order, limits_path, stop_on_fail=stop_on_fail)
         stream = log_stream(as_json=as_json)
-        folder = run_and_log(test, order, stream)
+        folder = run_and_log(test, order, stream, listeners)
         print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
-        end_judged(test, folder, stream)
+        end_judged(folder, stream, require_steady=require_steady)
         if test.cuts_power:
             end_with_losses(folder)
 
@@ -308,7 +314,20 @@ def order_of(
     )
 
 
-def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
+def held_to_limits(
+    order: Order, path: Path | None, *, stop_on_fail: bool
+) -> tuple[Order, tuple[Listener, ...]]:
+    """The order with a copy of its limits for the record, and what stops it at one. Raises UsageError."""
+    if path is None:
+        if stop_on_fail:
+            raise UsageError("--stop-on-fail needs a limits file: give --limits FILE")
+        return order, ()
+    limits = limits_to_keep(path)
+    kept = replace(order, inputs={**order.inputs, LIMITS_NAME: limits.raw})
+    return kept, (StopOnFail(limits),) if stop_on_fail else ()
+
+
+def run_and_log(test: Procedure, order: Order, stream: IO[str], listeners: Sequence[Listener] = ()) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 
@@ -318,7 +337,7 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
 
     try:
         with display_on(stream) as hear:
-            return run_test(test, order, [note_folder, hear]).folder
+            return run_test(test, order, [note_folder, hear, *listeners]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
     except (LostRecordError, UnwritableRecordError):
@@ -327,14 +346,6 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
         if folders:
             raise type(error)(f"{error}; what was recorded is in {folders[0]}") from error
         raise
-
-
-def end_judged(test: Procedure, folder: Path, stream: IO[str]) -> None:
-    """Say what became of the limits of a finished run. Raises LimitError if one was not kept."""
-    limits = limits_of(test, folder)
-    for line in limit_lines(limits):
-        click.echo(line, file=stream)
-    end_with_failures(limits, folder)
 
 
 @contextmanager

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import click
 import msgspec
 
+from openpts.cli.end_of_run import end_judged, limit_options
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
@@ -26,7 +28,7 @@ from openpts.cli.procedure_options import (
     chosen,
 )
 from openpts.cli.report import reports_on
-from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
+from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, held_to_limits, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
@@ -35,6 +37,7 @@ from openpts.near_word import near_word
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
+from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest, stored_run
@@ -93,6 +96,7 @@ _SUITE_OPTIONS = together(
 @click.argument("target")
 @_SUITE_OPTIONS
 @PURGE_OPTION
+@together(*limit_options())
 @RUN_OPTIONS
 def run_all(
     target: str,
@@ -102,6 +106,9 @@ def run_all(
     out: Path | None,
     as_json: bool,
     no_report: bool,
+    limits_path: Path | None,
+    stop_on_fail: bool,
+    require_steady: bool,
     **options: Any,
 ) -> None:
     """Run several tests on TARGET, each with its own purge and preconditioning.
@@ -119,8 +126,9 @@ def run_all(
     RunWriter.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
-        SuitePart(choices.test, _with_seed(order_of(target, choices, out=None, **options)))
+        SuitePart(choices.test, _with_seed(held_to_limits(order, limits_path, stop_on_fail=stop_on_fail)[0]))
         for choices in all_choices
+        for order in [order_of(target, choices, out=None, **options)]
     ]
     suite = Suite(
         target=target,
@@ -131,8 +139,14 @@ def run_all(
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    keep_going = keep_going and not stop_on_fail
     runner = _runner(folder, suite, stream, keep_going=keep_going, no_report=no_report)
+    runner.judge = partial(_judge, require_steady=require_steady)
     _run_parts(runner, parts, stream, as_json=as_json)
+
+
+def _judge(_test: Procedure, folder: Path, *, require_steady: bool = False) -> None:
+    end_judged(folder, None, require_steady=require_steady)
 
 
 def resume_suite(
@@ -244,7 +258,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
         with display_on(stream) as hear:
             yield hear
 
-    return SuiteRunner(folder, suite, display, publish, report, keep_going)
+    return SuiteRunner(folder, suite, display, publish, report, keep_going, _judge)
 
 
 def _choices_of(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

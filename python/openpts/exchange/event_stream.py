@@ -182,6 +182,11 @@ def _(event: events.RunEnded) -> EventLine:
 
 
 @_line.register
+def _(event: events.LimitsJudged) -> EventLine:
+    return lines.LimitsJudged(at=utc_now(), limits=event.limits)
+
+
+@_line.register
 def _(event: events.ReportsWritten) -> EventLine:
     paths = tuple(str(path.absolute()) for path in event.paths)
     return lines.ReportWritten(at=utc_now(), paths=paths)

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.hook import HookRun
+from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut
 
@@ -239,6 +240,12 @@ class RunFinished(_Line, frozen=True, kw_only=True, tag="run_finished"):
     reason: str | None
 
 
+class LimitsJudged(_Line, frozen=True, kw_only=True, tag="limits_judged"):
+    """The limits of a finished run were judged; docs/gate.md says how."""
+
+    limits: tuple[JudgedLimit, ...]
+
+
 class ReportWritten(_Line, frozen=True, kw_only=True, tag="report_written"):
     """Documents made of a run."""
 
@@ -273,6 +280,7 @@ EventLine = (
     | CommandFinished
     | HookFinished
     | RunFinished
+    | LimitsJudged
     | ReportWritten
     | StreamFinished
 )

@@ -5,6 +5,7 @@ Names and labels are an interface (docs/interfaces.md). Units are seconds and by
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from openpts.record.manifest import RunState
 from openpts.runner import events
 from openpts.runner.events import Event, Listener
 from openpts.units import NS_PER_S
+from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
 _WRITTEN_EACH_S: Final = 5.0
@@ -72,6 +74,7 @@ class _MeasuredRun:
     _deviations: int = 0
     _standstill_ns: int = 0
     _steady: bool | None = None
+    _limits: Counter[Judgement] | None = None
 
     def hear(self, event: Event) -> None:
         match event:
@@ -89,6 +92,8 @@ class _MeasuredRun:
                 self._standstill_ns += sample.standstill_ns
             case events.SteadyStateJudged(_, _, _, reports):
                 self._steady = all(report.steady for report in reports)
+            case events.LimitsJudged(limits):
+                self._limits = Counter(limit.judgement for limit in limits)
             case events.RunEnded(state, _):
                 self._state, self._iops, self._bytes_per_s = state, 0.0, 0.0
             case _:
@@ -120,6 +125,11 @@ class _MeasuredRun:
             yield _gauge("phase_number", "Number of the phase.", target, apply.number, labels)
         if self._steady is not None:
             yield _gauge("steady", "Whether the last window judged was steady.", target, self._steady)
+        if self._limits is not None:
+            limits = GaugeMetricFamily("openpts_limits", "Limits by verdict.", labels=["target", "verdict"])
+            for judgement in Judgement:
+                limits.add_metric([target, judgement.value], self._limits[judgement])
+            yield limits
         yield _counter("steps", "Steps that are measured.", target, self._steps)
         running = EngineProgress(0, 0, 0, 0) if self._tick is None else self._tick.progress
         yield _counter("ios", "I/Os completed.", target, max(running.ios, self._ios))

@@ -1,6 +1,7 @@
 """Messages about a run to chats, mail and web services, by Apprise: retried, bounded, apart from the run."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from openpts.errors import UsageError
 from openpts.runner import events
 from openpts.runner.events import Event, Listener
 from openpts.runner.step_faults import hang_text, standstill_text
+from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.phase import phase_text
 from openpts.vocabulary.sample import StepState
 
@@ -85,6 +87,15 @@ class Messages:
     def _(self, event: events.RunEnded) -> Message:
         kind = NotifyType.SUCCESS if event.reason is None else NotifyType.FAILURE
         return self._message(kind, f"run {event.state}", event.reason or "")
+
+    @of.register
+    def _(self, event: events.LimitsJudged) -> Message:
+        found = Counter(limit.judgement for limit in event.limits)
+        text = ", ".join(f"{found[judgement]} {judgement}" for judgement in Judgement if found[judgement])
+        failed = (limit for limit in event.limits if limit.judgement is Judgement.FAIL)
+        body = "\n".join(f"{limit.name} {limit.limit}: {limit.reason}" for limit in failed)
+        kind = NotifyType.FAILURE if found[Judgement.FAIL] else NotifyType.SUCCESS
+        return self._message(kind, f"limits: {text}", body)
 
     @of.register
     def _(self, event: events.ProgramEnded) -> Message | None:

@@ -13,21 +13,42 @@ from typing import Final
 
 from ocptv.output.config import Writer, config
 from ocptv.output.dut import Dut, HardwareInfo
-from ocptv.output.objects import DiagnosisType, LogSeverity, SoftwareType, TestResult, TestStatus
+from ocptv.output.measurement import Validator
+from ocptv.output.objects import (
+    DiagnosisType,
+    LogSeverity,
+    SoftwareType,
+    TestResult,
+    TestStatus,
+    ValidatorType,
+)
 from ocptv.output.run import TestRun
 from ocptv.output.step import TestStep
 
 from openpts.analysis.figures import Figures
-from openpts.errors import LimitError
+from openpts.errors import LimitError, NotSteadyError, NoVerdictError
 from openpts.exchange.event_stream import PERCENTILES, fact_of
 from openpts.runner import events
 from openpts.runner.events import Event
 from openpts.runner.step_faults import hang_text, standstill_text
 from openpts.units import NS_PER_S
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import phase_text
 from openpts.vocabulary.sample import Measured, Sample, StepState
 
 _NO_TARGET: Final = "no target was opened"
+_DIAGNOSES: Final = {
+    Judgement.PASS: DiagnosisType.PASS,
+    Judgement.FAIL: DiagnosisType.FAIL,
+    Judgement.NO_VERDICT: DiagnosisType.UNKNOWN,
+}
+# Exit codes of commands whose runs came to their end.
+_COMPLETE: Final = {
+    0: TestResult.PASS,
+    LimitError.exit_code: TestResult.FAIL,
+    NoVerdictError.exit_code: TestResult.NOT_APPLICABLE,
+    NotSteadyError.exit_code: TestResult.NOT_APPLICABLE,
+}
 
 
 class _Writer(Writer):
@@ -196,6 +217,27 @@ class OcpDiagStream:
             self._log(LogSeverity.ERROR, f"{self._test}: run {event.state}: {event.reason}")
 
     @_hear.register
+    def _(self, event: events.LimitsJudged) -> None:
+        step = self._begin_step("limits")
+        for limit in event.limits:
+            if limit.value is not None:
+                step.add_measurement(
+                    name=limit.name,
+                    value=limit.value,
+                    unit="share of the baseline" if limit.is_relative else limit.unit,
+                    validators=_validators(limit),
+                    hardware_info=self._drive,
+                )
+            step.add_diagnosis(
+                _DIAGNOSES[limit.judgement],
+                verdict=limit.judgement.replace(" ", "-"),
+                message=": ".join(filter(None, (f"{limit.name} {limit.limit}", limit.reason))),
+                hardware_info=self._drive,
+                source_location=None,
+            )
+        self._end_step()
+
+    @_hear.register
     def _(self, event: events.ReportsWritten) -> None:
         step = self._begin_step("report")
         for path in event.paths:
@@ -208,11 +250,10 @@ class OcpDiagStream:
         run = self._run or self._begin(Dut(id="drive", name=_NO_TARGET), {})
         if event.error is not None:
             run.add_error(symptom=f"exit-code-{event.exit_code}", message=event.error, source_location=None)
-        complete = event.exit_code in {0, LimitError.exit_code}
-        result = TestResult.PASS if event.exit_code == 0 else TestResult.FAIL
+        complete = event.exit_code in _COMPLETE
         run.end(
             status=TestStatus.COMPLETE if complete else TestStatus.ERROR,
-            result=result if complete else TestResult.NOT_APPLICABLE,
+            result=_COMPLETE.get(event.exit_code, TestResult.NOT_APPLICABLE),
         )
 
     def _begin(self, dut: Dut, parameters: dict[str, str | int]) -> TestRun:
@@ -266,6 +307,16 @@ class OcpDiagStream:
     def _write_figures(self, step: TestStep, name: str, sample: Sample) -> None:
         for title, value, unit in _figures(sample):
             step.add_measurement(name=f"{name} {title}", value=value, unit=unit, hardware_info=self._drive)
+
+
+def _validators(limit: JudgedLimit) -> list[Validator]:
+    bounds = (
+        (ValidatorType.GREATER_THAN_OR_EQUAL, limit.at_least),
+        (ValidatorType.LESS_THAN_OR_EQUAL, limit.at_most),
+    )
+    return [
+        Validator(type=kind, value=bound, name=limit.limit) for kind, bound in bounds if bound is not None
+    ]
 
 
 def _iops(measured: Measured) -> float:

@@ -1,5 +1,6 @@
 """Plots on category axes as layers of Vega-Lite: strips of points, bars side by side."""
 
+from itertools import pairwise
 from typing import Any, Final
 
 from openpts.pages.model import Cell, Figure, Series, Table
@@ -164,7 +165,8 @@ def _category(figure: Figure) -> Spec:
     channel = field("category", figure.x)
     gap = _gap_share(figure)
     channel["scale"] |= {"paddingInner": gap, "paddingOuter": gap / 2}
-    if max((text_width_px(label) for label in figure.x.labels), default=0) > _category_px(figure):
+    widths_px = [text_width_px(label) for label in figure.x.labels]
+    if any(sum(pair) / 2 > _category_px(figure) for pair in pairwise(widths_px)):
         channel["axis"] |= {"labelAngle": -40, "labelAlign": "right", "labelBaseline": "middle"}
     return channel
 

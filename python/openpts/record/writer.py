@@ -28,6 +28,8 @@ CAPTURE_FOLDER = "capture"
 """Holds the files of single I/Os, where a test keeps them."""
 
 INPUT_FOLDER = "input"
+LIMITS_NAME = "limits.toml"
+"""The copy of a run's limits among the files that the operator wrote for it."""
 """Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
 
 OUTPUT_FOLDER = "output"

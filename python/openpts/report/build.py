@@ -120,8 +120,10 @@ def _front(parts: Sequence[RunPart]) -> tuple[Page, ...]:
     """Summary, set-up, conformance, host and conditions: of several runs each once."""
     summary = cover_page(parts[0]) if len(parts) == 1 else executive_page(parts)
     audits = [(part.name, part.host) for part in parts if part.host is not None]
+    limits = [(part.name, part.limits) for part in parts if part.limits is not None]
     return (
         summary,
+        *((merged_page(limits),) if limits else ()),
         _of_all(parts, lambda part: part.setup),
         _of_all(parts, lambda part: part.conformance),
         *((merged_page(audits),) if audits else ()),

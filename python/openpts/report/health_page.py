@@ -118,6 +118,25 @@ def health_alerts(run: Run) -> tuple[str, ...]:
     return (*alerts, *_link_alerts(run))
 
 
+def counted_events(run: Run, kind: str) -> tuple[str, ...] | None:
+    """What the log counted during the run: ``error``, ``reset``, ``throttling``; None: it counts none."""
+    first, last = _around(run)
+    if first is None or last is None:
+        return None
+    before, after = first.reading.values, last.reading.values
+    names = next(names for (one, _), names in _KINDS_OF_EVENTS.items() if one == kind)
+    counted = [name for name in _ERRORS if name in names and name in before and name in after]
+    return (
+        tuple(
+            f"{_amount(went)} {_ERRORS[name][went != 1]}"
+            for name in counted
+            if (went := change(before, after, name))
+        )
+        if counted
+        else None
+    )
+
+
 def _link_alerts(run: Run) -> tuple[str, ...]:
     """Errors of the PCIe link, where its counters went on."""
     before, after = (

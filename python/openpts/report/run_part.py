@@ -24,6 +24,7 @@ from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
+from openpts.report.gate.page import limits_page
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
 from openpts.report.merge import prefixed
@@ -48,7 +49,8 @@ class RunPart(msgspec.Struct, frozen=True):
     ``health_alerts`` the red lines that the drive's own log gives, ``drive`` what the cover says of the
     drive, ``purpose`` what that is for, ``simulated_time`` how long a simulated one was at work, ``applied``
     the demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
-    ``host`` is None where there is no host to audit.
+    ``host`` is None where there is no host to audit, ``limits`` for a run that was
+    ordered without a limits file.
     """
 
     name: str
@@ -72,6 +74,7 @@ class RunPart(msgspec.Struct, frozen=True):
     host: Page | None
     conditions: Page
     health: Page
+    limits: Page | None = None
     prefix: str = ""
 
     @property
@@ -125,6 +128,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         host=host_page(run) if no_audit(run) is None else None,
         conditions=run_conditions_page(run, content.conditions),
         health=health_page(run),
+        limits=limits_page(run, content),
     )
 
 

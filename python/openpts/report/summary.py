@@ -6,8 +6,11 @@ import msgspec
 
 from openpts.analysis.run_comparison import measured_median
 from openpts.pages.measure import measure_figures
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
+from openpts.report.gate.of_run import judged_run, stored_limits
+from openpts.report.gate.words import judged_figures
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.better import Better
 
@@ -29,9 +32,16 @@ def summarise(run: Run) -> dict[str, Any]:
         "seed": manifest.conditions.seed,
         **content.figures,
         "measures": measure_figures(content.measures),
+        **_limits(run, content),
         "gaps_ns": _gaps(run),
         "deviations": msgspec.to_builtins(run.ledger),
     }
+
+
+def _limits(run: Run, content: ReportContent) -> dict[str, Any]:
+    """The verdicts on a run that was ordered with a limits file; nothing of any other."""
+    result = judged_run(run, content) if stored_limits(run) is not None else None
+    return {} if result is None else {"verdict": result.verdict, "limits": judged_figures(result.judged)}
 
 
 def _gaps(run: Run) -> dict[str, float] | None:

@@ -12,6 +12,7 @@ from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemR
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.hook import HookRun
+from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Apply, CycleFinished
@@ -202,6 +203,13 @@ class RunEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsJudged:
+    """The limits of a finished run were judged."""
+
+    limits: tuple[JudgedLimit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportsWritten:
     """Documents were made of the run."""
 
@@ -240,6 +248,7 @@ Event = (
     | SteadyStateJudged
     | CycleEnded
     | RunEnded
+    | LimitsJudged
     | ReportsWritten
     | ProgramEnded
 )

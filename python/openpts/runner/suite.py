@@ -13,7 +13,6 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
-from openpts.runner.limits_kept import end_with_failures, limits_of
 from openpts.runner.order import Order
 from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
@@ -21,6 +20,10 @@ from openpts.runner.run import run_test
 _SEVERAL: Final = 2
 DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
 """What a resumed suite leaves as it is; a run that failed can be resumed alone."""
+
+
+def _no_judge(_test: Procedure, _folder: Path) -> None:
+    """No limits were set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class SuiteRunner:
     """Runs the parts of ``suite`` that are not done, and reports the state of each after every change.
 
     ``display`` shows one test while it runs, ``publish`` takes the suite in its current state, ``report``
-    makes the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``:
+    makes the reports of a run folder, or of all of the suite's, and returns their names. ``judge`` raises
+    RunFailedError for a finished run that failed a limit. ``keep_going``:
     continue after a test that failed during its run; a failed purge, a refusal or a missing target always
     ends the suite.
     """
@@ -47,6 +51,7 @@ class SuiteRunner:
     publish: Callable[[Suite], None]
     report: Callable[[Path], Sequence[str]]
     keep_going: bool = True
+    judge: Callable[[Procedure, Path], None] = _no_judge
     _failures: list[str] = field(default_factory=list)
     _kept: ExitStack = field(default_factory=ExitStack)
 
@@ -80,7 +85,7 @@ class SuiteRunner:
                 run_test(part.test, replace(part.order, folder=folder), [hear])
             if part.test.cuts_power:
                 end_with_losses(folder)
-            end_with_failures(limits_of(part.test, folder), folder)
+            self.judge(part.test, folder)
             self._change(index, state=SuiteState.COMPLETE)
         except (OpenptsError, KeyboardInterrupt) as error:
             self._change(index, state=_state(error, folder), reason=str(error) or "stopped by the operator")

@@ -1,8 +1,9 @@
 """Limits that an operator sets for what is measured, and what became of each."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from msgspec import Struct
 
@@ -89,3 +90,57 @@ class LimitVerdict:
     value: float | None
     judgement: Judgement
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLimit:
+    """A limit and its verdict as data, whoever set it: for the command line, pages and other programs.
+
+    ``name`` is what is limited: the key of a measure behind its test (``iops.rnd_4_kib_rw0.iops``), a
+    condition, or a test's own words. ``limit`` says the bound in words. ``at_least``, ``at_most`` and
+    ``value`` are in ``unit``, or shares of the baseline where ``is_relative``; all are None for a condition.
+    ``reason`` says why there is no verdict, or what was found. ``low`` and ``high`` are the bounds of a
+    ratio, ``runs`` and ``base_runs`` what it is made of; ``note`` is the operator's own.
+    """
+
+    name: str
+    limit: str
+    judgement: Judgement
+    reason: str = ""
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    value: float | None = None
+    is_relative: bool = False
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+    base_runs: int = 0
+    rounds_spread_pct: float | None = None
+    runs_spread_pct: float | None = None
+    note: str = ""
+
+    @classmethod
+    def of(cls, name: str, verdict: LimitVerdict) -> Self:
+        """A limit that a test has of its own, in what is named."""
+        limit = verdict.limit
+        bound = limit.in_unit(limit.value)
+        return cls(
+            name=f"{name}: {limit.name}",
+            limit=f"{'at least' if limit.is_rate else 'at most'} {bound:,.6g} {limit.unit}",
+            judgement=verdict.judgement,
+            reason=verdict.reason,
+            unit=limit.unit,
+            at_least=bound if limit.is_rate else None,
+            at_most=None if limit.is_rate else bound,
+            value=None if verdict.value is None else limit.in_unit(verdict.value),
+            runs=1,
+        )
+
+
+def whole_of(judged: Iterable[JudgedLimit]) -> Judgement:
+    """One verdict for all: a failure counts most, then a doubt; without a limit there is no verdict."""
+    found = {one.judgement for one in judged}
+    if Judgement.FAIL in found:
+        return Judgement.FAIL
+    return Judgement.PASS if found == {Judgement.PASS} else Judgement.NO_VERDICT

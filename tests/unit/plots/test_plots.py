@@ -30,6 +30,7 @@ from openpts.pages.model import (
 )
 from openpts.plots.annotations import marks
 from openpts.plots.axes import LINE_PX, place, share
+from openpts.plots.category_plots import bar_layers
 from openpts.plots.font_metrics import text_width_px
 from openpts.plots.labels_above import labels_above
 from openpts.plots.series import distinct, envelope
@@ -301,3 +302,23 @@ def test_a_label_at_the_end_of_a_level_curve_is_not_struck_through() -> None:
     (text,) = (layer["mark"] for layer in marks(level, table, (440, 295)) if layer["mark"]["type"] == "text")
     assert abs(text["dy"]) > LINE_PX / 2, "beside the curve"
     assert text["dx"] + text_width_px(text["text"], bold=True) / 2 <= 0.5, "inside the plot"
+
+
+@pytest.mark.parametrize(("names", "angle"), [(["boot", "mail"], 0), (["a trace of a long name"] * 20, -40)])
+def test_names_of_bars_are_slanted_where_they_would_overlap(names: list[str], angle: int) -> None:
+    labels = tuple(f"{name} {number}" for number, name in enumerate(names))
+    shown = Table(
+        id="t",
+        title="t",
+        head=Column("Trace"),
+        columns=(Column("Score"),),
+        rows=tuple(Row(Cell(label), (Cell("1", 1.0),)) for label in labels),
+    )
+    figure = Figure(
+        id="f", number="1", title="f", kind="bars", table_id="t", alt="f",
+        x=Axis("Trace", "category", (0, len(labels)), (), labels),
+        y=Axis("Score", "linear", (0, 1), (0, 1)),
+        series=(Series("Score", "column", (0,), 0, style="bars"),),
+    )  # fmt: skip
+    layers = bar_layers(figure, shown, interactive=False)
+    assert {layer["encoding"]["x"]["axis"]["labelAngle"] for layer in layers} == {angle}

@@ -1,11 +1,12 @@
-"""What the spread of repeats means, in words, as a cell and for machines: of runs, or of passes of a row."""
+"""What the spread of repeats means: in words, as a cell, for machines and for the ledger."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, Quality, RunSet
 from openpts.pages import cells
 from openpts.pages.model import Cell
+from openpts.vocabulary.deviation import Deviation
 
 ONE_RUN: Final = "one run: no statement about spread"
 
@@ -65,3 +66,20 @@ def repeat_figures(repeats: RunSet) -> Mapping[str, Any]:
         "rse_limit_pct": repeats.rule.rse_limit_pct,
         "quality": repeats.quality,
     }
+
+
+# SOL-STAT-05, 06
+def spread_deviations(sets: Iterable[tuple[str, RunSet]], noun: str = "run") -> Iterator[Deviation]:
+    """An entry for each named set that is too far apart for a figure."""
+    warm = f"warm {_many(noun)}"
+    for name, repeats in sets:
+        if repeats.quality not in {Quality.DISCARDED, Quality.MORE_RUNS}:
+            continue
+        discarded = repeats.quality is Quality.DISCARDED
+        yield Deviation(
+            rule_id="SOL-STAT-06" if discarded else "SOL-STAT-05",
+            clause="Solidigm guide 4.2",
+            required=f"{warm} with an RSE of {repeats.rule.rse_limit_pct:g} % or less",
+            used=f"{name}: {rse_text(repeats)} of {repeats.count} {warm}",
+            effect="the set is discarded" if discarded else f"more {warm} are needed for a figure",
+        )

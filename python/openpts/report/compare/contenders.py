@@ -209,12 +209,13 @@ def _sets_of(name: str, entries: Sequence[Entry]) -> list[Contender]:
     """One set for each of the conditions under which the runs were made."""
     sets: dict[str, list[ComparedRun]] = {}
     for entry in entries:
-        sets.setdefault(_conditions_key(entry.run), []).append(_compared(entry))
+        sets.setdefault(conditions_key(entry.run), []).append(_compared(entry))
     numbers = range(1, len(sets) + 1) if len(sets) > 1 else (0,)
     return [Contender(name, n, tuple(runs)) for n, runs in zip(numbers, sets.values(), strict=False)]
 
 
-def _conditions_key(run: Run) -> str:
+def conditions_key(run: Run) -> str:
+    """The same text for runs that were made under the same conditions of their test."""
     conditions: dict[str, Any] = msgspec.to_builtins(run.manifest.conditions)
     for field in _NO_CONDITION:
         conditions.pop(field, None)

@@ -14,7 +14,7 @@ class SetValue:
     """A key value of one contender. ``warm`` and ``cold`` are those measured, in the order of the runs.
 
     ``missing`` are those that were not, or that only stand in for the figure. ``runs`` is None where no warm
-    run has it; ``comparison`` is None for the base, and without one.
+    run has it; ``comparison`` is None for the base, and without one. ``base`` is the set it is held against.
     """
 
     contender: Contender
@@ -23,6 +23,7 @@ class SetValue:
     missing: tuple[Measured, ...]
     runs: RunSet | None
     comparison: SetComparison | None
+    base: RunSet | None = None
 
     @property
     def state(self) -> str:
@@ -122,7 +123,7 @@ def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSe
 
 
 def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
-    sets = tuple(replace(one, comparison=outcomes.get(id(one))) for one in metric.sets)
+    sets = tuple(replace(one, comparison=outcomes.get(id(one)), base=metric.base) for one in metric.sets)
     return replace(metric, sets=sets)
 
 

@@ -7,6 +7,7 @@ from openpts.analysis.comparison import FALSE_ALARM_LIMIT, runs_needed
 from openpts.analysis.run_comparison import Outcome, SetComparison, SetRule
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.report.compare.metrics import SetValue
+from openpts.report.gate.words import compared_words
 
 NO_DIFFERENCE: Final = "no difference shown"
 
@@ -62,6 +63,13 @@ def outcome_words(one: SetValue) -> str:
     }[one.comparison.outcome]
 
 
+def _ratio_words(one: SetValue) -> str:
+    """The ratio with its interval, as a gate says it."""
+    if one.base is None or one.runs is None or one.comparison is None:
+        return ""
+    return compared_words(one.base.values, one.runs.values)
+
+
 def _chance_words(comparison: SetComparison) -> str:
     if comparison.chance is None or comparison.corrected_chance is None:
         return ""
@@ -84,5 +92,5 @@ def statement(one: SetValue) -> str:
     """The statement on a key value of a contender, in one line."""
     if one.runs is None:
         return absence(one)
-    said = [word for word in (outcome_words(one), *set_words(one.runs), one.state) if word]
+    said = [word for word in (outcome_words(one), _ratio_words(one), *set_words(one.runs), one.state) if word]
     return "; ".join(dict.fromkeys(said))

@@ -153,7 +153,7 @@ def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> No
         ({"traces": ["mial"]}, "did you mean mail?"),
         ({"traces": ["no-such"]}, "the recipes are boot, application-start"),
         ({"traces": ["mail", "quick", "boot"]}, "boot is given twice"),
-        ({"background": "no-such"}, "cannot score no-such"),
+        ({"background": "no-such"}, "--background 'no-such': there is no such recipe"),
         (
             {"idle": ["25"]},
             "--idle '25': use full, busy-only, or the longest idle time, such as 25ms",

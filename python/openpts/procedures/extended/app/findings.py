@@ -1,8 +1,9 @@
 """Deviations of an application benchmark: caches that could not be dropped, sets that make no figure."""
 
-from openpts.analysis.run_comparison import Quality
+from collections.abc import Iterator
+
 from openpts.procedures.extended.app.results import AppResults, results_of
-from openpts.procedures.kit.spread import rse_text
+from openpts.procedures.kit.spread import spread_deviations
 from openpts.record.reader import Run
 from openpts.vocabulary.command_run import RunKind
 from openpts.vocabulary.deviation import Deviation
@@ -39,27 +40,14 @@ def _not_cold(results: AppResults) -> Deviation | None:
     )
 
 
-# SOL-STAT-05, 06
-def _spread(results: AppResults) -> list[Deviation]:
+def _spread(results: AppResults) -> Iterator[Deviation]:
     """Sets of warm runs that are too far apart for a figure."""
-    found = []
     figure = results.conditions.figure
-    for name, repeats in (
+    sets = (
         ("time", results.times(RunKind.WARM)),
         (figure.name if figure else "", results.figures(RunKind.WARM)),
-    ):
-        if repeats is not None and repeats.quality in {Quality.DISCARDED, Quality.MORE_RUNS}:
-            discarded = repeats.quality is Quality.DISCARDED
-            found.append(
-                Deviation(
-                    rule_id="SOL-STAT-06" if discarded else "SOL-STAT-05",
-                    clause=f"{_GUIDE} 4.2",
-                    required=f"warm runs with an RSE of {repeats.rule.rse_limit_pct:g} % or less",
-                    used=f"{name}: {rse_text(repeats)} of {repeats.count} warm runs",
-                    effect="the set is discarded" if discarded else "more warm runs are needed for a figure",
-                )
-            )
-    return found
+    )
+    return spread_deviations((name, repeats) for name, repeats in sets if repeats is not None)
 
 
 def _left_behind(results: AppResults) -> Deviation | None:

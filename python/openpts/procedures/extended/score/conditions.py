@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
@@ -82,24 +83,26 @@ class Case(Struct, frozen=True):
         return f"{self.trace.name}, {self.load}"
 
 
-def _hashed(word: str) -> TraceFile:
-    """A trace of the set, or one beside it, with its hash. Raises UsageError if there is none."""
-    name = word.removeprefix(PREFIX)
-    if (recipe := recipes().get(name)) is not None:
-        made = of_recipe(recipe, name)
-        return TraceFile(made.name, made.path, made.label, made.model, recipe.sha256)
+def _hashed(name: str, word: str) -> TraceFile:
+    """A trace of the set, or one beside it, with its hash. Raises UsageError if it can't be read."""
+    short = word.removeprefix(PREFIX)
+    if (recipe := recipes().get(short)) is not None:
+        return replace(of_recipe(recipe, short), sha256=recipe.sha256)
     if not Path(word).is_file():
-        near = near_word(name, recipes())
+        near = near_word(short, recipes())
         hint = f"did you mean {near}?" if near else f"the recipes are {', '.join(recipes())}"
-        raise UsageError(f"cannot score {word}: there is no such recipe, nor such a file; {hint}")
+        refuse(name, word, f"there is no such recipe, nor such a file; {hint}")
     found = trace_of(word)
-    with Path(found.path).open("rb") as file:
-        return TraceFile(found.name, found.path, sha256=hashlib.file_digest(file, "sha256").hexdigest())
+    try:
+        with Path(found.path).open("rb") as file:
+            return replace(found, sha256=hashlib.file_digest(file, "sha256").hexdigest())
+    except OSError as error:
+        raise UsageError(f"cannot read {word}: {error.strerror or error}") from error
 
 
 def _traces(name: str, words: list[str]) -> tuple[TraceFile, ...]:
     sets = {"full": tuple(recipes()), "quick": _QUICK}
-    chosen = tuple(_hashed(word) for given in words for word in sets.get(given, (given,)))
+    chosen = tuple(_hashed(name, word) for given in words for word in sets.get(given, (given,)))
     without_repeats(name, tuple(trace.name for trace in chosen))
     return chosen
 
@@ -127,10 +130,10 @@ _TRACES: Final = Kind(
 )
 
 
-def _background(_name: str, word: str) -> Background | None:
+def _background(name: str, word: str) -> Background | None:
     if word == _NONE:
         return None
-    return Background() if word == _OWN else Background(_hashed(word))
+    return Background() if word == _OWN else Background(_hashed(name, word))
 
 
 def _background_word(chosen: Background | None) -> str:
@@ -139,12 +142,7 @@ def _background_word(chosen: Background | None) -> str:
     return _OWN if chosen.trace is None else chosen.trace.path
 
 
-_BACKGROUND: Final = Kind(
-    str,
-    _background,
-    metavar="own|none|TRACE",
-    beside=_beside,
-)
+_BACKGROUND: Final = Kind(str, _background, metavar="own|none|TRACE", beside=_beside)
 
 
 def _idle(name: str, word: str) -> Idle:

@@ -1,0 +1,175 @@
+"""The ratio of two sets of runs: its interval, when it decides a limit, and which change it would find.
+
+Runs are the unit, since rounds of a run share its state. The logarithms of a figure are taken as normal, with
+the same spread on either side: where nothing has changed, that holds by definition, and then Student's
+interval of their difference is exact for any numbers of runs, a single one against several included. Its
+bounds are those of the ratio of the geometric means.
+
+A gate may look at the same limit again with more runs. Each number of runs of the candidate is one look, and
+has an equal share of the errors: they add up to no more than the whole, however the looks depend on each
+other (Bonferroni).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, variance
+from typing import Final
+
+from openpts.analysis.run_comparison import MOST_RUNS
+from openpts.analysis.student_t import critical_value
+
+POWER: Final = 0.95
+_PANELS: Final = 400
+_FARTHEST: Final = 9.0
+_NORMAL: Final = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRule:
+    """Errors of a gate over all its looks: limits that are kept and called failed, and the other way round.
+
+    ``rows`` are relative limits judged together: a false alarm in any of them counts. A miss is one limit's.
+    """
+
+    false_alarm: float = 0.005
+    miss: float = 0.05
+    most_runs: int = MOST_RUNS
+    rows: int = 1
+
+    @property
+    def alarm_share(self) -> float:
+        """The false alarms of one limit at one look."""
+        return self.false_alarm / self.rows / self.most_runs
+
+    @property
+    def miss_share(self) -> float:
+        """The misses of one limit at one look."""
+        return self.miss / self.most_runs
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The candidate's geometric mean over the base's, with its uncertainty on the scale of logarithms.
+
+    ``spread`` is the standard deviation of a single run's logarithm: the spread between runs.
+    """
+
+    value: float
+    spread: float
+    base_runs: int
+    runs: int
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Of the spread: runs but two."""
+        return self.runs + self.base_runs - 2
+
+    @property
+    def spread_pct(self) -> float:
+        """The spread between runs in per cent."""
+        return 100 * math.expm1(self.spread)
+
+    def low(self, error: float) -> float:
+        """The true ratio is below this with that probability at most."""
+        return self.value * math.exp(-self._reach(error))
+
+    def high(self, error: float) -> float:
+        """The true ratio is above this with that probability at most."""
+        return self.value * math.exp(self._reach(error))
+
+    def _reach(self, error: float) -> float:
+        t = critical_value(1 - 2 * error, self.degrees_of_freedom)
+        return t * self.spread * _unit_error(self.base_runs, self.runs)
+
+
+def ratio_of(base: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
+    """The ratio of two sets; None for single runs on either side, and for a value that is not above 0."""
+    if min(*base, *candidate) <= 0 or len(base) + len(candidate) < 3:
+        return None
+    spread = pooled_spread((base, candidate))
+    assert spread is not None  # noqa: S101 three values on two sides have one
+    return Ratio(
+        value=math.exp(fmean(map(math.log, candidate)) - fmean(map(math.log, base))),
+        spread=spread,
+        base_runs=len(base),
+        runs=len(candidate),
+    )
+
+
+def pooled_spread(sides: Sequence[Sequence[float]]) -> float | None:
+    """Standard deviation of a run's logarithm, of all sides together; None where each has one run."""
+    several = [[math.log(value) for value in values] for values in sides if len(values) > 1]
+    degrees = sum(len(logs) - 1 for logs in several)
+    return math.sqrt(sum((len(logs) - 1) * variance(logs) for logs in several) / degrees) if degrees else None
+
+
+def spread_pct(values: Sequence[float]) -> float | None:
+    """Standard deviation of the logarithms in per cent; None for one value, or one that is not above 0."""
+    if len(values) < 2 or min(values) <= 0:
+        return None
+    return 100 * math.expm1(math.sqrt(variance(map(math.log, values))))
+
+
+def alarm_probability(
+    true_ratio: float, limit: float, spread: float, runs: tuple[int, int], error: float
+) -> float:
+    """How often a limit ``>= limit`` is called failed at one look, by the noncentral t distribution.
+
+    ``runs`` are those of the base and of the candidate. For ``<= limit`` give the inverse of both ratios.
+    """
+    degrees = sum(runs) - 2
+    if degrees < 1:
+        return 0.0
+    if not spread:
+        return float(true_ratio < limit)
+    shift = (math.log(limit) - math.log(true_ratio)) / (spread * _unit_error(*runs))
+    return _beyond(critical_value(1 - 2 * error, degrees), degrees, shift)
+
+
+def found_ratio(limit: float, spread: float, runs: tuple[int, int], error: float) -> float | None:
+    """The ratio that a limit ``>= limit`` calls failed in 95 % of all cases at one look; None if none is."""
+    degrees = sum(runs) - 2
+    if degrees < 1:
+        return None
+    threshold = critical_value(1 - 2 * error, degrees)
+    low, high = 0.0, 1.0
+    while _beyond(threshold, degrees, high) < POWER:
+        high *= 2
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _beyond(threshold, degrees, middle) >= POWER else (middle, high)
+    return limit * math.exp(-high * spread * _unit_error(*runs))
+
+
+def _unit_error(base_runs: int, runs: int) -> float:
+    return math.sqrt(1 / base_runs + 1 / runs)
+
+
+def _beyond(threshold: float, degrees: int, shift: float) -> float:
+    """Probability that a noncentral t exceeds a threshold above 0: Simpson's rule over the normal part."""
+    first = max(-shift, -_FARTHEST)
+    if first >= _FARTHEST:
+        return 0.0
+    width = (_FARTHEST - first) / _PANELS
+    total = 0.0
+    for panel in range(_PANELS + 1):
+        normal = first + panel * width
+        weight = 1 if panel in {0, _PANELS} else 4 if panel % 2 else 2
+        total += (
+            weight
+            * _NORMAL.pdf(normal)
+            * _chi_square_below(degrees * ((normal + shift) / threshold) ** 2, degrees)
+        )
+    return min(1.0, total * width / 3)
+
+
+def _chi_square_below(value: float, degrees: int) -> float:
+    """Probability that chi square stays below the value: the finite series (Abramowitz, Stegun 26.4.4, 5)."""
+    half = value / 2
+    above, order = (math.erfc(math.sqrt(half)), 0.5) if degrees % 2 else (math.exp(-half), 1.0)
+    while order < degrees / 2:
+        if half:
+            above += math.exp(order * math.log(half) - half - math.lgamma(order + 1))
+        order += 1
+    return max(0.0, 1 - above)

@@ -1,0 +1,225 @@
+"""`openpts gate`: runs held against limits, for lines that decide by exit code."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.vocabulary.limit import Judgement
+
+if TYPE_CHECKING:
+    from openpts.analysis.ratio import ErrorRule
+    from openpts.report.gate.figures import GatedRun
+    from openpts.report.gate.judge import GateResult
+    from openpts.report.gate.limits_file import LimitSet
+    from openpts.report.gate.power import PowerOfLimit
+
+_BASELINE = "--baseline"
+_EXIT_CODES = {
+    Judgement.PASS: 0,
+    Judgement.FAIL: LimitError.exit_code,
+    Judgement.NO_VERDICT: NoVerdictError.exit_code,
+}
+_COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT: "yellow"}
+
+
+class _Gate(click.Command):
+    """All words behind --baseline are runs of it, up to the next option: shells expand `--baseline old-*`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """With the option in front of each of its words, as click has it."""
+        spread: list[str] = []
+        of_baseline = False
+        for word in args:
+            if word.startswith("-"):
+                of_baseline = word == _BASELINE
+                if of_baseline:
+                    continue
+            spread += [_BASELINE, word] if of_baseline else [word]
+        return super().parse_args(ctx, [*spread, _BASELINE] if args[-1:] == [_BASELINE] else spread)
+
+
+@click.command("gate", cls=_Gate, short_help="Hold runs against limits, and end with a verdict.")
+@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--limits",
+    "limits_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML file with limits, required conditions, and how sure verdicts have to be.",
+)
+@click.option(
+    "--limit",
+    "lines",
+    metavar="LIMIT",
+    multiple=True,
+    help="A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
+)
+@click.option(
+    _BASELINE,
+    metavar="RUN...",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Runs, or suites, that relative limits such as '>= -3 %' are held against; all words up to the next "
+    "option.",
+)
+@click.option(
+    "--power-analysis",
+    is_flag=True,
+    help="Show which change of each figure these limits would find, and how often they would fail by chance.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def gate(
+    runs: tuple[Path, ...],
+    *,
+    limits_path: Path | None,
+    lines: tuple[str, ...],
+    baseline: tuple[Path, ...],
+    power_analysis: bool,
+    as_json: bool,
+) -> int:
+    """Hold runs against limits: each passes, fails or has no verdict.
+
+    RUN is a run folder, or that of a suite, which includes all of its runs. An absolute limit holds for each
+    run. A relative one compares all runs of a test with the baseline's, and asks for more runs while the
+    spread between them leaves it open. Without limits, what can be limited is listed.
+
+    Ends with exit code 10 if a limit failed, 13 if none failed but one has no verdict.
+    """
+    limits = _limits(limits_path, lines)
+    candidates, bases = _read(runs, baseline)
+    if power_analysis:
+        _print_power(limits, candidates, bases, as_json=as_json)
+        return 0
+    if limits is None and not any(run.content.limits for run in candidates):
+        _list_measures(candidates)
+        raise UsageError("no limits: give --limits FILE, or --limit 'KEY >= VALUE' with a key of this list")
+    from openpts.report.gate.judge import judge  # noqa: PLC0415 slow to load
+    from openpts.report.gate.limits_file import LimitSet  # noqa: PLC0415 likewise
+
+    result = judge(limits or LimitSet(), candidates, bases)
+    if as_json:
+        click.echo(json.dumps(_figures(result, candidates, bases), indent=2))
+    else:
+        _print(result)
+    return _EXIT_CODES[result.verdict]
+
+
+def _limits(path: Path | None, lines: Sequence[str]) -> "LimitSet | None":
+    from openpts.report.gate.limits_file import parse_limits, read_limits  # noqa: PLC0415 slow to load
+
+    if path is not None:
+        return read_limits(path, lines)
+    return parse_limits(b"", "--limit", lines) if lines else None
+
+
+def _read(runs: Sequence[Path], baseline: Sequence[Path]) -> "tuple[list[GatedRun], list[GatedRun]]":
+    """Raises UsageError for a run that is named twice: it would count as two."""
+    from openpts.report.compare.sources import read_entries  # noqa: PLC0415 slow to load
+    from openpts.report.gate.figures import GatedRun  # noqa: PLC0415 likewise
+    from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
+
+    entries = read_entries([*runs, *baseline])
+    bases = {folder.resolve() for path in baseline for folder in ReportSource.of([path]).run_folders}
+    gated = [(entry.run.folder.resolve() in bases, GatedRun.of(entry.run)) for entry in entries]
+    return [run for is_base, run in gated if not is_base], [run for is_base, run in gated if is_base]
+
+
+def _list_measures(runs: "Sequence[GatedRun]") -> None:
+    """What each test of the runs measures, with the key values of its first run."""
+    from openpts.report.gate.figures import OF_SUBJECTS  # noqa: PLC0415 slow to load
+
+    first = {run.test: run for run in reversed(runs)}
+    for run in first.values():
+        click.echo(f"key measures of {run.test}, {run.run.folder}:")
+        for one in run.content.measures:
+            if one.is_key and one.value is not None:
+                click.echo(f"  {run.test}.{one.key} = {one.value:,.6g} {one.unit}".rstrip())
+        click.echo(f"and of each of these {', '.join(OF_SUBJECTS)} and any other percentile:")
+        for subject in run.subjects:
+            click.echo(f"  {subject}")
+
+
+def _print(result: "GateResult") -> None:
+    from openpts.report.gate.words import error_words, limit_line, verdict_line  # noqa: PLC0415 slow to load
+
+    for one in result.judged:
+        line = limit_line(one)
+        word = (
+            click.style(one.judgement.value, fg=_COLORS[one.judgement])
+            if sys.stdout.isatty()
+            else one.judgement
+        )
+        click.echo(f"{word}{line.removeprefix(one.judgement)}{f' [{one.note}]' if one.note else ''}")
+    click.echo(f"{result.verdict.upper()}: {verdict_line(result.judged)}")
+    if any(one.is_relative and one.low is not None for one in result.judged):
+        for text in error_words(result.rule):
+            click.echo(text)
+
+
+def _figures(
+    result: "GateResult", runs: "Sequence[GatedRun]", baseline: "Sequence[GatedRun]"
+) -> dict[str, Any]:
+    from openpts.report.gate.words import judged_figures  # noqa: PLC0415 slow to load
+
+    return {
+        "verdict": result.verdict.value,
+        "limits": judged_figures(result.judged),
+        "errors": _errors(result.rule),
+        "runs": [str(run.run.folder) for run in runs],
+        "baseline": [str(run.run.folder) for run in baseline],
+    }
+
+
+def _errors(rule: "ErrorRule") -> dict[str, Any]:
+    return {
+        "false_alarm_pct": 100 * rule.false_alarm,
+        "miss_pct": 100 * rule.miss,
+        "most_runs": rule.most_runs,
+        "relative_limits": rule.rows,
+    }
+
+
+def _print_power(
+    limits: "LimitSet | None", runs: "Sequence[GatedRun]", baseline: "Sequence[GatedRun]", *, as_json: bool
+) -> None:
+    from openpts.report.gate.power import power_of  # noqa: PLC0415 slow to load
+    from openpts.report.gate.words import error_words  # noqa: PLC0415 likewise
+
+    rule, found = power_of(limits, runs, baseline)
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"errors": _errors(rule), "limits": [msgspec.to_builtins(one) for one in found]}, indent=2
+            )
+        )
+        return
+    for one in found:
+        for line in _power_lines(one):
+            click.echo(line)
+    for line in error_words(rule):
+        click.echo(line)
+
+
+def _power_lines(one: "PowerOfLimit") -> Sequence[str]:
+    head = f"{one.name} {one.limit}"
+    if one.spread_pct is None:
+        return (f"{head}: {one.reason}",)
+    rounds = "" if one.rounds_spread_pct is None else f", between rounds {one.rounds_spread_pct:.2g} %"
+    return (
+        f"{head}: spread between runs {one.spread_pct:.2g} %{rounds}",
+        *(
+            f"  {power.runs} runs against {power.base_runs}: finds {_change(power.found)} with 95 %, "
+            f"fails unchanged ones in {power.false_alarm_pct:.2g} %"
+            for power in one.powers
+        ),
+    )
+
+
+def _change(found: float | None) -> str:
+    return "no change" if found is None else f"a change of {100 * (found - 1):+.3g} %"

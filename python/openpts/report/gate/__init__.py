@@ -1,0 +1,1 @@
+"""The gate: limits on measures by key, held against runs and against a baseline of runs."""

@@ -1,0 +1,95 @@
+"""Conditions that runs have to meet beside their limits: each kept, not kept, or not known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from openpts.pages.texts import fact_text
+from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.reader import Run
+from openpts.report.gate.figures import GatedRun
+from openpts.report.gate.limits_file import Required
+from openpts.report.health_page import counted_events
+from openpts.report.standing import standing_of
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts.vocabulary.verdict import SteadyState
+
+_Found = tuple[Judgement, str]
+_UNKNOWN_FIRMWARE: Final = ""
+
+
+def judge_required(
+    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+) -> tuple[JudgedLimit, ...]:
+    """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
+    return tuple(_over_all(one, runs, baseline) for one in required)
+
+
+def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[GatedRun]) -> JudgedLimit:
+    if required is Required.SAME_FIRMWARE:
+        judgement, reason = _same_firmware([one.run for one in (*runs, *baseline)])
+    else:
+        found = [(_OF_A_RUN[required](one.run), one) for one in runs]
+        order = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
+        (judgement, reason), worst = min(found, key=lambda each: order.index(each[0][0]))
+        if reason and len(runs) > 1:
+            reason = f"{worst.run.folder}: {reason}"
+    return JudgedLimit(required.value, "required", judgement, reason, runs=len(runs), base_runs=len(baseline))
+
+
+def _conformant(run: Run) -> _Found:
+    standing = standing_of(run)
+    return (Judgement.PASS, "") if standing.conformant else (Judgement.FAIL, standing.bottom_line.rstrip("."))
+
+
+def steady(run: Run) -> _Found:
+    """Whether steady state was reached in every cycle of a test that looks for it."""
+    conditions, cycles = run.manifest.conditions, run.manifest.cycles
+    if conditions.steady_state is SteadyState.NONE:
+        return Judgement.NO_VERDICT, f"{conditions.test} does not look for steady state"
+    if not cycles:
+        return Judgement.NO_VERDICT, "the run did not come so far"
+    missed = [one for one in cycles if one.outcome.steady_round is None]
+    if not missed:
+        return Judgement.PASS, ""
+    title = f"{missed[0].title}: " if missed[0].title else ""
+    return Judgement.FAIL, f"{title}{reached_text(missed[0].outcome, conditions)}"
+
+
+def _no_media_errors(run: Run) -> _Found:
+    failed = sum(error.count for step in run.steps for error in step.sample.errors)
+    failed += sum(step.sample.failure is not None and not step.sample.errors for step in run.steps)
+    if failed:
+        return Judgement.FAIL, f"{failed:,} failed {'I/O' if failed == 1 else 'I/Os'}"
+    return _counted(run, "error", "media errors")
+
+
+def _no_throttling(run: Run) -> _Found:
+    """By the drive's log, or by what a simulated one reports of each interval."""
+    series = run.telemetry_series.get("throttled")
+    if series is not None and any(series.values):
+        slowed = sum(value > 0 for value in series.values)
+        return Judgement.FAIL, f"throttled in {slowed:,} of {len(series.values):,} intervals"
+    found = _counted(run, "throttling", "throttling")
+    return (Judgement.PASS, "") if found[0] is Judgement.NO_VERDICT and series is not None else found
+
+
+def _counted(run: Run, kind: str, words: str) -> _Found:
+    events = counted_events(run, kind)
+    if events is None:
+        return Judgement.NO_VERDICT, f"the drive's log, as far as it was read, does not count {words}"
+    return (Judgement.FAIL, ", ".join(events)) if events else (Judgement.PASS, "")
+
+
+def _same_firmware(runs: Sequence[Run]) -> _Found:
+    found = dict.fromkeys(fact_text(run.manifest.dut, "firmware", _UNKNOWN_FIRMWARE) for run in runs)
+    if _UNKNOWN_FIRMWARE in found:
+        return Judgement.NO_VERDICT, "the firmware of a run is not known"
+    return (Judgement.PASS, "") if len(found) == 1 else (Judgement.FAIL, f"firmware {', '.join(found)}")
+
+
+_OF_A_RUN: Final[Mapping[Required, Callable[[Run], _Found]]] = {
+    Required.CONFORMANT: _conformant,
+    Required.STEADY: steady,
+    Required.NO_MEDIA_ERRORS: _no_media_errors,
+    Required.NO_THROTTLING: _no_throttling,
+}

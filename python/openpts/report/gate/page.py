@@ -1,0 +1,66 @@
+"""The page of a report with the limits that a run was held against."""
+
+from typing import Final
+
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.procedures.kit.content import ReportContent
+from openpts.record.reader import Run
+from openpts.report.gate.judge import GateResult
+from openpts.report.gate.of_run import judged_run, stored_limits
+from openpts.report.gate.words import finding, verdict_line
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+
+_TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}
+
+
+def limits_page(run: Run, content: ReportContent) -> Page | None:
+    """The page of a run that was ordered with a limits file, and None of any other. Raises RecordError."""
+    result = judged_run(run, content) if stored_limits(run) is not None else None
+    return None if result is None else _page(result)
+
+
+def _page(result: GateResult) -> Page:
+    tone = "pass" if result.verdict is Judgement.PASS else "fail"
+    blocks: list[Block] = [
+        Verdict(f"{result.verdict.upper()}. {verdict_line(result.judged).capitalize()}.", tone)
+    ]
+    if result.left_out:
+        blocks.append(Verdict(left_out_words(result.left_out)))
+    blocks.append(
+        Table(
+            id="limits-verdicts",
+            title="Limits, each with its verdict",
+            head=Column("Limited", align="left", width=1.6),
+            columns=(
+                Column("Limit", align="left", width=1.1),
+                Column("Verdict", align="left", width=0.6),
+                Column("Found", align="left", width=2),
+                Column("Spread between rounds (%)", width=0.7),
+            ),
+            rows=tuple(_row(one) for one in result.judged),
+            note="Spread: standard deviation of the rounds that a figure is of, in per cent.",
+        )
+    )
+    return Page("limits", "Limits and Verdict", tuple(blocks))
+
+
+def left_out_words(count: int) -> str:
+    """Why limits against a baseline are not among those of a single run."""
+    limits = "1 limit is" if count == 1 else f"{count} limits are"
+    return (
+        f"{limits} relative to a baseline, which a run alone does not have: `openpts gate --baseline` judges."
+    )
+
+
+def _row(one: JudgedLimit) -> Row:
+    spread = one.rounds_spread_pct
+    return Row(
+        Cell(one.name),
+        (
+            Cell(one.limit, note=one.note),
+            Cell(one.judgement.value, tone=_TONES[one.judgement]),
+            Cell(finding(one) or "-"),
+            cells.none() if spread is None else cells.percent(spread, 2),
+        ),
+    )

@@ -15,9 +15,13 @@ from openpts.cli.main import cli
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.fio.results import NoResultError, parse_result
 from openpts.engine.simulated import SimulatedDrive
+from openpts.exchange.arrow_files import parquet_files
+from openpts.exchange.fio_output import fio_files
+from openpts.exchange.flat_rows import csv_text, flat_row
 from openpts.exchange.imports.fio_import import fio_results
 from openpts.exchange.imports.imported_run import Source, Wanted
 from openpts.exchange.imports.tkperf_import import tkperf_results
+from openpts.exchange.junit import junit_of
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
@@ -34,8 +38,9 @@ from openpts.report.compare.contenders import compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
 from openpts.report.record_files import RecordFile, record_files
+from openpts.report.redaction import redacted_run
 from openpts.report.rederive import read_report
-from openpts.report.sources import ReportSource
+from openpts.report.sources import ReportSource, read_for_report
 from openpts.report.write import ReportOptions, make_report
 from openpts.simulation.presets import load_preset
 from openpts.traces.treatment import Input, check, write
@@ -241,6 +246,12 @@ def everything_beside(other: Path) -> Callable[[Path], object]:
     return read
 
 
+def exported(path: Path) -> object:
+    run = redacted_run(read_for_report(path.parent))
+    row = csv_text([flat_row(run)], header=True)
+    return row, junit_of([path.parent], redact=True), parquet_files([run]), *fio_files(run)
+
+
 def report(path: Path) -> object:
     return file_faults(path, read_report(path))
 
@@ -321,6 +332,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "record file": Reader(DATABASE_NAME, from_texts(*databases), record),
         "record value": Reader(DATABASE_NAME, with_streams, record),
         "record evaluated": Reader(DATABASE_NAME, values, everything_beside(run)),
+        "record exported": Reader(DATABASE_NAME, values, exported),
         "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_suite(path.parent)),
         "report": Reader("report.json", from_texts(*reports), report),
         "report rederived": Reader("report.json", from_texts(*reports), rederived(run)),

@@ -41,6 +41,7 @@ SAMPLES = {
     "record file": 60,
     "record value": 60,
     "record evaluated": 15,
+    "record exported": 15,
     "suite": 1500,
     "report": 60,
     "report rederived": 6,

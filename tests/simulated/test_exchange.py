@@ -21,6 +21,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
+from tests.simulated.test_export import check_fio_outputs, check_other_forms
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
@@ -100,6 +101,7 @@ def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> No
         step.sample.read.ios for step in run.steps
     ]
     assert kinds(lines).count("sample") == sum(len(step.sample.intervals) for step in run.steps)
+    check_other_forms(folder, tmp_path)
 
     validator = of_ocp()
     written = whole_lines(bytes(ocp))
@@ -111,6 +113,7 @@ def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> No
     assert names[-1] == "testRunEnd"
     assert names.count("testStepStart") == names.count("testStepEnd")
     assert names.count("measurementSeriesStart") == names.count("measurementSeriesEnd") == 2 * len(run.steps)
+    check_fio_outputs(folder, tmp_path)
 
 
 def test_verdicts_on_limits_are_written_with_their_bounds(tmp_path: Path) -> None:

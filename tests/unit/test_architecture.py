@@ -16,6 +16,7 @@ NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
     "rehearsal/behavior.py": "it replays traces, whatever test does so",
     "exchange/imports/": "it says which test of openpts a result of another program is one of",
+    "exchange/fio_output.py": "iops and lat are fio's names of its logs",
 }
 """What may name tests other than its own."""
 

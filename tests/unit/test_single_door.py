@@ -74,6 +74,7 @@ CHANGES_NAMES = {
 }
 MAKES_FOLDERS = {
     "capture/tracefs.py": "a trace instance",
+    "cli/export.py": "where the operator wants an export",
     "cli/io.py": "for a capture",
     "cli/suite.py": "a suite's",
     "folder_files.py": "those below a run's, a suite's or a report's",

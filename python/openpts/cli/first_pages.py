@@ -110,6 +110,7 @@ _ARGUMENTS: Final = {
     "openpts conformance": "openpts-runs/R1AL-20261120T220000Z-iops",
     "openpts crosscheck": "/dev/nvme0n1",
     "openpts doctor": "/dev/nvme0n1",
+    "openpts export": "openpts-runs/R1AL-20261120T220000Z-iops --csv-row results.csv",
     "openpts gate": "runs/new-firmware --limits limits.toml --baseline runs/old-firmware",
     "openpts help": "run iops",
     "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",

@@ -65,10 +65,10 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
         _print_json(source.run_folders, [written], redact=options["redact"])
     else:
         print_paths(written, sys.stdout)
-    _note_unfinished(source.run_folders)
+    note_unfinished(source.run_folders)
 
 
-def _note_unfinished(run_folders: Iterable[Path]) -> None:
+def note_unfinished(run_folders: Iterable[Path]) -> None:
     """Say how runs that did not come to their end go on, beside what programs read."""
     from openpts.procedures.kit.standing import can_be_resumed  # noqa: PLC0415 slow to load
     from openpts.record.reader import read_manifest  # noqa: PLC0415 likewise

@@ -3,7 +3,7 @@
 Times are ns on the engine's clock, as in the record. What was not measured is null.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
@@ -33,13 +33,18 @@ def frame(run: "Run", name: str) -> "pyarrow.Table":
     """
     if (declared := FRAMES.get(name)) is None:
         raise UsageError(f"no frame {name!r}: use one of {', '.join(FRAMES)}")
+    columns, rows = declared
+    return arrow_table(columns, rows(run))
+
+
+def arrow_table(columns: Mapping[str, str], rows: Iterable[Row]) -> "pyarrow.Table":
+    """Rows as Arrow, with the type of each column. Raises UsageError without pyarrow."""
     try:
         import pyarrow as arrow  # noqa: PLC0415 a package that only notebooks need
     except ImportError:
         raise UsageError("frames need pyarrow: pip install 'openpts[frames]'") from None
-    columns, rows = declared
     schema = arrow.schema([(column, arrow.type_for_alias(alias)) for column, alias in columns.items()])
-    return arrow.Table.from_pylist(list(rows(run)), schema=schema)
+    return arrow.Table.from_pylist(list(rows), schema=schema)
 
 
 def _steps(run: "Run") -> Iterator[Row]:
@@ -129,6 +134,22 @@ def _operations(run: "Run") -> Iterator[Row]:
         for name, operation in step.sample.operations.items():
             if operation.ios:
                 yield {**_place(number, step), "operation": name, **_counts(operation)}
+
+
+def _histograms(run: "Run") -> Iterator[Row]:
+    """A row for each bucket with I/Os of each operation of each step, both ends inclusive."""
+    for number, step in enumerate(run.steps):
+        for name, operation in step.sample.operations.items():
+            for lowest_ns, highest_ns, ios in LatencyDistribution.merged(
+                [operation.histogram] if operation.ios else []
+            ).buckets():
+                yield {
+                    "step": number,
+                    "operation": name,
+                    "lowest_ns": lowest_ns,
+                    "highest_ns": highest_ns,
+                    "ios": ios,
+                }
 
 
 def _telemetry(run: "Run") -> Iterator[Row]:
@@ -242,6 +263,10 @@ FRAMES: Final[Mapping[str, Frame]] = {
             "max_latency_ns": _INT,
         },
         _operations,
+    ),
+    "histograms": (
+        {"step": _INT, "operation": _TEXT, "lowest_ns": _INT, "highest_ns": _INT, "ios": _INT},
+        _histograms,
     ),
     "telemetry": ({"name": _TEXT, "t_ns": _INT, "value": _FLOAT}, _telemetry),
     "health": (

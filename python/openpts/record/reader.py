@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -268,9 +268,20 @@ def _visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint,
 
 
 def ns_between(earlier: str, later: str) -> int:
-    """From one moment of a record to another, ISO 8601; below 0 where a clock was set back."""
-    passed = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
-    return round(passed.total_seconds() * NS_PER_S)
+    """From one moment of a record to another, ISO 8601; below 0 where a clock was set back.
+
+    Raises RecordError for a text that is no moment.
+    """
+    return round((moment_of(later) - moment_of(earlier)).total_seconds() * NS_PER_S)
+
+
+def moment_of(text: str) -> datetime:
+    """A moment of a record. Raises RecordError for a text that is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise RecordError(f"the record is damaged: {text!r} is not a moment") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:

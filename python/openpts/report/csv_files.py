@@ -39,17 +39,17 @@ def _csv(table: Table, report: Report) -> str:
         for index, cell in enumerate(row.cells):
             values.append(_field(cell))
             if index in noted:
-                values.append(_harmless(cell.note))
+                values.append(harmless(cell.note))
         writer.writerow(values)
     return text.getvalue()
 
 
 def _heads(table: Table, noted: Sequence[int]) -> list[str]:
-    heads = [_harmless(table.head.label)]
+    heads = [harmless(table.head.label)]
     for index, column in enumerate(table.columns):
-        heads.append(_harmless(column.label))
+        heads.append(harmless(column.label))
         if index in noted:
-            heads.append(_harmless(f"{column.label}: note"))
+            heads.append(harmless(f"{column.label}: note"))
     return heads
 
 
@@ -59,9 +59,9 @@ def _noted_columns(table: Table) -> list[int]:
 
 
 def _field(cell: Cell) -> str:
-    return _harmless(cell.text) if cell.value is None else repr(cell.value)
+    return harmless(cell.text) if cell.value is None else repr(cell.value)
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """A text that a spreadsheet would take for a formula gets an apostrophe; a dash alone is none."""
     return f"'{text}" if text.startswith(_FORMULA) and text != "-" else text

@@ -1,5 +1,6 @@
 """Redacts a report: serial numbers, which identify a drive, are replaced."""
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Sequence
@@ -8,9 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from openpts.pages.model import Report
+from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
+from openpts.record.suite import SuiteEntry
 from openpts.report.build import file_name_word
 from openpts.visible_text import with_texts
+from openpts.vocabulary.deviation import Deviation
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4
@@ -31,6 +36,27 @@ def redacted_figures(figures: list[dict[str, Any]], manifests: Sequence[Manifest
     """The same for what `--json` prints."""
     changed: list[dict[str, Any]] = _replaced(figures, _replacements(manifests))
     return changed
+
+
+def redacted_run(run: Run) -> Run:
+    """The same for what else is made of a run: its facts, ledger and readings of health."""
+    replacements = _replacements([run.manifest])
+
+    def of(value: Any, kind: Any) -> Any:
+        return msgspec.convert(_replaced(msgspec.to_builtins(value), replacements), type=kind)
+
+    return dataclasses.replace(
+        run,
+        manifest=of(run.manifest, Manifest),
+        ledger=of(run.ledger, tuple[Deviation, ...]),
+        health=of(run.health, tuple[HealthRecord, ...]),
+    )
+
+
+def redacted_entry(entry: SuiteEntry, manifests: Sequence[Manifest]) -> SuiteEntry:
+    """The same for what a suite says of one of its tests."""
+    replacements = _replacements(manifests)
+    return msgspec.convert(_replaced(msgspec.to_builtins(entry), replacements), type=SuiteEntry)
 
 
 def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], str]]:

@@ -27,12 +27,10 @@ class ReportSource:
 
         Raises RecordError where a folder is neither, UsageError where several need a place for their report.
         """
-        folders = [folder for path in paths for folder in _run_folders(path)]
-        if len(set(folders)) < len(folders):
-            raise UsageError("cannot make a report: a run is named twice; name each run once")
+        folders = run_folders_of(paths)
         if len(paths) > 1 and out is None:
             raise UsageError("cannot choose a folder for the report of several runs: name one with --out")
-        return cls(tuple(folders), out or paths[0])
+        return cls(folders, out or paths[0])
 
     def manifests(self) -> tuple[Manifest, ...]:
         """The manifests of the runs, without their steps. Raises RecordError."""
@@ -45,13 +43,24 @@ def read_for_report(folder: Path) -> Run:
     return read_run(folder, interval_histograms=procedure.interval_histograms)
 
 
+def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The run folders that paths name: each, or all in a suite that have a record.
+
+    Raises RecordError for a suite without one, UsageError where a run is named twice.
+    """
+    folders = tuple(folder for path in paths for folder in _run_folders(path))
+    if len(set(folders)) < len(folders):
+        raise UsageError("a run is named twice: name each run once")
+    return folders
+
+
 def _run_folders(path: Path) -> list[Path]:
     if not os.path.lexists(path / SUITE_NAME):
         return [path]
     entries = read_suite(path).entries
     folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder)]
     if not folders:
-        raise RecordError(f"cannot make a report of the suite in {path}: none of its tests has a record")
+        raise RecordError(f"cannot use the suite in {path}: none of its tests has a record")
     return folders
 
 

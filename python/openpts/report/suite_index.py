@@ -42,7 +42,7 @@ class IndexRow:
 def write_suite_index(folder: Path, suite: Suite) -> Path:
     """Write index.html beside suite.json, from the records in the folder. Raises RecordError."""
     suite = in_visible_lines(suite, Suite)
-    runs = [_run_of(folder, entry) for entry in suite.entries]
+    runs = [run_of_entry(folder, entry) for entry in suite.entries]
     rows = [_row(entry, run) for entry, run in zip(suite.entries, runs, strict=True)]
     mark, rows = _common_mark(rows, runs)
     environment = jinja2.Environment(
@@ -82,7 +82,7 @@ def _common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str,
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
 
 
-def _run_of(folder: Path, entry: SuiteEntry) -> Run | None:
+def run_of_entry(folder: Path, entry: SuiteEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
     if entry.state in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}:
         return None

@@ -1,0 +1,121 @@
+"""`openpts export`: finished runs in the forms that other programs read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openpts.cli.report import note_unfinished
+from openpts.errors import RecordError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from openpts.record.reader import Run
+
+_STDOUT = "-"
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--fio-json",
+    metavar="DIR",
+    type=_FOLDER,
+    help="Write each step as fio does (json+ and logs), into a new folder in DIR for each run.",
+)
+@click.option(
+    "--csv-row",
+    metavar="FILE|-",
+    help="Write one row for each run, with a column for each measure, as CSV; `-`: to standard output.",
+)
+@click.option("--header/--no-header", default=True, show_default=True, help="Begin the CSV with its columns.")
+@click.option(
+    "--parquet", metavar="DIR", type=_FOLDER, help="Write all tables of the record into DIR, as Parquet."
+)
+@click.option(
+    "--junit", metavar="FILE", type=_FILE, help="Write what became of each test, as XML in JUnit's form."
+)
+@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+def export(
+    runs: tuple[Path, ...],
+    fio_json: Path | None,
+    csv_row: str | None,
+    parquet: Path | None,
+    junit: Path | None,
+    *,
+    header: bool,
+    redact: bool,
+) -> None:
+    """Write runs in the forms of other programs: fio, spreadsheets, data frames, test servers.
+
+    RUN is a run folder, or that of a suite, which includes all of its runs. The device is not needed. What is
+    simulated, unfinished or shortened says so in each form. docs/interfaces.md describes the forms.
+    """
+    if not (fio_json or csv_row or parquet or junit):
+        raise UsageError("nothing to export: name --fio-json, --csv-row, --parquet or --junit")
+    from openpts.exchange.arrow_files import parquet_files  # noqa: PLC0415 slow to load, and help needs none
+    from openpts.exchange.flat_rows import csv_text, flat_row  # noqa: PLC0415 likewise
+    from openpts.exchange.junit import junit_of  # noqa: PLC0415 likewise
+    from openpts.report.sources import run_folders_of  # noqa: PLC0415 likewise
+
+    if junit:
+        _write(junit.parent, {junit.name: junit_of(runs, redact=redact)})
+        _say(f"junit: {junit}")
+    if not (fio_json or csv_row or parquet):
+        return
+    folders = run_folders_of(runs)
+    if csv_row:
+        text = csv_text([flat_row(run) for run in _read(folders, redact=redact)], header=header)
+        if csv_row == _STDOUT:
+            click.echo(text, nl=False)
+        else:
+            _write(Path(csv_row).parent, {Path(csv_row).name: text.encode()})
+            _say(f"csv: {csv_row}")
+    if parquet:
+        files = parquet_files(_read(folders, redact=redact))
+        _write(parquet, files)
+        _say(f"parquet: {len(files)} tables in {parquet}")
+    for run in _read(folders, redact=redact) if fio_json else ():
+        assert fio_json is not None  # noqa: S101 there are runs only then
+        _write_fio(fio_json / run.manifest.test_id, run)
+    note_unfinished(folders)
+
+
+def _read(folders: tuple[Path, ...], *, redact: bool) -> "Iterator[Run]":
+    from openpts.report.redaction import redacted_run  # noqa: PLC0415 slow to load
+    from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
+
+    for folder in folders:
+        run = read_for_report(folder)
+        yield redacted_run(run) if redact else run
+
+
+def _write_fio(folder: Path, run: "Run") -> None:
+    """One step at a time: bins of thousands of steps are large."""
+    from openpts.exchange.fio_output import fio_files  # noqa: PLC0415 slow to load
+
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"cannot export into {folder}: it is not empty; remove it or name another folder")
+    count = 0
+    for files in fio_files(run):
+        _write(folder, files)
+        count += 1
+    _say(f"fio: {count} steps in {folder}")
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    from openpts.folder_files import write_files  # noqa: PLC0415 slow to load
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_files(folder, files, lasting=False)
+    except OSError as error:
+        raise RecordError(f"can't write the export into {folder}: {error.strerror}") from error
+
+
+def _say(line: str) -> None:
+    """Beside what programs read."""
+    click.echo(line, err=True)

@@ -1,0 +1,129 @@
+"""A run as one flat row for spreadsheets and laboratory databases: what it is of, and its measures by key."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.exchange.event_stream import fact_of
+from openpts.procedures.registry import procedure_of
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run
+from openpts.report.csv_files import harmless
+from openpts.report.standing import standing_of
+from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.verdict import SteadyState
+
+_LABEL: Final = "label."
+_TEXT, _INT = "string", "int64"
+RUN_COLUMNS: Final = {
+    "run": _TEXT,
+    "test": _TEXT,
+    "profile": _TEXT,
+    "state": _TEXT,
+    "mark": _TEXT,
+    "simulated": _TEXT,
+    "conformant": _TEXT,
+    "steady": _TEXT,
+    "deviations": _INT,
+    "started_at": _TEXT,
+    "ended_at": _TEXT,
+    "target": _TEXT,
+    "model": _TEXT,
+    "serial": _TEXT,
+    "firmware": _TEXT,
+    "user_capacity_bytes": _INT,
+    "sector_bytes": _INT,
+    "seed": _INT,
+    "software": _TEXT,
+    "operator": _TEXT,
+}
+"""What a run is of, by Arrow's names of the types. ``mark`` says what it is not."""
+
+Row = dict[str, str | int | float | None]
+
+
+def run_row(run: Run) -> Row:
+    """``RUN_COLUMNS`` of a run."""
+    manifest, target = run.manifest, run.manifest.target
+    standing = standing_of(run)
+    values: tuple[str | int | None, ...] = (
+        manifest.test_id,
+        manifest.conditions.test,
+        manifest.conditions.class_text,
+        manifest.state.value,
+        standing.red_line or None,
+        None if target.simulation is None else target.simulation.preset,
+        _word(standing.conformant),
+        _steady(run),
+        len(run.ledger),
+        manifest.started_at,
+        manifest.ended_at,
+        target.path,
+        fact_of(manifest.dut, "model"),
+        fact_of(manifest.dut, "serial"),
+        fact_of(manifest.dut, "firmware"),
+        target.user_capacity_bytes,
+        target.sector_bytes,
+        manifest.conditions.seed,
+        fact_of(manifest.software, "test_software"),
+        manifest.people.operator,
+    )
+    return dict(zip(RUN_COLUMNS, values, strict=True))
+
+
+def flat_row(run: Run) -> Row:
+    """The same with the run's labels, and ``TEST.KEY (UNIT)`` for each measure.
+
+    A maximum that stands in for a percentile has no value here.
+    """
+    test = run.manifest.conditions.test
+    row = run_row(run)
+    row.update(labels_of(run))
+    for one in procedure_of(test).report(run).measures:
+        unit = f" ({one.unit})" if one.unit else ""
+        row[f"{test}.{one.key}{unit}"] = None if one.stands_in else one.value
+    return row
+
+
+def labels_of(run: Run) -> Row:
+    """The run's labels by their columns."""
+    return {f"{_LABEL}{name}": value for name, value in run.manifest.people.labels.items()}
+
+
+def csv_text(rows: Sequence[Row], *, header: bool) -> str:
+    """All rows below the union of their columns, labels before measures; missing values are empty."""
+    names = dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS)
+    labels = sorted(name for name in names if name.startswith(_LABEL))
+    measures = [name for name in names if not name.startswith(_LABEL)]
+    columns = [*RUN_COLUMNS, *labels, *measures]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if header:
+        writer.writerow([harmless(name) for name in columns])
+    writer.writerows([[_field(row.get(name)) for name in columns] for row in rows])
+    return text.getvalue()
+
+
+def _field(value: str | float | None) -> str:
+    if value is None:
+        return ""
+    return harmless(value) if isinstance(value, str) else repr(value)
+
+
+def _steady(run: Run) -> str | None:
+    if run.manifest.conditions.steady_state is SteadyState.NONE:
+        return "not looked for"
+    finished = run.manifest.state is RunState.COMPLETE
+    return _word(not unsteady_cycles(run)) if finished else None
+
+
+def unsteady_cycles(run: Run) -> tuple[CycleFinished, ...]:
+    """Cycles that ended without the steady state that their test looks for."""
+    if run.manifest.conditions.steady_state is SteadyState.NONE:
+        return ()
+    return tuple(cycle for cycle in run.manifest.cycles if cycle.outcome.steady_round is None)
+
+
+def _word(value: bool) -> str:
+    return "yes" if value else "no"

@@ -118,11 +118,12 @@ def _steady(run: Run) -> str | None:
     return _word(not unsteady_cycles(run)) if finished else None
 
 
-def unsteady_cycles(run: Run) -> tuple[CycleFinished, ...]:
-    """Cycles that ended without the steady state that their test looks for."""
+def unsteady_cycles(run: Run) -> dict[int, CycleFinished]:
+    """By their numbers, cycles that ended without the steady state that their test looks for."""
     if run.manifest.conditions.steady_state is SteadyState.NONE:
-        return ()
-    return tuple(cycle for cycle in run.manifest.cycles if cycle.outcome.steady_round is None)
+        return {}
+    cycles = enumerate(run.manifest.cycles, start=1)
+    return {number: cycle for number, cycle in cycles if cycle.outcome.steady_round is None}
 
 
 def _word(value: bool) -> str:

@@ -152,8 +152,8 @@ def _verdict(run: Run) -> tuple[CaseOutcome, str]:
     if unsteady := unsteady_cycles(run):
         texts = [
             f"{one.title}: {text}" if one.title else text
-            for one in unsteady
-            for text in [reached_text(one.outcome, manifest.conditions)]
+            for number, one in unsteady.items()
+            for text in [reached_text(one.outcome, manifest.conditions, number)]
         ]
         return CaseOutcome.SKIPPED, f"no verdict, steady state {'; '.join(texts)}"
     return CaseOutcome.PASSED, ""

@@ -13,7 +13,7 @@ import pytest
 MIB = 2**20
 MOST_BYTES = 256 * MIB
 RECORDS_AT_ONCE = 1 << 18
-# It says its own peak: that which the kernel gives a parent holds the parent's, from before the program began.
+# It says its own peak: the one that the kernel gives a parent may be the parent's, from before the program.
 COMMAND = (
     sys.executable,
     "-c",

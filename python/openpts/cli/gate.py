@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.folder_files import write_files
 from openpts.vocabulary.limit import Judgement
 
 if TYPE_CHECKING:
@@ -73,6 +74,13 @@ class _Gate(click.Command):
     is_flag=True,
     help="Show which change of each figure these limits would find, and how often they would fail by chance.",
 )
+@click.option(
+    "--junit",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the verdicts as XML in JUnit's form, too.",
+)
+@click.option("--tap", is_flag=True, help="Print the verdicts in the Test Anything Protocol.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def gate(
     runs: tuple[Path, ...],
@@ -81,6 +89,8 @@ def gate(
     lines: tuple[str, ...],
     baseline: tuple[Path, ...],
     power_analysis: bool,
+    junit: Path | None,
+    tap: bool,
     as_json: bool,
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.
@@ -91,6 +101,8 @@ def gate(
 
     Ends with exit code 10 if a limit failed, 13 if none failed but one has no verdict.
     """
+    if tap and as_json:
+        raise UsageError("--tap and --json both write to standard output: give one of them")
     limits = _limits(limits_path, lines)
     candidates, bases = _read(runs, baseline)
     if power_analysis:
@@ -103,11 +115,28 @@ def gate(
     from openpts.report.gate.limits_file import LimitSet  # noqa: PLC0415 likewise
 
     result = judge(limits or LimitSet(), candidates, bases)
+    if junit is not None:
+        _write_junit(junit, result, candidates)
     if as_json:
         click.echo(json.dumps(_figures(result, candidates, bases), indent=2))
+    elif tap:
+        from openpts.exchange.verdicts import gate_tap  # noqa: PLC0415 slow to load
+
+        for line in gate_tap(result.judged):
+            click.echo(line)
     else:
         _print(result)
     return _EXIT_CODES[result.verdict]
+
+
+def _write_junit(path: Path, result: "GateResult", runs: "Sequence[GatedRun]") -> None:
+    from openpts.exchange.verdicts import gate_junit  # noqa: PLC0415 slow to load
+
+    xml = gate_junit(result.judged, [str(run.run.folder) for run in runs])
+    try:
+        write_files(path.parent, {path.name: xml})
+    except OSError as error:
+        raise UsageError(f"can't write --junit {path}: {error.strerror}") from error
 
 
 def _limits(path: Path | None, lines: Sequence[str]) -> "LimitSet | None":

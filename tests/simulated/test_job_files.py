@@ -248,7 +248,7 @@ def test_a_failed_limit_has_an_exit_code(tmp_path: Path) -> None:
     (counted,) = [line for line in lines if line.startswith("limits: ")]
     assert counted.endswith("1 without a verdict")
     assert any(
-        line.startswith("fail: light: read maximum response time at most 0.001 ms: measured ")
+        line.startswith("fail: fiosynth.light: read maximum response time at most 0.001 ms: measured ")
         for line in lines
     )
     ended = openpts(tmp_path, "report", "run", "--json", "--no-pdf", "--no-html")

@@ -35,6 +35,7 @@ TOLD_ELSEWHERE = {
     "job",
     "captured",
     "trace",
+    "also",
     "traces",
     "idle",
     "background",

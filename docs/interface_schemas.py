@@ -8,28 +8,32 @@ import msgspec
 
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
+from openpts.report.summary import RunFigures
 
-EVENTS: Final = Path(__file__).with_name("events.schema.json")
-
-TABLES: Final = Path(__file__).with_name("tables.json")
-
-
-def events_schema() -> dict[str, Any]:
-    """JSON Schema of one line of `--events`."""
-    found = msgspec.json.schema(EventLine)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "openpts-events 1.0", **found}
+_DOCS: Final = Path(__file__).parent
+EVENTS: Final = _DOCS / "events.schema.json"
+RUN: Final = _DOCS / "run.schema.json"
+TABLES: Final = _DOCS / "tables.json"
 
 
-def tables_schema() -> dict[str, Any]:
-    """The columns of each file of `export --parquet`, with Arrow's names of their types."""
-    return {"title": "openpts-tables 1.0", "tables": columns_of_tables()}
+def schemas() -> dict[Path, str]:
+    """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
+    return {
+        EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
+        RUN: _text(_schema("openpts.run/1", RunFigures)),
+        TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
+    }
 
 
-def text(schema: dict[str, Any]) -> str:
-    """As it is in its file."""
+def _schema(title: str, of: Any) -> dict[str, Any]:
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+    return {**draft, **msgspec.json.schema(of)}
+
+
+def _text(schema: dict[str, Any]) -> str:
     return json.dumps(schema, indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    EVENTS.write_text(text(events_schema()), encoding="utf-8")
-    TABLES.write_text(text(tables_schema()), encoding="utf-8")
+    for path, text in schemas().items():
+        path.write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs.interface_schemas import EVENTS, events_schema, text
+from docs.interface_schemas import EVENTS, RUN, schemas
 from jsonschema_rs import Draft202012Validator, Registry
 
 from openpts.errors import LimitError
@@ -19,6 +19,8 @@ from openpts.exchange.event_stream import EventStream
 from openpts.exchange.ocp_diag import OcpDiagStream
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
+from openpts.report.sources import read_for_report
+from openpts.report.summary import summarise
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
 from tests.simulated.test_export import check_fio_outputs, check_other_forms
@@ -44,7 +46,7 @@ def of_ocp() -> Draft202012Validator:
     return validator
 
 
-def of_events(path: Path = EVENTS) -> Draft202012Validator:
+def of_file(path: Path = EVENTS) -> Draft202012Validator:
     return Draft202012Validator(json.loads(path.read_text()))
 
 
@@ -66,8 +68,9 @@ def artifacts(lines: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
                     yield name, content
 
 
-def test_the_schema_is_that_of_the_code() -> None:
-    assert EVENTS.read_text() == text(events_schema()), "run python -m docs.interface_schemas"
+def test_the_schemas_are_those_of_the_code() -> None:
+    for path, text in schemas().items():
+        assert path.read_text() == text, "run python -m docs.interface_schemas"
 
 
 @pytest.mark.parametrize(
@@ -89,10 +92,13 @@ def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> No
 
     lines = whole_lines(bytes(events))
     for schema in (EVENTS, *_FROZEN.glob("events-1.*.schema.json")):
-        of = of_events(schema)
+        of = of_file(schema)
         for line in lines:
             of.validate(line)
     run = read_run(folder)
+    figures = json.loads(json.dumps(summarise(read_for_report(folder))))
+    for schema in (RUN, *_FROZEN.glob("run-1*.schema.json")):
+        of_file(schema).validate(figures)
     assert kinds(lines)[0] == "stream_started"
     assert kinds(lines)[-2:] == ["run_finished", "stream_finished"]
     assert kinds(lines).count("deviation") == len(run.ledger)
@@ -129,7 +135,7 @@ def test_verdicts_on_limits_are_written_with_their_bounds(tmp_path: Path) -> Non
     assert done.returncode == LimitError.exit_code, done.stderr
 
     lines = whole_lines((tmp_path / "e.jsonl").read_bytes())
-    of = of_events()
+    of = of_file()
     for line in lines:
         of.validate(line)
     (judged,) = (line["limits"] for line in lines if line["kind"] == "limits_judged")
@@ -177,7 +183,7 @@ def test_what_a_killed_run_has_written_is_valid(tmp_path: Path, number: int) -> 
     events, ocp = killed(tmp_path, after_s)
     lines = whole_lines(events)
     assert "stream_finished" not in kinds(lines)
-    of = of_events()
+    of = of_file()
     for line in lines:
         of.validate(line)
     validator = of_ocp()

@@ -1,6 +1,6 @@
 """The figures of a run for machines: what ``--json`` prints, derived from the record alone."""
 
-from typing import Any
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 import msgspec
 
@@ -8,12 +8,66 @@ from openpts.analysis.run_comparison import measured_median
 from openpts.pages.measure import measure_figures
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.gate.of_run import judged_run, stored_limits
 from openpts.report.gate.words import judged_figures
 from openpts.report.imported_run import import_mark
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.better import Better
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+
+SCHEMA: Final = "openpts.run/1"
+
+
+class MeasureFigures(TypedDict):
+    """A measure: ``value`` is None where it is not known, and ``note`` or ``state`` says why."""
+
+    label: str
+    unit: str
+    value: float | None
+    better: Better
+    note: str
+    state: str | None
+    stands_in: bool
+    repeats: Any
+
+
+class GapFigures(TypedDict):
+    """Times without I/O before steps, ns."""
+
+    median: float
+    max: float
+
+
+class RunFigures(TypedDict):
+    """What ``--json`` of a run has, of any test; docs/run.schema.json. A test adds keys of its own.
+
+    ``simulated`` and ``imported`` are the marks of such runs, ``profile`` is enterprise or client.
+    ``verdict`` and ``limits`` are there if the run was ordered with a limits file, ``reports`` in what
+    commands print: the documents that they made.
+    """
+
+    schema: Literal["openpts.run/1"]
+    simulated: str | None
+    imported: str | None
+    run: str
+    test_id: str
+    test: str
+    profile: str
+    labels: dict[str, str]
+    state: RunState
+    state_reason: str | None
+    target: TargetFacts
+    seed: int
+    measures: dict[str, MeasureFigures]
+    gaps_ns: GapFigures | None
+    deviations: list[Deviation]
+    verdict: NotRequired[Judgement]
+    limits: NotRequired[list[JudgedLimit]]
+    reports: NotRequired[list[str]]
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -21,6 +75,7 @@ def summarise(run: Run) -> dict[str, Any]:
     manifest = run.manifest
     content = procedure_of(manifest.conditions.test).report(run)
     return {
+        "schema": SCHEMA,
         "simulated": simulation_mark(manifest.target) or None,
         "imported": import_mark(manifest) or None,
         "run": str(run.folder),

@@ -138,13 +138,11 @@ class _MeasuredRun:
         yield _counter("deviations", "Entries of the ledger.", target, self._deviations)
         standstill_s = self._standstill_ns / NS_PER_S
         yield _counter("standstill_seconds", "Time in which openpts did not run.", target, standstill_s)
-        if self._tick is not None:
-            yield from self._of_the_engine(target, self._tick)
+        yield from self._of_the_engine(target, running)
         if self._last is not None:
             yield from _response_times(target, self._last)
 
-    def _of_the_engine(self, target: str, tick: events.Ticked) -> Iterator[Metric]:
-        progress = tick.progress
+    def _of_the_engine(self, target: str, progress: EngineProgress) -> Iterator[Metric]:
         yield _gauge("iops", "I/Os completed per second.", target, self._iops)
         yield _gauge("throughput_bytes_per_second", "Throughput.", target, self._bytes_per_s)
         elapsed_s = progress.step_elapsed_ns / NS_PER_S

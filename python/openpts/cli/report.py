@@ -8,9 +8,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from openpts.cli.live_outputs import publish
-from openpts.runner.events import ReportsWritten
-
 if TYPE_CHECKING:
     from openpts.report.write import WrittenReport
 
@@ -80,8 +77,10 @@ def note_unfinished(run_folders: Iterable[Path]) -> None:
 
 def reports_on(folder: Path) -> "list[WrittenReport]":
     """Write the report of a run or a suite beside the record; its short form, too, if that was ordered."""
-    from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
-    from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 slow to load
+    from openpts.cli.live_outputs import publish  # noqa: PLC0415 slow to load
+    from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
+    from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
+    from openpts.runner.events import ReportsWritten  # noqa: PLC0415 likewise
 
     source = ReportSource.of((folder,))
     written = [write_report(source)]

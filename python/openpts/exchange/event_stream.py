@@ -1,7 +1,7 @@
 """A listener that writes what happens in a run as JSON lines."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Final
 
@@ -10,16 +10,16 @@ import msgspec
 from openpts.analysis.figures import Figures
 from openpts.exchange import events as lines
 from openpts.exchange.events import EventLine, utc_now
+from openpts.exchange.recent_rate import RecentRate
 from openpts.runner import events
 from openpts.runner.events import Event
-from openpts.runner.step_faults import hang_text, standstill_text, what_to_do
-from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.facts import Facts
+from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text, what_to_do
+from openpts.units import format_duration
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import OperationSample, Sample
 
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
-_PROGRESS_NS: Final = NS_PER_S
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class EventStream:
 
     write: Callable[[bytes], object]
     _place: StepPlace | None = None
-    _place_began: tuple[int, int] = (0, 0)
-    _last: tuple[int, int, int] = (0, 0, 0)
+    _began: tuple[int, int] = (0, 0)
+    _rate: RecentRate = field(default_factory=RecentRate)
 
     def hear(self, event: Event) -> None:
         """Write what the event says."""
@@ -51,23 +51,18 @@ class EventStream:
     def _progress(self, tick: events.Ticked) -> Iterator[lines.Progress]:
         """At most one for each second of the engine's clock."""
         progress = tick.progress
-        now = (progress.step_elapsed_ns, progress.ios, progress.bytes)
         if tick.place != self._place:
-            self._place, self._place_began, self._last = tick.place, now[1:], now
-            return
-        passed_ns, ios, transferred = (value - last for value, last in zip(now, self._last, strict=True))
-        if passed_ns < _PROGRESS_NS:
-            return
-        self._last = now
-        yield lines.Progress(
-            at=utc_now(),
-            place=_place(tick.place),
-            step_elapsed_ns=progress.step_elapsed_ns,
-            ios=progress.ios - self._place_began[0],
-            bytes=progress.bytes - self._place_began[1],
-            iops=ios * NS_PER_S / passed_ns,
-            bytes_per_s=transferred * NS_PER_S / passed_ns,
-        )
+            self._place, self._began = tick.place, (progress.ios, progress.bytes)
+        if self._rate.take(tick):
+            yield lines.Progress(
+                at=utc_now(),
+                place=_place(tick.place),
+                step_elapsed_ns=progress.step_elapsed_ns,
+                ios=progress.ios - self._began[0],
+                bytes=progress.bytes - self._began[1],
+                iops=self._rate.iops,
+                bytes_per_s=self._rate.bytes_per_s,
+            )
 
 
 @singledispatch
@@ -229,11 +224,6 @@ def _(started: events.RunStarted) -> EventLine:
     )
 
 
-def fact_of(facts: Facts, key: str) -> str | None:
-    """A fact, None where it is unknown."""
-    return facts[key].value if key in facts else None
-
-
 def _place(place: StepPlace) -> lines.Place:
     return lines.Place(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
 
@@ -274,9 +264,7 @@ def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
             if operation.ios
         },
         errors=sum(error.count for error in sample.errors),
-        failure=None
-        if failure is None
-        else f"{failure.operation} at byte {failure.offset_bytes}: {failure.reason}",
+        failure=None if failure is None else failed_io_text(failure),
     )
 
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.figures import Figures
-from openpts.exchange.event_stream import fact_of
 from openpts.record.reader import Run, StepRecord, moment_of
 from openpts.report.standing import standing_of
 from openpts.units import KIB, NS_PER_MS, NS_PER_S, NS_PER_US
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
 from openpts.vocabulary.stimulus import Stream
 

@@ -5,12 +5,12 @@ import io
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.exchange.event_stream import fact_of
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.csv_files import harmless
 from openpts.report.standing import standing_of
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState
 

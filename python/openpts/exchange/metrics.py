@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -26,16 +26,17 @@ from prometheus_client.registry import Collector
 from openpts.analysis.figures import Figures
 from openpts.engine.contract import EngineProgress
 from openpts.errors import UsageError
-from openpts.exchange.event_stream import PERCENTILES, fact_of
+from openpts.exchange.event_stream import PERCENTILES
+from openpts.exchange.recent_rate import RecentRate
 from openpts.record.manifest import RunState
 from openpts.runner import events
 from openpts.runner.events import Event, Listener
 from openpts.units import NS_PER_S
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
 _WRITTEN_EACH_S: Final = 5.0
-_RATE_OVER_NS: Final = NS_PER_S
 
 
 class RunMetrics(Collector):
@@ -63,9 +64,7 @@ class _MeasuredRun:
     _state: RunState = RunState.RUNNING
     _phase: events.StepsStarted | None = None
     _tick: events.Ticked | None = None
-    _rated: tuple[int, int, int] = (0, 0, 0)
-    _iops: float = 0.0
-    _bytes_per_s: float = 0.0
+    _rate: RecentRate = field(default_factory=RecentRate)
     _steps: int = 0
     _ios: int = 0
     _bytes: int = 0
@@ -83,7 +82,8 @@ class _MeasuredRun:
             case events.StepsStarted():
                 self._phase = event
             case events.Ticked():
-                self._take(event)
+                self._tick = event
+                self._rate.take(event)
             case events.StepFinished(_, sample):
                 self._steps += 1
                 self._last = sample
@@ -95,21 +95,9 @@ class _MeasuredRun:
             case events.LimitsJudged(limits):
                 self._limits = Counter(limit.judgement for limit in limits)
             case events.RunEnded(state, _):
-                self._state, self._iops, self._bytes_per_s = state, 0.0, 0.0
+                self._state, self._rate = state, RecentRate()
             case _:
                 pass
-
-    def _take(self, tick: events.Ticked) -> None:
-        """Rates are those of the last second or more within a step."""
-        progress = tick.progress
-        now = (progress.step_elapsed_ns, progress.ios, progress.bytes)
-        if self._tick is None or tick.place != self._tick.place:
-            self._rated = now
-        self._tick = tick
-        passed_ns, ios, transferred = (value - last for value, last in zip(now, self._rated, strict=True))
-        if passed_ns >= _RATE_OVER_NS:
-            self._iops, self._bytes_per_s = ios * NS_PER_S / passed_ns, transferred * NS_PER_S / passed_ns
-            self._rated = now
 
     def metrics(self) -> Iterator[Metric]:
         target = self.started.manifest.target.path
@@ -143,8 +131,8 @@ class _MeasuredRun:
             yield from _response_times(target, self._last)
 
     def _of_the_engine(self, target: str, progress: EngineProgress) -> Iterator[Metric]:
-        yield _gauge("iops", "I/Os completed per second.", target, self._iops)
-        yield _gauge("throughput_bytes_per_second", "Throughput.", target, self._bytes_per_s)
+        yield _gauge("iops", "I/Os completed per second.", target, self._rate.iops)
+        yield _gauge("throughput_bytes_per_second", "Throughput.", target, self._rate.bytes_per_s)
         elapsed_s = progress.step_elapsed_ns / NS_PER_S
         yield _gauge("step_elapsed_seconds", "Time since the step began.", target, elapsed_s)
         oldest_s = 0.0 if progress.oldest is None else progress.oldest.age_ns / NS_PER_S

@@ -17,7 +17,7 @@ from apprise import NotifyType
 from openpts.errors import UsageError
 from openpts.runner import events
 from openpts.runner.events import Event, Listener
-from openpts.runner.step_faults import hang_text, standstill_text
+from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.phase import phase_text
 from openpts.vocabulary.sample import StepState
@@ -108,9 +108,8 @@ class Messages:
     def _(self, event: events.StepFinished) -> Message | None:
         sample = event.sample
         if sample.state is StepState.FAILED and sample.failure is not None:
-            failure = sample.failure
-            text = f"{failure.operation} at byte {failure.offset_bytes}: {failure.reason}"
-            return self._message(NotifyType.FAILURE, "an I/O failed", f"{text}, in {event.place}")
+            text = f"{failed_io_text(sample.failure)}, in {event.place}"
+            return self._message(NotifyType.FAILURE, "an I/O failed", text)
         if not self._throttled and any(interval.throttled for interval in sample.intervals):
             self._throttled = True
             return self._message(NotifyType.WARNING, "the drive throttles", f"in {event.place}")

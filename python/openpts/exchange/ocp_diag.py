@@ -27,11 +27,12 @@ from ocptv.output.step import TestStep
 
 from openpts.analysis.figures import Figures
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError
-from openpts.exchange.event_stream import PERCENTILES, fact_of
+from openpts.exchange.event_stream import PERCENTILES
 from openpts.runner import events
 from openpts.runner.events import Event
-from openpts.runner.step_faults import hang_text, standstill_text
+from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text
 from openpts.units import NS_PER_S
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import phase_text
 from openpts.vocabulary.sample import Measured, Sample, StepState
@@ -150,15 +151,8 @@ class OcpDiagStream:
         self._write_series(step, name, sample)
         self._write_figures(step, name, sample)
         if sample.failure is not None:
-            failure = sample.failure
-            step.add_error(
-                symptom="io-error",
-                message=f"{failure.operation} at byte {failure.offset_bytes}: {failure.reason}",
-                source_location=None,
-            )
-            step.add_diagnosis(
-                DiagnosisType.FAIL, verdict="io-error", hardware_info=self._drive, source_location=None
-            )
+            step.add_error(symptom="io-error", message=failed_io_text(sample.failure), source_location=None)
+            self._diagnose(DiagnosisType.FAIL, "io-error")
         self._failed = self._failed or sample.state is StepState.FAILED
 
     @_hear.register
@@ -175,25 +169,23 @@ class OcpDiagStream:
 
     @_hear.register
     def _(self, event: events.SteadyStateJudged) -> None:
-        step = self._step or self._begin_step("steady state")
+        if self._step is None:
+            self._begin_step("steady state")
         for name, report in zip(event.names, event.reports, strict=True):
-            step.add_diagnosis(
+            self._diagnose(
                 DiagnosisType.PASS if report.steady else DiagnosisType.UNKNOWN,
-                verdict="steady" if report.steady else "not-steady",
-                message=f"{name}: range {report.range_pct:.1f} %, slope {report.slope_excursion_pct:.1f} %",
-                hardware_info=self._drive,
-                source_location=None,
+                "steady" if report.steady else "not-steady",
+                f"{name}: range {report.range_pct:.1f} %, slope {report.slope_excursion_pct:.1f} %",
             )
 
     @_hear.register
     def _(self, event: events.PowerWasCut) -> None:
-        step, cut = self._begin_step(f"power cut {event.cut.number}"), event.cut
-        step.add_diagnosis(
+        cut = event.cut
+        self._begin_step(f"power cut {cut.number}")
+        self._diagnose(
             DiagnosisType.FAIL if cut.losses else DiagnosisType.PASS,
-            verdict="data-lost" if cut.losses else "data-kept",
-            message=f"{cut.promised:,} writes had to survive; accusations: {sum(cut.losses.values()):,}",
-            hardware_info=self._drive,
-            source_location=None,
+            "data-lost" if cut.losses else "data-kept",
+            f"{cut.promised:,} writes had to survive; accusations: {sum(cut.losses.values()):,}",
         )
 
     @_hear.register
@@ -228,12 +220,10 @@ class OcpDiagStream:
                     validators=_validators(limit),
                     hardware_info=self._drive,
                 )
-            step.add_diagnosis(
+            self._diagnose(
                 _DIAGNOSES[limit.judgement],
-                verdict=limit.judgement.replace(" ", "-"),
-                message=": ".join(filter(None, (f"{limit.name} {limit.limit}", limit.reason))),
-                hardware_info=self._drive,
-                source_location=None,
+                limit.judgement.replace(" ", "-"),
+                ": ".join(filter(None, (f"{limit.name} {limit.limit}", limit.reason))),
             )
         self._end_step()
 
@@ -283,6 +273,13 @@ class OcpDiagStream:
         if self._step is not None:
             self._step.end(status=TestStatus.ERROR if self._failed else status)
             self._step = None
+
+    def _diagnose(self, kind: DiagnosisType, verdict: str, message: str | None = None) -> None:
+        """What is concluded of the drive in the step that runs."""
+        if self._step is not None:
+            self._step.add_diagnosis(
+                kind, verdict=verdict, message=message, hardware_info=self._drive, source_location=None
+            )
 
     def _log(self, severity: LogSeverity, message: str) -> None:
         place = self._step or self._run

@@ -5,6 +5,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT
+from openpts.fields.conditions import Contradictions
 from openpts.fields.field import Field
 from openpts.fields.kinds import (
     DEPTH,
@@ -130,3 +131,9 @@ MOST_PASSES: Final = Field(
     count(ADVISED_RUNS, 99),
     text="{} passes at most",
 )
+
+
+def even_most(name: str, most: int, what: str) -> Contradictions:
+    """An even number of passes or runs at most: the median of so many is none of them."""
+    if most % 2 == 0:
+        yield (name,), f"{most} is even: use an odd number, of which the median is a {what}"

@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.device.targets.simulated_target import SimulatedTarget
-from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
+from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import RunFailedError
 from openpts.procedures.extended.replay.script import possible_on, script, standard_conditions
 from openpts.procedures.shared.trace_replay.conditions import Mapping, TraceFile
+from openpts.rehearsal.next_sample import next_sample
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.units import KIB, MB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 
 MEAN_LIMIT_PCT: Final = 10.0
@@ -146,19 +146,7 @@ def _sample(drive: SimulatedDrive, steps: tuple[Step, ...]) -> Sample:
     try:
         engine.submit(steps)
         for _ in steps:
-            sample = _next(engine, drive)
+            sample = next_sample(engine, f"the replay on {drive.facts.name} failed")
     finally:
         engine.stop()
-    return sample
-
-
-def _next(engine: SimulatedEngine, drive: SimulatedDrive) -> Sample:
-    try:
-        while (sample := engine.poll(1.0)) is None:
-            pass
-    except EngineStoppedError as error:
-        raise RunFailedError(f"the replay on {drive.facts.name} failed: {error}") from error
-    if sample.state is not StepState.COMPLETE:
-        reason = sample.failure.reason if sample.failure else sample.state
-        raise RunFailedError(f"the replay on {drive.facts.name} failed: {reason}")
     return sample

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
-from openpts.errors import RunFailedError, UsageError
+from openpts.engine.simulated import SimulatedDrive
+from openpts.errors import UsageError
+from openpts.rehearsal.next_sample import next_sample
 from openpts.simulation.figures import Figure, Io, JumpStart, Preparation, Unit, figures_of
 from openpts.simulation.presets import Preset
 from openpts.units import MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Sample
 
 # Simulated and theoretical write amplification are the same within this.
 THEORY_TOLERANCE_PCT: Final = 0.5
@@ -128,10 +128,10 @@ def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: in
             drive.jump_start()
         else:
             engine.submit([element.step(figure.scale)])
-            _next_sample(engine, figure)
+            next_sample(engine, figure.name)
     before = _nand_pages(drive)
     engine.submit([figure.measure.step(figure.scale)])
-    sample = _next_sample(engine, figure)
+    sample = next_sample(engine, figure.name)
     if figure.unit is Unit.HOST_SHARE:
         host_pages, all_pages = (now - then for now, then in zip(_nand_pages(drive), before, strict=True))
         return 100 * host_pages / all_pages
@@ -142,18 +142,6 @@ def _nand_pages(drive: SimulatedDrive) -> tuple[int, int]:
     """Pages programmed so far: those of the host, and all."""
     log = drive.smart()
     return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
-
-
-def _next_sample(engine: SimulatedEngine, figure: Figure) -> Sample:
-    try:
-        while (sample := engine.poll(1.0)) is None:
-            pass
-    except EngineStoppedError as error:
-        raise RunFailedError(f"{figure.name}: {error}") from error
-    if sample.state is not StepState.COMPLETE:
-        reason = sample.failure.reason if sample.failure else sample.state
-        raise RunFailedError(f"{figure.name}: {reason}")
-    return sample
 
 
 def _quantity(unit: Unit, sample: Sample) -> float:

@@ -65,6 +65,11 @@ def failure_text(sample: Sample, sector_bytes: int) -> str:
     return f"{_io_text(failure, sector_bytes)} failed in {sample.step}: {failure.reason}"
 
 
+def failed_io_text(failure: IoFailure) -> str:
+    """Which I/O failed, and why."""
+    return f"{failure.operation} at byte {failure.offset_bytes}: {failure.reason}"
+
+
 def _io_text(failure: IoFailure, sector_bytes: int) -> str:
     if not failure.length_bytes:
         return failure.operation

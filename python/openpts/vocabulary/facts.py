@@ -22,6 +22,11 @@ class Fact:
 Facts = dict[str, Fact]
 
 
+def fact_of(facts: Facts, key: str) -> str | None:
+    """The value of a fact; None where it is not reported."""
+    return facts[key].value if key in facts else None
+
+
 class TargetKind(StrEnum):
     """What stands behind the target's name; DIRECTORY: the block device below one."""
 
@@ -154,7 +159,7 @@ ROTATIONAL: Final = "rotational"
 
 def media_of(dut: Facts) -> str | None:
     """What the facts of a drive say of its media; None where it is not reported."""
-    return dut["media"].value if "media" in dut else None
+    return fact_of(dut, "media")
 
 
 def has_platters(dut: Facts) -> bool:

@@ -94,7 +94,7 @@ class LimitVerdict:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLimit:
-    """A limit and its verdict as data, whoever set it: for the command line, pages and other programs.
+    """A limit of the operator's or of a test with its verdict, for pages and other programs.
 
     ``name`` is what is limited: the key of a measure behind its test (``iops.rnd_4_kib_rw0.iops``), a
     condition, or a test's own words. ``limit`` says the bound in words. ``at_least``, ``at_most`` and

@@ -166,7 +166,7 @@ def _missing(output: FioOutput) -> Iterator[str]:
     if any(not operation.histogram for operation in operations):
         yield "distributions of response times: the output has no bins, which fio writes as JSON+"
     if any(not operation.latency_sum_ns for operation in operations):
-        yield "response times of some operations: fio was told not to time them"
+        yield "response times of some operations: options of fio switched their timing off"
     if any(one.only_completion for one in output.jobs):
         yield (
             "bins of total response times: distributions are of completion latencies (clat), without "

@@ -214,7 +214,7 @@ class _Read:
     def operation(self, ios: int, moved_bytes: int) -> OperationSample:
         """With what is known; 0 and None stand for no response times. Raises OverflowError."""
         histogram = encode_counts(self.bins.items()) if self.bins else b""
-        if not self.mean:  # fio was told not to time them
+        if not self.mean:  # options of fio switched the timing off
             return OperationSample(ios, moved_bytes, 0, None, None, histogram)
         least, most = storable(self.least), storable(self.most)
         total = storable(self.mean * ios)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
+from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import SECONDS, count, percent
@@ -255,11 +256,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Numbers of runs that no set can have, and a figure without a direction."""
         yield from super().contradictions(given)
-        if self.most_warm_runs % 2 == 0:
-            yield (
-                ("most_warm_runs",),
-                f"{self.most_warm_runs} is even: use an odd number, of which the median is a run",
-            )
+        yield from usual.even_most("most_warm_runs", self.most_warm_runs, "run")
         if self.until_rse_pct and self.warm_runs > self.most_warm_runs:
             yield (
                 ("most_warm_runs", "warm_runs"),

@@ -255,11 +255,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """A limit that no set can reach, or that all sets begin above."""
         yield from super().contradictions(given)
-        if self.most_passes % 2 == 0:
-            yield (
-                ("most_passes",),
-                f"{self.most_passes} is even: use an odd number, of which the median is a pass",
-            )
+        yield from usual.even_most("most_passes", self.most_passes, "pass")
         most = max(row.passes for _, row in self.rows)
         if self.until_rse_pct and most > self.most_passes:
             yield (

@@ -20,6 +20,7 @@ refusal from a broken drive without reading the text::
     |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
     |-- TraceError              12   a trace of I/Os can't be used
+    |-- FleetError              15   a host or the scheduler of a fleet does not answer, or not as it must
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
 
@@ -123,6 +124,12 @@ class TraceError(OpenptsError):
     """A trace of I/Os can't be read, or is refused: nothing was made of it."""
 
     exit_code = 12
+
+
+class FleetError(OpenptsError):
+    """A host, or the scheduler of a fleet, can't be reached or answers what makes no sense."""
+
+    exit_code = 15
 
 
 class InterruptedRunError(OpenptsError):

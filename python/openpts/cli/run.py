@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
+from uuid import UUID
 
 import click
 
@@ -207,6 +208,14 @@ _CONTINUE_OPTIONS: Final = (
 )
 
 
+_RUN_ID_OPTION: Final = click.option(
+    "--run-id",
+    metavar="UUID",
+    type=click.UUID,
+    help="Run under this ID, from a scheduler, instead of a new one: claims on drive and folder have it.",
+)
+
+
 def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, purges: bool) -> Order:
     """The order of a run that follows the one in the folder, if there is one. Raises UsageError."""
     if folder is None:
@@ -230,6 +239,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*([PURGE_OPTION] if test.purges else []))
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @together(*limit_options(test.conditions))
+    @_RUN_ID_OPTION
     @RUN_OPTIONS
     def command(
         *,
@@ -274,6 +284,7 @@ def order_of(
     hooks: tuple[str, ...],
     hook_limit_s: float,
     out: Path | None,
+    run_id: UUID | None = None,
     io_path: str | None,
     cpus: str,
     telemetry_period: str,
@@ -299,6 +310,7 @@ def order_of(
         people=choices.people(People(operator, auditor, sponsor, labels)),
         command_line=tuple(sys.argv[1:]),
         folder=out,
+        run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
         options=engine.options(),
         pin_to_node=engine.pin_to_node,

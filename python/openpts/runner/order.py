@@ -16,7 +16,7 @@ from openpts.runner.continued_run import Continuation
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts
+from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, fact_of
 from openpts.vocabulary.hook import HOOK_LIMIT_S
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
@@ -37,8 +37,9 @@ class Order:
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
     not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
-    the files that the operator wrote for the run, by the names of their copies. ``resumes``: the run in
-    ``folder`` goes on, under the conditions of its record. ``continues``: a new run follows a finished one.
+    the files that the operator wrote for the run, by the names of their copies. ``run_id`` is that of a run
+    that a lot or a fleet asked for. ``resumes``: the run in ``folder`` goes on, under the conditions of its
+    record. ``continues``: a new run follows a finished one.
     """
 
     target: str
@@ -62,6 +63,7 @@ class Order:
     short_report: bool = False
     hooks: tuple[str, ...] = ()
     hook_limit_s: float = HOOK_LIMIT_S
+    run_id: str | None = None
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
@@ -153,4 +155,4 @@ class Order:
 
 def _path_of(engine: Facts) -> str | None:
     """The path that the probe found: another one may have another number of threads."""
-    return fact.value if (fact := engine.get("io_path")) else None
+    return fact_of(engine, "io_path")

@@ -105,7 +105,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
-    run_id = new_run_id() if order.resumes is None else order.resumes.run_id
+    run_id = order.resumes.run_id if order.resumes is not None else order.run_id or new_run_id()
     with (
         terminate_as_interrupt(),
         _opened(test, order, run_id) as device,

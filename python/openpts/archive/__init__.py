@@ -1,0 +1,1 @@
+"""Finished runs as Parquet files for queries over thousands of them."""

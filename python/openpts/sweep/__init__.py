@@ -1,0 +1,1 @@
+"""Many simulated runs over a range of parameters, each computed once."""

@@ -121,6 +121,7 @@ _COMMANDS = {
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
     "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
+    "sweep": Place("openpts.cli.sweep:sweep_command", "Run a test on simulated drives over ranges."),
     "trace": Place("openpts.cli.trace:trace", "Check, convert and filter traces of block I/O."),
     "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
     "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),

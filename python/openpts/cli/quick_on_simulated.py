@@ -27,7 +27,7 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
     """
     if choices.test.cuts_power:
         return choices.adjust
-    preset = load_preset(target.preset)
+    preset = load_preset(target.preset, target.parameters)
     capacity_bytes, scale = size_and_scale(target, preset)
     table = parameters_of(choices.test.conditions)
     fixed = {table[name].field for name in choices.given.values if name in table}

@@ -91,12 +91,16 @@ def labels_of(run: Run) -> Row:
     return {f"{_LABEL}{name}": value for name, value in run.manifest.people.labels.items()}
 
 
-def csv_text(rows: Sequence[Row], *, header: bool) -> str:
-    """All rows below the union of their columns, labels before measures; missing values are empty."""
-    names = dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS)
+def csv_text(rows: Sequence[Row], *, header: bool, first: Sequence[str] = ()) -> str:
+    """All rows below the union of their columns; missing values are empty.
+
+    Columns of ``first`` come first, then those of the run, labels and measures.
+    """
+    before = {*first, *RUN_COLUMNS}
+    names = dict.fromkeys(name for row in rows for name in row if name not in before)
     labels = sorted(name for name in names if name.startswith(_LABEL))
     measures = [name for name in names if not name.startswith(_LABEL)]
-    columns = [*RUN_COLUMNS, *labels, *measures]
+    columns = list(dict.fromkeys([*first, *RUN_COLUMNS, *labels, *measures]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if header:

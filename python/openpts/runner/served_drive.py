@@ -153,7 +153,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
         )
     target = order.target
     check_faults(target)
-    preset = load_preset(target.preset)
+    preset = load_preset(target.preset, target.parameters)
     if target.capacity_bytes is None and preset.capacity_bytes > DEFAULT_CAPACITY_BYTES:
         target = replace(target, capacity_bytes=DEFAULT_CAPACITY_BYTES)
     capacity_bytes, scale = size_and_scale(target, preset)

@@ -68,7 +68,7 @@ class SimulatedDevice:
 
         Raises UsageError if there is no such preset, or none of that size, scale and state.
         """
-        preset = load_preset(target.preset)
+        preset = load_preset(target.preset, target.parameters)
         capacity_bytes, scale = size_and_scale(target, preset)
         seed = DEFAULT_SEED if target.seed is None else target.seed
         whole = replace(target, capacity_bytes=capacity_bytes, scale=scale, seed=seed)

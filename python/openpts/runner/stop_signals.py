@@ -1,6 +1,7 @@
 """Ctrl-C, SIGTERM and a lost terminal as a wish, looked at between polls: no result gets lost in flight."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,12 @@ from typing import Self
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Those that others send to end us; a terminal that is lost is none where ``nohup`` says so."""
+    """Those that others send to end us; a terminal that is lost is none where ``nohup`` says so.
+
+    None in a thread beside the main one, as in a worker of Dask: signals are for the main thread alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return ()
     hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     return (signal.SIGTERM, *hang_up)
 
@@ -37,7 +43,8 @@ class StopSignals:
     _before: dict[int, signal.Handlers | None] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, *ending_signals()):
+        ending = ending_signals()
+        for number in (signal.SIGINT, *ending) if ending else ():
             self._before[number] = signal.signal(number, self._note)  # type: ignore[assignment]
         return self
 

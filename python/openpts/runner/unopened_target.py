@@ -69,7 +69,7 @@ class UnopenedTarget:
 
     @classmethod
     def _simulated(cls, target: SimulatedTarget) -> Self:
-        preset = load_preset(target.preset)
+        preset = load_preset(target.preset, target.parameters)
         capacity_bytes, scale = size_and_scale(target, preset)
         simulation = SimulationFacts(
             preset=preset.name,

@@ -4,10 +4,15 @@ The Rust module reads and checks them, and says what planners and reports need o
 made of it.
 """
 
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
+
+import tomli_w
 
 from openpts import _native
 from openpts.errors import UsageError
@@ -44,11 +49,58 @@ def shipped_presets() -> tuple[Preset, ...]:
     return tuple(_parse(file.read_text(encoding="utf-8"), SHIPPED, file.name) for file in _shipped_files())
 
 
-def load_preset(name_or_path: str) -> Preset:
-    """A shipped preset by its name, or the one of a TOML file by its path.
+def load_preset(name_or_path: str, parameters: Sequence[tuple[str, str]] = ()) -> Preset:
+    """A shipped preset by its name, or the one of a TOML file by its path; other values by dotted names.
 
     Raises UsageError if there is none, or if the file makes no sense: with the line where that can be told.
     """
+    preset = _load(name_or_path)
+    return _changed(preset, parameters) if parameters else preset
+
+
+def _changed(preset: Preset, parameters: Sequence[tuple[str, str]]) -> Preset:
+    written = preset.as_written()
+    for name, text in parameters:
+        *tables, key = name.split(".")
+        table: Any = written
+        for word in tables:
+            table = table.get(word) if isinstance(table, dict) else None
+        if not isinstance(table, dict) or isinstance(table.get(key), dict | list):
+            near = near_word(name, list(_names(written)))
+            hint = f"did you mean {near}?" if near else "`openpts sim show` lists all"
+            raise UsageError(f"the preset {preset.label} has no parameter {name}: {hint}")
+        table[key] = _value(name, text)
+    try:
+        changed = Preset(tomli_w.dumps(written), f"{preset.place}, with other values")
+    except ValueError as error:
+        # the lines are those of no file that the operator has
+        reason = re.sub(r"^line \d+: ", "", str(error))
+        raise UsageError(f"invalid {', '.join(name for name, _ in parameters)}: {reason}") from error
+    changed.label = f"{preset.label} with {', '.join(f'{name} = {text}' for name, text in parameters)}"
+    return changed
+
+
+def _names(table: dict[str, Any], before: str = "") -> Iterator[str]:
+    """The dotted names of all values in tables."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _names(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}"
+
+
+def _value(name: str, text: str) -> Any:
+    """A number or true and false as in TOML, anything else as a word."""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    if isinstance(value, int | float | str):
+        return value
+    raise UsageError(f"invalid {name}={text}: write a number or a word")
+
+
+def _load(name_or_path: str) -> Preset:
     for file in _shipped_files():
         if file.name == name_or_path + _SUFFIX:
             return _parse(file.read_text(encoding="utf-8"), SHIPPED, file.name)

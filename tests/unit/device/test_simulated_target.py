@@ -24,6 +24,9 @@ TARGETS = st.builds(
     st.none() | st.integers(1, 1_000_000),
     st.none() | st.integers(0, 2**63 - 1),
     st.sampled_from(DriveState),
+    parameters=st.dictionaries(
+        st.from_regex(r"[a-z_]+(\.[a-z_]+)+", fullmatch=True), st.from_regex(r"[0-9a-z.-]+", fullmatch=True)
+    ).map(lambda found: tuple(found.items())),
 )
 
 

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import UsageError
 from openpts.simulation.presets import SHIPPED, Preset, load_preset, shipped_presets
@@ -155,6 +156,41 @@ def test_an_edited_copy_does_not_pass_for_the_preset_that_ships(tmp_path: Path) 
     assert shipped.label == "client-qlc"
     assert own(tmp_path, shipped.text).label == "client-qlc"
     assert own(tmp_path, shipped.text + "\n# faster\n").label == "client-qlc as edited in mine.toml"
+
+
+def test_other_values_by_their_names_are_what_an_edited_file_has() -> None:
+    shipped = load_preset("client-qlc")
+    changed = load_preset(
+        "client-qlc", [("page_mapped.mapping.physical_per_user", "1.2"), ("sector_bytes", "4096")]
+    )
+    oracle = shipped.as_written()
+    oracle["page_mapped"]["mapping"]["physical_per_user"] = 1.2
+    oracle["sector_bytes"] = 4096
+    assert changed.as_written() == oracle
+    assert tomllib.loads(changed.text) == oracle
+    assert changed.place != SHIPPED
+    assert changed.label == "client-qlc with page_mapped.mapping.physical_per_user = 1.2, sector_bytes = 4096"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("page_mapped.maping.physical_per_user", "1.2"),
+        ("page_mapped.mapping", "1.2"),
+        ("page_mapped.mapping.physical", "1.2"),
+        ("page_mapped.mapping.physical_per_user", "much"),
+        ("page_mapped.mapping.physical_per_user", "[1]"),
+        ("page_mapped.mapping.physical_per_user", "-1"),
+        ("page_mapped.mapping.physical_per_user", '"""'),
+        ("name.first", "1"),
+    ],
+)
+def test_other_values_that_make_no_sense_are_refused(
+    name: str, text: str, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
+        load_preset("client-qlc", [(name, text)])
+    assert str(error.value) == snapshot
 
 
 def test_a_target_in_the_place_of_a_preset_is_told_which_part_of_it_is_meant() -> None:

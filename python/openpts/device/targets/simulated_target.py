@@ -1,9 +1,11 @@
 """A drive that does not exist: its name, and what it says it is, under the keys of the report's header.
 
-The name is ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn&faults=NAME:RATE,...``.
+The name is ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn-in&faults=NAME:RATE,...``; parameters of the
+preset by their dotted names may follow: ``page_mapped.mapping.physical_per_user=1.07``.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
@@ -18,6 +20,8 @@ _PREFIX: Final = "sim:"
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
 MOST_SCALE: Final = 1_000_000
 _MOST_SEED: Final = 2**63 - 1
+KEYS: Final = frozenset({"capacity", "scale", "seed", "state", "faults"})
+"""What may be behind the question mark, besides parameters of the preset, which have a dot."""
 _DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _HOW_TO_NAME: Final = (
     "write sim:PRESET?capacity=1TB&scale=64&seed=1&state=new, all behind the question mark being optional"
@@ -41,7 +45,7 @@ class SimulatedTarget:
     ``preset`` is the name of one that ships, or the path of a file. ``scale``: each simulated page stands
     for so many. ``seed`` makes the drive one of its kind: what differs between two of them, and what is
     left to chance in their work. ``faults`` are what goes wrong when the power goes, each with the share of
-    writes that it begins in.
+    writes that it begins in. ``parameters`` are values of the preset that this drive has instead.
     """
 
     preset: str
@@ -50,17 +54,27 @@ class SimulatedTarget:
     seed: int | None = None
     state: DriveState = DriveState.NEW
     faults: tuple[tuple[str, float], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
+        query = "&".join(f"{key}={text}" for key, text in self._words().items())
+        return f"{_PREFIX}{self.preset}{'?' if query else ''}{query}"
+
+    def _words(self) -> dict[str, str]:
+        """What is behind the question mark."""
         values = {
             "capacity": self.capacity_bytes,
             "scale": self.scale,
             "seed": self.seed,
             "state": None if self.state is DriveState.NEW else self.state,
             "faults": ",".join(f"{name}:{rate:g}" for name, rate in self.faults) or None,
+            **dict(self.parameters),
         }
-        query = "&".join(f"{key}={value}" for key, value in values.items() if value is not None)
-        return f"{_PREFIX}{self.preset}{'?' if query else ''}{query}"
+        return {key: str(value) for key, value in values.items() if value is not None}
+
+    def with_words(self, words: Mapping[str, str]) -> "SimulatedTarget":
+        """The same drive, but for what these words say. Raises UsageError."""
+        return _of_words(self.preset, {**self._words(), **words})
 
 
 def names_simulated(text: str) -> bool:
@@ -80,7 +94,10 @@ def parse_simulated_target(text: str) -> SimulatedTarget:
         preset, query = query, ""
     if not preset:
         raise UsageError(f"{_PREFIX} does not name a preset: {_HOW_TO_NAME}")
-    words = _words(query) if question_mark else {}
+    return _of_words(preset, _words(query) if question_mark else {})
+
+
+def _of_words(preset: str, words: Mapping[str, str]) -> SimulatedTarget:
     return SimulatedTarget(
         preset,
         capacity_bytes=_capacity_bytes(words["capacity"]) if "capacity" in words else None,
@@ -88,6 +105,7 @@ def parse_simulated_target(text: str) -> SimulatedTarget:
         seed=_number("seed", words["seed"]) if "seed" in words else None,
         state=_state(words["state"]) if "state" in words else DriveState.NEW,
         faults=_faults(words["faults"]) if "faults" in words else (),
+        parameters=tuple((key, text) for key, text in words.items() if "." in key),
     )
 
 
@@ -95,7 +113,7 @@ def _words(query: str) -> dict[str, str]:
     words: dict[str, str] = {}
     for word in query.split("&"):
         key, equals, text = word.partition("=")
-        if key not in {"capacity", "scale", "seed", "state", "faults"} or not equals:
+        if (key not in KEYS and "." not in key) or not equals:
             raise UsageError(f"{word!r} after the ? of a simulated drive is unknown: {_HOW_TO_NAME}")
         if key in words:
             raise UsageError(f"{key} is given twice after the ? of a simulated drive: {_HOW_TO_NAME}")

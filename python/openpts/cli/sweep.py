@@ -1,0 +1,254 @@
+"""`openpts sweep`: a test on simulated drives, over ranges of whatever can be set."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from openpts.cli.console import VisibleConsole
+from openpts.cli.help_order import InOrder, together
+from openpts.cli.parameter_options import given_as_options, target_of
+from openpts.cli.procedure_options import SEED_OPTION, chosen, options_of
+from openpts.cli.quick_on_simulated import quick_on_simulated
+from openpts.cli.terminal import can_be_drawn_over
+from openpts.device.targets.simulated_target import (
+    KEYS,
+    SimulatedTarget,
+    names_simulated,
+    parse_simulated_target,
+)
+from openpts.errors import OpenptsError, UsageError
+from openpts.fields.field import parameters_of
+from openpts.near_word import near_word
+from openpts.parameters.plan_file import Plan, read_plan
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PROCEDURES
+from openpts.rehearsal.reference_drive import Wishes, subject_of
+from openpts.simulation.presets import SHIPPED
+from openpts.sweep.axes import Axis, combinations
+from openpts.sweep.executors import dask_workers, processes, slurm_workers
+from openpts.sweep.point import Point
+from openpts.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
+from openpts.system_files import SystemRoots
+
+_SEED: Final = "seed"
+_TENTHS: Final = 10
+
+_OPTIONS: Final = (
+    click.option(
+        "--vary",
+        "varied",
+        metavar="NAME=VALUES",
+        multiple=True,
+        required=True,
+        help="What differs between points: an option of the test (qd=1,2,4), of the drive (capacity=1TB,2TB) "
+        "or a parameter of its preset (page_mapped.mapping.physical_per_user=1.07:1.5:8). VALUES are words "
+        "between commas, or FROM:TO:COUNT, with :log for equal ratios. Repeat it for all combinations.",
+    ),
+    click.option(
+        "--seeds",
+        type=click.IntRange(1, 10_000),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Compute each combination with the seeds 1 to N of drive and test.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("openpts-sweep"),
+        show_default=True,
+        help="Folder of the results. What it has already is not computed again.",
+    ),
+    click.option("--jobs", type=click.IntRange(1, 4096), metavar="N", help="Processes; one per processor."),
+    click.option("--dask", "dask_address", metavar="ADDRESS", help="Compute on the workers of this Dask."),
+    click.option(
+        "--slurm",
+        "partition",
+        metavar="PARTITION",
+        help="Compute on --jobs workers in this partition of Slurm, where no drive is being tested.",
+    ),
+)
+
+
+@click.group("sweep", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
+def sweep_command() -> None:
+    """Run a test on simulated drives over ranges of parameters, each point once."""
+
+
+def _command(test: Procedure) -> click.Command:
+    """`openpts sweep TEST`, with an option for each of its parameters."""
+
+    @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
+    @together(*(option for option in options_of(test) if option is not SEED_OPTION))
+    @click.argument("target")
+    @together(*_OPTIONS)
+    @click.pass_context
+    def command(
+        context: click.Context,
+        /,
+        *,
+        varied: tuple[str, ...],
+        seeds: int,
+        out: Path,
+        jobs: int | None,
+        dask_address: str | None,
+        partition: str | None,
+        **options: Any,
+    ) -> None:
+        target = _drive_of(str(target_of(test, options)))
+        axes = [Axis.parse(text) for text in varied]
+        if _SEED not in {axis.name for axis in axes}:
+            axes.append(Axis(_SEED, tuple(str(seed) for seed in range(1, seeds + 1))))
+        swept = _swept(context, test, target, axes, options)
+        refused = [each for each in swept if each.point is None]
+        if len(refused) == len(swept):
+            raise UsageError(refused[0].refused)
+        folder = SweepFolder(out)
+        executor = _executor(jobs, dask_address, partition)
+        with executor as workers, _progress_on(sys.stderr) as heard:
+            results = run_sweep(swept, folder, workers, heard)
+        path = folder.write_table(swept, results)
+        failed = len(refused) + sum(bool(result.refused) for result in results.values())
+        click.echo(f"{len(swept):,} points, {failed:,} of which can't be run: the column refused says why")
+        click.echo(f"table: {path}")
+
+    command.help = f"""Run the {test.title} test ({test.source}) over ranges of parameters, in virtual time.
+
+    TARGET is a simulated drive, sim:PRESET, or a real one such as /dev/nvme0n1, which is not touched: a
+    preset like it takes its place, as in `openpts rehearse`. Each combination of the values of --vary is a
+    point. A point is known by a hash of the program, the drive and the conditions: the same command goes on
+    where it stopped, and one with more values computes what is new. The result is one table, points.csv,
+    with the columns of `openpts export --csv-row` behind those that vary.
+    """
+    return command
+
+
+for _test in PROCEDURES.values():
+    if not _test.runs_commands:  # on no model of a drive
+        sweep_command.add_command(_command(_test))
+
+
+def _drive_of(text: str) -> SimulatedTarget:
+    if names_simulated(text):
+        return parse_simulated_target(text)
+    subject = subject_of(Wishes(text, None, None, None, {}), SystemRoots())
+    preset = subject.preset
+    return SimulatedTarget(preset.name if preset.place == SHIPPED else preset.place, subject.capacity_bytes)
+
+
+def _swept(
+    context: click.Context,
+    test: Procedure,
+    target: SimulatedTarget,
+    axes: Sequence[Axis],
+    options: dict[str, Any],
+) -> list[SweptPoint]:
+    """Each combination with its point, or with what is wrong with it."""
+    of_test = {axis.name: _parameter(context, test, axis.name) for axis in axes if _is_of_test(axis.name)}
+    plan = None if options["plan_path"] is None else read_plan(options["plan_path"])
+    swept = []
+    for combination in combinations(axes):
+        words = dict(combination)
+        given = dict(options)
+        try:
+            for name, option in of_test.items():
+                given[str(option.name)] = option.process_value(context, words[name])
+            drive = target.with_words({name: word for name, word in combination if name not in of_test})
+            point = _point(test, plan, drive, given)
+            swept.append(SweptPoint(combination, point, point.key()))
+        except OpenptsError as error:
+            swept.append(SweptPoint(combination, refused=str(error)))
+        except click.BadParameter as error:
+            swept.append(SweptPoint(combination, refused=error.format_message()))
+    return swept
+
+
+def _is_of_test(name: str) -> bool:
+    return name not in KEYS and "." not in name
+
+
+def _parameter(context: click.Context, test: Procedure, name: str) -> click.Parameter:
+    """The option of the test that an axis names. Raises UsageError."""
+    of_test = {parameter.option for parameter in parameters_of(test.conditions).values()}
+    known = {
+        word.removeprefix("--"): option
+        for option in context.command.params
+        for word in option.opts
+        if word in of_test
+    }
+    if name in known:
+        return known[name]
+    near = near_word(name, [*known, *KEYS])
+    hint = f"did you mean {near}?" if near else f"`{context.command_path} --help` lists the options"
+    raise UsageError(f"--vary {name}: neither an option of the test nor of the drive; {hint}")
+
+
+def _point(test: Procedure, plan: Plan | None, drive: SimulatedTarget, options: dict[str, Any]) -> Point:
+    """The point of a drive and the values of the test's options. Raises UsageError if they make no sense."""
+    choices = chosen(
+        test,
+        plan,
+        given_as_options(test.conditions, options),
+        drive_class=options["drive_class"],
+        is_quick=options["quick"],
+        seed=drive.seed,
+    )
+    adjust = quick_on_simulated(choices, drive) if choices.is_quick else choices.adjust
+    conditions = adjust(test.standard_conditions(choices.drive_class, drive.seed or 0))
+    if conditions.lacking:
+        raise UsageError(f"cannot run {test.name}: {conditions.lacking}")
+    return Point(target=str(drive), conditions=conditions)
+
+
+def _executor(
+    jobs: int | None, dask_address: str | None, partition: str | None
+) -> AbstractContextManager[Executor]:
+    if dask_address is not None:
+        if jobs is not None or partition is not None:
+            raise UsageError("--dask has the workers that it has: leave out --jobs and --slurm")
+        return dask_workers(dask_address)
+    if partition is not None:
+        if jobs is None:
+            raise UsageError("--slurm needs the number of its workers: give --jobs N")
+        return slurm_workers(partition, jobs)
+    return processes(jobs or len(os.sched_getaffinity(0)))
+
+
+@contextmanager
+def _progress_on(stream: IO[str]) -> Iterator[Callable[[Progress], object]]:
+    """A bar at a terminal, a line for each tenth anywhere else."""
+    if not can_be_drawn_over(stream):
+        yield _Tenths(stream)
+        return
+    columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=VisibleConsole(stream)) as bar:
+        task = bar.add_task("points", total=None)
+        yield lambda now: bar.update(task, total=now.total - now.found, completed=now.computed)
+
+
+@dataclass(slots=True)
+class _Tenths:
+    """Says how many points there are, and then each tenth of them."""
+
+    stream: IO[str]
+    _said: int = 0
+
+    def __call__(self, now: Progress) -> None:
+        """Take how far the sweep is."""
+        if not now.computed:
+            found = f", {now.found:,} of them computed before" if now.found else ""
+            click.echo(f"{now.total:,} points{found}", file=self.stream)
+            return
+        tenth = _TENTHS * now.computed // (now.total - now.found)
+        if tenth > self._said:
+            self._said = tenth
+            click.echo(f"{now.computed:,} of {now.total - now.found:,} points computed", file=self.stream)

@@ -1,0 +1,134 @@
+"""One point of a sweep: a test on a simulated drive, computed once, known by what it is made of."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from openpts.device.guard.consent import Consent
+from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.errors import InterruptedRunError, OpenptsError
+from openpts.exchange.flat_rows import flat_row
+from openpts.fields.conditions import Conditions
+from openpts.procedures.registry import procedure_of
+from openpts.report.sources import read_for_report
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
+from openpts.runner.simulated_device import size_and_scale
+from openpts.runner.telemetry import TelemetryChoice
+from openpts.simulation.presets import load_preset
+from openpts.units import NS_PER_S
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purge import PurgeChoice
+
+VERSION: Final = "1.0"
+_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 a new folder of our own below it
+_BUILT_OF: Final = (".py", ".toml", ".so")
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """A test under ``conditions`` on the simulated drive ``target``; the conditions have the seed."""
+
+    target: str
+    conditions: Conditions
+
+    def key(self) -> str:
+        """A hash of build, drive and conditions: points that have the same one have the same result."""
+        target = parse_simulated_target(self.target)
+        preset = load_preset(target.preset, target.parameters)
+        content = (build(), preset.text, *size_and_scale(target, preset), target.seed, target.state)
+        return sha256(repr(content).encode() + msgspec.json.encode(self.conditions)).hexdigest()[:32]
+
+
+class PointResult(Struct, frozen=True, kw_only=True):
+    """What came of a point.
+
+    ``row`` is that of ``openpts export --csv-row``, empty where ``refused`` says why. ``virtual_s`` is the
+    test's own time, ``processor_s`` what computing it took.
+    """
+
+    version: str = VERSION
+    key: str
+    build: str
+    target: str
+    row: dict[str, str | int | float | None] = {}
+    refused: str = ""
+    virtual_s: float = 0.0
+    processor_s: float = 0.0
+
+
+@cache
+def build() -> str:
+    """A hash of the program: its modules, presets, and the native part."""
+    found = sha256()
+    for path, file in sorted(_files(resources.files("openpts"), "")):
+        found.update(path.encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _files(folder: Traversable, before: str) -> list[tuple[str, Traversable]]:
+    found = []
+    for entry in folder.iterdir():
+        path = f"{before}/{entry.name}"
+        if entry.is_dir():
+            found += _files(entry, path)
+        elif entry.name.endswith(_BUILT_OF):
+            found.append((path, entry))
+    return found
+
+
+def compute(points: Sequence[tuple[str, Point]]) -> list[PointResult]:
+    """The results of points by their keys, in this process. A point that can't be run says why.
+
+    Raises InterruptedRunError if the process is stopped meanwhile.
+    """
+    return [_computed(key, point) for key, point in points]
+
+
+def _computed(key: str, point: Point) -> PointResult:
+    began_s = time.process_time()
+    folder = Path(tempfile.mkdtemp(prefix="openpts-sweep-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
+    result = PointResult(key=key, build=build(), target=point.target)
+    try:
+        test = procedure_of(point.conditions.test)
+        run = read_for_report(run_test(test, _order(point, folder / "run"), []).folder)
+        virtual_ns = sum(step.sample.elapsed_ns for step in run.steps)
+        row = flat_row(run)
+        return msgspec.structs.replace(
+            result,
+            row=row,
+            virtual_s=virtual_ns / NS_PER_S,
+            processor_s=round(time.process_time() - began_s, 3),
+        )
+    except InterruptedRunError:
+        raise
+    except OpenptsError as error:
+        return msgspec.structs.replace(result, refused=str(error).replace(f"{folder}/", ""))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _order(point: Point, folder: Path) -> Order:
+    conditions = point.conditions
+    return Order(
+        target=point.target,
+        drive_class=conditions.drive_class,
+        adjust=lambda _: conditions,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=(),
+        folder=folder,
+        seed=conditions.seed,
+        telemetry=TelemetryChoice(None, None),
+        pin_to_node=False,
+    )

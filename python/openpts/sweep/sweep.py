@@ -1,0 +1,138 @@
+"""Computes the points of a sweep on any executor, each once, and keeps what came of them in a folder."""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import msgspec
+
+from openpts.errors import RecordError
+from openpts.exchange.flat_rows import Row, csv_text
+from openpts.folder_files import read_file, write_files
+from openpts.sweep.axes import Combination
+from openpts.sweep.point import Point, PointResult, compute
+
+CSV_NAME: Final = "points.csv"
+_FIRST: Final = 16
+_TASK_S: Final = 1.0
+"""What a task lasts at least, so that sending it costs little."""
+_MOST_OF_A_TASK: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SweptPoint:
+    """A combination with its point and the point's key, or with ``refused``: why it makes no sense."""
+
+    combination: Combination
+    point: Point | None = None
+    key: str = ""
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sweep is: points computed now, found in the folder, and in all."""
+
+    computed: int
+    found: int
+    total: int
+
+
+class SweepFolder:
+    """Results by the keys of their points. Several sweeps may share a folder, also at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def result(self, key: str) -> PointResult | None:
+        """What is stored of a point; a damaged file is computed again."""
+        with suppress(OSError, msgspec.MsgspecError):
+            result = msgspec.json.decode(read_file(self.folder, _name(key)), type=PointResult)
+            return result if result.key == key else None
+        return None
+
+    def store(self, result: PointResult) -> None:
+        """Store it as a whole. Raises RecordError."""
+        self._write({_name(result.key): msgspec.json.format(msgspec.json.encode(result)) + b"\n"})
+
+    def write_table(self, swept: Sequence[SweptPoint], results: Mapping[str, PointResult]) -> Path:
+        """All points as rows, those of ``swept`` in their order. Raises RecordError."""
+        rows = table(swept, results)
+        axes = [name for name, _ in swept[0].combination]
+        text = csv_text(rows, header=True, first=[*axes, *_OF_POINT])
+        self._write({CSV_NAME: text.encode()})
+        return self.folder / CSV_NAME
+
+    def _write(self, contents: Mapping[str, bytes]) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_files(self.folder, contents, lasting=False)
+        except OSError as error:
+            raise RecordError(f"can't write the sweep in {self.folder}: {error.strerror}") from error
+
+
+def _name(key: str) -> str:
+    return f"points/{key[:2]}/{key}.json"
+
+
+def run_sweep(
+    swept: Sequence[SweptPoint], folder: SweepFolder, executor: Executor, heard: Callable[[Progress], object]
+) -> dict[str, PointResult]:
+    """Compute what the folder does not have yet; all results by their keys.
+
+    Points that several combinations have in common are computed once. When this is interrupted, what has come
+    in is stored, and what has not begun is left. Raises what the executor raises, and RecordError.
+    """
+    points = {each.key: each.point for each in swept if each.point is not None}
+    results = {key: result for key in points if (result := folder.result(key)) is not None}
+    found = len(results)
+    left = [(key, point) for key, point in points.items() if key not in results]
+    heard(Progress(0, found, len(points)))
+    try:
+        for result in _computed(left, executor):
+            folder.store(result)
+            results[result.key] = result
+            heard(Progress(len(results) - found, found, len(points)))
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    return results
+
+
+def _computed(left: Sequence[tuple[str, Point]], executor: Executor) -> Iterator[PointResult]:
+    """The first points alone: they tell how many make a task that is worth sending."""
+    began_s = monotonic()
+    yield from _results(executor.submit(compute, [each]) for each in left[:_FIRST])
+    each_s = (monotonic() - began_s) * (os.cpu_count() or 1) / _FIRST
+    size = min(max(1, math.ceil(_TASK_S / max(each_s, 1e-3))), _MOST_OF_A_TASK)
+    rest = left[_FIRST:]
+    tasks = [rest[start : start + size] for start in range(0, len(rest), size)]
+    yield from _results(executor.submit(compute, task) for task in tasks)
+
+
+def _results(futures: "Iterable[Future[list[PointResult]]]") -> Iterator[PointResult]:
+    for future in as_completed(list(futures)):
+        yield from future.result()
+
+
+_OF_POINT: Final = ("refused", "virtual_s", "processor_s", "key")
+
+
+def table(swept: Sequence[SweptPoint], results: Mapping[str, PointResult]) -> list[Row]:
+    """A row for each combination: its values, what came of its point, and the run's own row."""
+    rows: list[Row] = []
+    for each in swept:
+        result = results.get(each.key)
+        row: Row = dict(each.combination)
+        if result is None:
+            rows.append(row | {"refused": each.refused or "not computed"})
+            continue
+        of_point: Row = {name: getattr(result, name) or None for name in _OF_POINT}
+        rows.append(row | of_point | result.row)
+    return rows

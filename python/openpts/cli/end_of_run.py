@@ -7,9 +7,11 @@ import click
 
 from openpts.cli.help_order import Decorator
 from openpts.cli.live_outputs import publish
-from openpts.errors import LimitError, NotSteadyError, NoVerdictError
+from openpts.cli.report import print_figures, print_paths, reports_on
+from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run
 from openpts.runner.events import (
     CycleEnded,
@@ -20,6 +22,7 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
+from openpts.runner.power_cut import end_with_losses
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
@@ -103,6 +106,34 @@ class StopOnFail:
     def _stop(self) -> None:
         if self._failed:
             raise LimitError(f"stopped at a limit: {self._failed}")
+
+
+def end_run(
+    test: Procedure,
+    folder: Path,
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+    require_steady: bool = False,
+) -> None:
+    """Report on a finished run and say what became of it, as one JSON object where that was asked for.
+
+    Raises RunFailedError for a drive that lost data or failed a limit, and where no verdict was possible.
+    """
+    written = () if no_report else reports_on(folder)
+    for report in () if as_json else written:
+        print_paths(report, stream)
+    try:
+        end_judged(folder, stream, require_steady=require_steady)
+        if test.cuts_power:
+            end_with_losses(folder)
+    except RunFailedError as error:
+        if as_json:
+            print_figures((folder,), written, failure=error)
+        raise
+    if as_json:
+        print_figures((folder,), written)
 
 
 def end_judged(folder: Path, stream: IO[str] | None, *, require_steady: bool = False) -> None:

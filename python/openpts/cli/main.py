@@ -203,5 +203,5 @@ def _run() -> None:
     except click.Abort:
         _fail("stopped by the operator", exit_code=130, as_json=as_json)
     except OpenptsError as error:
-        _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json)
+        _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json and not error.is_printed)
     sys.exit(exit_code if isinstance(exit_code, int) else 0)

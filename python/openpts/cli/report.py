@@ -2,11 +2,13 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+from openpts.errors import OpenptsError
 
 if TYPE_CHECKING:
     from openpts.report.write import WrittenReport
@@ -59,7 +61,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     source = ReportSource.of(runs, out)
     written = write_report(source, out=out, options=ReportOptions(style=Style(style), **options))
     if as_json:
-        _print_json(source.run_folders, [written], redact=options["redact"])
+        print_figures(source.run_folders, [written], redact=options["redact"])
     else:
         print_paths(written, sys.stdout)
     note_unfinished(source.run_folders)
@@ -90,17 +92,6 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     return written
 
 
-def print_result(
-    run_folder: Path, written: "Sequence[WrittenReport]", stream: IO[str], *, as_json: bool
-) -> None:
-    """Say where a run's reports are; as JSON together with the run's figures."""
-    if as_json:
-        _print_json((run_folder,), written, redact=False)
-        return
-    for report_of_run in written:
-        print_paths(report_of_run, stream)
-
-
 def print_paths(written: "WrittenReport", stream: IO[str]) -> None:
     """A line for each document, and one for all tables."""
     print_notes(written)
@@ -116,8 +107,14 @@ def print_notes(written: "WrittenReport") -> None:
         click.echo(f"openpts: {note}", err=True)
 
 
-def _print_json(run_folders: tuple[Path, ...], written: "Sequence[WrittenReport]", *, redact: bool) -> None:
-    """One object for one run; of several runs, a list of theirs."""
+def print_figures(
+    run_folders: tuple[Path, ...],
+    written: "Sequence[WrittenReport]",
+    *,
+    redact: bool = False,
+    failure: OpenptsError | None = None,
+) -> None:
+    """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
     from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
@@ -128,8 +125,16 @@ def _print_json(run_folders: tuple[Path, ...], written: "Sequence[WrittenReport]
         summaries = redacted_figures(summaries, [run.manifest for run in runs])
     for one in written:
         print_notes(one)
-    reports = [str(path) for one in written for path in one.documents]
+    reports = {"reports": [str(path) for one in written for path in one.documents]}
     if len(summaries) == 1:
-        click.echo(json.dumps({**summaries[0], "reports": reports}, indent=2))
+        print_object({**summaries[0], **reports}, failure)
     else:
-        click.echo(json.dumps({"runs": summaries, "reports": reports}, indent=2))
+        print_object({"runs": summaries, **reports}, failure)
+
+
+def print_object(figures: Mapping[str, Any], failure: OpenptsError | None) -> None:
+    """All that a command prints for programs, with the error that it ends with."""
+    if failure is not None:
+        figures = {**figures, "error": "; ".join(failure.complaints), "exit_code": failure.exit_code}
+        failure.is_printed = True
+    click.echo(json.dumps(figures, indent=2))

@@ -12,7 +12,7 @@ from uuid import UUID
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
-from openpts.cli.end_of_run import StopOnFail, end_judged, limit_options, limits_to_keep
+from openpts.cli.end_of_run import StopOnFail, end_run, limit_options, limits_to_keep
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
@@ -21,7 +21,6 @@ from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.report import print_result, reports_on
 from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
@@ -42,7 +41,6 @@ from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.hooks import Hook
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
-from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.system_files import printable
@@ -260,10 +258,9 @@ def _command(test: Procedure) -> click.Command:
         order, listeners = held_to_limits(order, limits_path, stop_on_fail=stop_on_fail)
         stream = log_stream(as_json=as_json)
         folder = run_and_log(test, order, stream, listeners)
-        print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
-        end_judged(folder, stream, require_steady=require_steady)
-        if test.cuts_power:
-            end_with_losses(folder)
+        end_run(
+            test, folder, stream, no_report=no_report, as_json=as_json, require_steady=require_steady
+        )
 
     return command_with_rest(test, command)
 

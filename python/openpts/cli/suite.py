@@ -1,6 +1,5 @@
 """`openpts run all`: a suite of tests on one target, one folder for each test and an index page."""
 
-import json
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from openpts.cli.procedure_options import (
     Choices,
     chosen,
 )
-from openpts.cli.report import reports_on
+from openpts.cli.report import print_object, reports_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, held_to_limits, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
@@ -230,10 +229,12 @@ def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str],
     try:
         runner.run(parts)
     except OpenptsError as error:
-        raise type(error)(f"{error}; {index} lists the state of each test") from error
-    finally:
+        failure = type(error)(f"{error}; {index} lists the state of each test")
         if as_json:
-            click.echo(json.dumps(msgspec.to_builtins(runner.suite), indent=2))
+            print_object(msgspec.to_builtins(runner.suite), failure)
+        raise failure from error
+    if as_json:
+        print_object(msgspec.to_builtins(runner.suite), None)
     click.echo(f"index: {index}", file=stream)
 
 

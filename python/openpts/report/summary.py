@@ -47,7 +47,8 @@ class RunFigures(TypedDict):
 
     ``simulated`` and ``imported`` are the marks of such runs, ``profile`` is enterprise or client.
     ``verdict`` and ``limits`` are there if the run was ordered with a limits file, ``reports`` in what
-    commands print: the documents that they made.
+    commands print: the documents that they made. ``error`` and ``exit_code`` are those of a command that
+    ends with one, such as a failed limit.
     """
 
     schema: Literal["openpts.run/1"]
@@ -68,6 +69,8 @@ class RunFigures(TypedDict):
     verdict: NotRequired[Judgement]
     limits: NotRequired[list[JudgedLimit]]
     reports: NotRequired[list[str]]
+    error: NotRequired[str]
+    exit_code: NotRequired[int]
 
 
 def summarise(run: Run) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.folder_files import write_files
 from openpts.vocabulary.limit import Judgement
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from openpts.report.gate.limits_file import LimitSet
     from openpts.report.gate.power import PowerOfLimit
 
-_BASELINE = "--baseline"
 _EXIT_CODES = {
     Judgement.PASS: 0,
     Judgement.FAIL: LimitError.exit_code,
@@ -29,23 +29,7 @@ _EXIT_CODES = {
 _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT: "yellow"}
 
 
-class _Gate(click.Command):
-    """All words behind --baseline are runs of it, up to the next option: shells expand `--baseline old-*`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """With the option in front of each of its words, as click has it."""
-        spread: list[str] = []
-        of_baseline = False
-        for word in args:
-            if word.startswith("-"):
-                of_baseline = word == _BASELINE
-                if of_baseline:
-                    continue
-            spread += [_BASELINE, word] if of_baseline else [word]
-        return super().parse_args(ctx, [*spread, _BASELINE] if args[-1:] == [_BASELINE] else spread)
-
-
-@click.command("gate", cls=_Gate, short_help="Hold runs against limits, and end with a verdict.")
+@click.command("gate", cls=WithBaseline, short_help="Hold runs against limits, and end with a verdict.")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
     "--limits",
@@ -61,14 +45,7 @@ class _Gate(click.Command):
     multiple=True,
     help="A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
 )
-@click.option(
-    _BASELINE,
-    metavar="RUN...",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Runs, or suites, that relative limits such as '>= -3 %' are held against; all words up to the next "
-    "option.",
-)
+@baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
 @click.option(
     "--power-analysis",
     is_flag=True,

@@ -100,7 +100,7 @@ def summarise(run: Run) -> dict[str, Any]:
 
 def _limits(run: Run, content: ReportContent) -> dict[str, Any]:
     """The verdicts on a run that was ordered with a limits file; nothing of any other."""
-    result = judged_run(run, content) if stored_limits(run) is not None else None
+    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
     return {} if result is None else {"verdict": result.verdict, "limits": judged_figures(result.judged)}
 
 

@@ -1,13 +1,13 @@
 """`openpts report`: make the report from run folders, on any machine."""
 
-import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def print_figures(
     """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
-    from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
+    from openpts.report.summary import SCHEMA_OF_RUNS, summarise  # noqa: PLC0415 slow to load
 
     runs = [read_for_report(folder) for folder in run_folders]
     summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
@@ -129,12 +129,4 @@ def print_figures(
     if len(summaries) == 1:
         print_object({**summaries[0], **reports}, failure)
     else:
-        print_object({"runs": summaries, **reports}, failure)
-
-
-def print_object(figures: Mapping[str, Any], failure: OpenptsError | None) -> None:
-    """All that a command prints for programs, with the error that it ends with."""
-    if failure is not None:
-        figures = {**figures, "error": "; ".join(failure.complaints), "exit_code": failure.exit_code}
-        failure.is_printed = True
-    click.echo(json.dumps(figures, indent=2))
+        print_object({"schema": SCHEMA_OF_RUNS, "runs": summaries, **reports}, failure)

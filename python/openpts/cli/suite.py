@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import click
-import msgspec
+from msgspec import Struct
 
 from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.end_of_run import RunLimits, end_judged, limit_options
@@ -18,6 +18,7 @@ from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
+from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import (
     CLASS_OPTION,
     PLAN_OPTION,
@@ -26,7 +27,7 @@ from openpts.cli.procedure_options import (
     Choices,
     chosen,
 )
-from openpts.cli.report import print_object, reports_on
+from openpts.cli.report import reports_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
@@ -47,6 +48,9 @@ from openpts.runner.suite import DONE, SuitePart, SuiteRunner, is_complete
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purpose import Purpose
 
 
 class _Tests(click.ParamType[tuple[str, ...]]):
@@ -216,6 +220,38 @@ def _with_seed(order: Order) -> Order:
     return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
 
 
+class SuiteTest(Struct, frozen=True, kw_only=True):
+    """A test of a suite, as suite.json has it; ``folder`` and ``reports`` are names in the suite's folder."""
+
+    test: str
+    title: str
+    section: int
+    folder: str
+    state: SuiteState
+    reason: str | None
+    reports: tuple[str, ...]
+    report_reason: str | None
+
+
+class SuiteDocument(Document, frozen=True, kw_only=True, tag="openpts.suite/1"):
+    """What became of each test, in the order in which they ran; ``suite`` is their folder.
+
+    ``reports`` are those on all tests together; ``report_reason`` says why there is none.
+    """
+
+    suite: str
+    target: str
+    revision: str
+    command_line: tuple[str, ...]
+    started_at: str
+    ended_at: str | None
+    people: People
+    purpose: Purpose
+    entries: tuple[SuiteTest, ...]
+    reports: tuple[str, ...]
+    report_reason: str | None
+
+
 def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool) -> None:
     from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
 
@@ -225,10 +261,10 @@ def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str],
     except OpenptsError as error:
         failure = type(error)(f"{error}; {index} lists the state of each test")
         if as_json:
-            print_object(msgspec.to_builtins(runner.suite), failure)
+            print_document(SuiteDocument.of(runner.suite, suite=str(runner.folder)), failure)
         raise failure from error
     if as_json:
-        print_object(msgspec.to_builtins(runner.suite), None)
+        print_document(SuiteDocument.of(runner.suite, suite=str(runner.folder)))
     click.echo(f"index: {index}", file=stream)
 
 

@@ -20,6 +20,7 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 
 SCHEMA: Final = "openpts.run/1"
+SCHEMA_OF_RUNS: Final = "openpts.runs/1"
 
 
 class MeasureFigures(TypedDict):
@@ -71,6 +72,14 @@ class RunFigures(TypedDict):
     reports: NotRequired[list[str]]
     error: NotRequired[str]
     exit_code: NotRequired[int]
+
+
+class RunsFigures(TypedDict):
+    """What ``--json`` of a report on several runs has; ``reports`` are the documents on all of them."""
+
+    schema: Literal["openpts.runs/1"]
+    runs: list[RunFigures]
+    reports: list[str]
 
 
 def summarise(run: Run) -> dict[str, Any]:

@@ -6,14 +6,74 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.cli.benchmarks import BenchmarkList
+from openpts.cli.capture import CaptureCost, Captured
+from openpts.cli.conformance import ConformanceDocument, GuideDocument
+from openpts.cli.crosscheck import CrosscheckDocument
+from openpts.cli.devices import DeviceList
+from openpts.cli.doctor import Audit
+from openpts.cli.idle_flush import IdleFlushDocument
+from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
+from openpts.cli.plan import PlanList
+from openpts.cli.plan_text import PlanDocument
+from openpts.cli.purge import Purged
+from openpts.cli.rehearse import RehearsalDocument
+from openpts.cli.sim import PresetCheck, PresetList, TheoryCheck
+from openpts.cli.sim_serve import ServingBegun, ServingEnded
+from openpts.cli.suite import SuiteDocument
+from openpts.cli.trace_characterize import NearestRecipes
+from openpts.cli.trace_text import TraceDocument
+from openpts.cli.verify import VerifiedReport
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
-from openpts.report.summary import RunFigures
+from openpts.report.compare.figures import ComparisonDocument
+from openpts.report.gate.documents import GateDocument, PowerDocument
+from openpts.report.summary import RunFigures, RunsFigures
+from openpts.vocabulary.document import Failure
 
 _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
+OUTPUTS: Final = _DOCS / "outputs.schema.json"
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 TABLES: Final = _DOCS / "tables.json"
+WRITTEN_BY_HAND: Final = tuple(
+    _DOCS / f"{name}.schema.json" for name in ("characterise", "trace-distances", "synthesise")
+)
+
+OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
+    "benchmarks list": (BenchmarkList,),
+    "benchmarks show": (BenchmarkList,),
+    "capture": (Captured, CaptureCost),
+    "compare": (ComparisonDocument,),
+    "conformance": (ConformanceDocument, GuideDocument),
+    "crosscheck": (CrosscheckDocument,),
+    "devices": (DeviceList,),
+    "doctor": (Audit,),
+    "gate": (GateDocument, PowerDocument),
+    "idle-flush": (IdleFlushDocument,),
+    "io": (IoDocument, IoSteps, IoTargets),
+    "plan TEST": (PlanDocument,),
+    "plans": (PlanList,),
+    "purge": (Purged,),
+    "rehearse TEST": (RehearsalDocument,),
+    "report": (RunFigures, RunsFigures),
+    "resume": (RunFigures, SuiteDocument),
+    "run TEST": (RunFigures,),
+    "run all": (SuiteDocument,),
+    "sim check": (PresetCheck, TheoryCheck),
+    "sim list": (PresetList,),
+    "sim serve": (ServingBegun, ServingEnded),
+    "sim show": (PresetList,),
+    "trace characterise": ("openpts.characteristics/1", "openpts.trace-distances/1", NearestRecipes),
+    "trace check": (TraceDocument,),
+    "trace convert": (TraceDocument,),
+    "trace filter": (TraceDocument,),
+    "trace merge": (TraceDocument,),
+    "trace synthesise": ("openpts.synthetic/2",),
+    "verify": (VerifiedReport,),
+}
+"""What each command prints with --json; a name is that of a schema that is written by hand."""
 
 
 def schemas() -> dict[Path, str]:
@@ -21,13 +81,20 @@ def schemas() -> dict[Path, str]:
     return {
         EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
+        OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
     }
 
 
 def _schema(title: str, of: Any) -> dict[str, Any]:
-    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    return {**draft, **msgspec.json.schema(of)}
+    return {"$schema": _DRAFT, "title": title, **msgspec.json.schema(of)}
+
+
+def _of_outputs() -> dict[str, Any]:
+    """One schema for all that commands print; the key ``schema`` tells which of its definitions holds."""
+    types = dict.fromkeys(one for of in OF_COMMANDS.values() for one in of if not isinstance(one, str))
+    listed, definitions = msgspec.json.schema_components([*types, Failure], ref_template="#/$defs/{name}")
+    return {"$schema": _DRAFT, "title": "openpts --json", "oneOf": list(listed), "$defs": definitions}
 
 
 def _text(schema: dict[str, Any]) -> str:

@@ -31,6 +31,8 @@ class OpenptsError(Exception):
     """Base of all errors that openpts raises on purpose; the text is one line for the operator."""
 
     exit_code: ClassVar[int] = 1
+    is_printed: bool = False
+    """Whether the JSON object that a command has printed says it already."""
 
     @property
     def complaints(self) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def _captured(*words: object, command: list[str] | None = None) -> dict[str, Any
     )
     assert ended.returncode == 0, ended.stderr
     # the command writes to the same output, in front
-    found: dict[str, Any] = json.loads(ended.stdout[ended.stdout.index('{\n  "way"') :])
+    found: dict[str, Any] = json.loads(ended.stdout[ended.stdout.index('{\n  "schema"') :])
     return found
 
 

@@ -29,7 +29,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     answer = json.loads((folder / "devices.json").read_text())
-    assert (answer["schema"], answer["schema_version"]) == ("openpts-devices", 1)
+    assert answer["schema"] == "openpts.devices/1"
     return {device["path"]: device for device in answer["devices"]}
 
 

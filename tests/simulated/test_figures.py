@@ -48,7 +48,7 @@ def test_rows_of_theory_as_json() -> None:
     words = ["check", "--preset", "theory", "--over-provisioning", "0.28", "--json"]
     result = CliRunner().invoke(sim, words, catch_exceptions=False)
     assert result.exit_code == 0
-    (row,) = json.loads(result.output)
+    (row,) = json.loads(result.output)["rows"]
     assert row.keys() == {field.name for field in fields(Amplification)}
     assert row["over_provisioning"] == 0.28
     assert row["write_amplification"] == pytest.approx(2.49, rel=0.01)
@@ -68,8 +68,8 @@ def test_a_check_of_ones_own_drive_fails_where_a_figure_is_missed(
     own.write_text(load_preset("oracle").text.replace("published = 300", "published = 400"))
     result = CliRunner().invoke(sim, ["check", "--preset", str(own), "--json"], catch_exceptions=False)
     assert result.exit_code == 1
-    (row,) = json.loads(result.output)
-    assert row["pass"] is False
+    (row,) = json.loads(result.output)["figures"]
+    assert row["holds"] is False
     assert row["published"] == 400
     assert row["model"] == pytest.approx(300, rel=0.005)
     assert row["deviation_pct"] == pytest.approx(-25, abs=0.5)

@@ -1,11 +1,14 @@
 """Runs that are ordered with limits, on simulated drives: exit codes, the record, the page, an early end."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from docs.interface_schemas import RUN
+from jsonschema_rs import Draft202012Validator
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import cli
@@ -14,6 +17,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.summary import summarise
 from openpts.vocabulary.drive_class import DriveClass
+from tests.support.openpts_command import COMMAND
 from tests.support.shortened_runs import run_whole
 
 ALLOW = 'allow = ["deviations", "not steady"]\n'
@@ -65,6 +69,42 @@ def test_a_drive_that_is_not_steady_ends_with_an_error_of_its_own(tmp_path: Path
     found, _ = invoke(*words)
     assert type(found) is NotSteadyError
     assert "not reached in 3 rounds" in str(found)
+
+
+def answer_of(*words: object) -> tuple[int, dict[str, Any]]:
+    """Exit code and the one JSON object of a command."""
+    done = subprocess.run([*COMMAND, *map(str, words), "--json"], capture_output=True, check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("limits", "more", "code", "verdict"),
+    [
+        (ALLOW + 'limits = ["tp.seq-1024k.write >= 1 TB/s"]', (), 10, "fail"),
+        ('limits = ["tp.seq-1024k.write >= 1 MB/s"]', (), 13, "no verdict"),
+        (ALLOW + 'limits = ["tp.seq-1024k.write >= 1 MB/s"]', ("--max-rounds", 3), 14, "pass"),
+    ],
+)
+def test_a_failed_run_is_one_object(
+    tmp_path: Path, limits: str, more: tuple[object, ...], code: int, verdict: str
+) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text(limits)
+    words = ("--out", tmp_path / "run", "--limits", file, "--require-steady", *more)
+    exit_code, answer = answer_of("run", "tp", TARGET, *QUICK, *words)
+    assert (exit_code, answer["exit_code"], answer["verdict"]) == (code, code, verdict)
+    assert str(tmp_path / "run") in answer["error"]
+    Draft202012Validator(json.loads(RUN.read_text())).validate(answer)
+
+
+def test_a_failed_suite_is_one_object(tmp_path: Path) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text(ALLOW + 'limits = ["tp.seq-128k.write >= 1 TB/s"]')
+    words = ("--quick", "--no-report", "--limits", file, "--out", tmp_path / "suite")
+    exit_code, answer = answer_of("run", "all", TARGET, "--tests", "tp", *words)
+    assert exit_code == answer["exit_code"] != 0
+    assert "the drive failed 1 of 1 limits" in answer["error"]
+    assert answer["entries"][0]["state"] == "failed"
 
 
 def test_a_run_goes_on_after_a_failure_unless_it_is_to_stop(tmp_path: Path) -> None:

@@ -1,19 +1,20 @@
 """`openpts benchmarks`: the rows that users of benchmarks know, as openpts measures them."""
 
-import json
 import sys
 from pathlib import Path
 
 import click
-import msgspec
+from msgspec import Struct
 
 from openpts.cli.console import table_console, table_of
+from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.fields.readers import data_word, size_text
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark import CATALOGUE, is_path
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, benchmark_of
 from openpts.units import NS_PER_S
+from openpts.vocabulary.document import Document
 
 _HOW_TO_OWN = """\b
 Your own benchmark
@@ -31,12 +32,31 @@ def benchmarks() -> None:
     """List and show benchmarks: what `openpts run benchmarks` and `openpts run precon` can measure."""
 
 
+class ShownBenchmark(Struct, frozen=True, kw_only=True):
+    """A benchmark row by row; ``confirmed``: all of its definition was read at ``source``."""
+
+    name: str
+    title: str
+    source: str
+    doubt: str
+    differences: str
+    score: str
+    rows: tuple[ProfileRow, ...]
+    confirmed: bool
+
+
+class BenchmarkList(Document, frozen=True, kw_only=True, tag="openpts.benchmarks/1"):
+    """The benchmarks that ship, or the one that is asked for."""
+
+    benchmarks: tuple[ShownBenchmark, ...]
+
+
 @benchmarks.command("list", short_help="List the benchmarks that ship.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_(as_json: bool) -> None:
     """List the benchmarks that ship: name, title, number of rows, and whether the definition is confirmed."""
     if as_json:
-        click.echo(json.dumps([_object(one) for one in BENCHMARKS.values()], indent=2))
+        print_document(BenchmarkList.of(benchmarks=tuple(BENCHMARKS.values())))
         return
     table = table_of("=Name", "Title", ">Rows", "Definition")
     for one in BENCHMARKS.values():
@@ -61,7 +81,7 @@ def show(benchmark: str, *, toml: bool, as_json: bool) -> None:
         path = Path(benchmark) if is_path(benchmark) else CATALOGUE / f"{benchmark}.toml"
         click.echo(path.read_text(encoding="utf-8"), nl=False)
     elif as_json:
-        click.echo(json.dumps(_object(found), indent=2))
+        print_document(BenchmarkList.of(benchmarks=(found,)))
     else:
         _print_rows(found)
 
@@ -99,8 +119,3 @@ def _access_text(row: ProfileRow) -> str:
 def _passes_text(row: ProfileRow) -> str:
     amount = "" if row.pass_bytes is None else f" or {size_text(row.pass_bytes)}"
     return f"{row.passes} x {row.pass_ns / NS_PER_S:g} s{amount}"
-
-
-def _object(benchmark: BenchmarkProfile) -> dict[str, object]:
-    found: dict[str, object] = msgspec.to_builtins(benchmark)
-    return {**found, "confirmed": benchmark.confirmed}

@@ -1,30 +1,59 @@
 """`openpts capture`: record what reaches a device, while other programs use it."""
 
-import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from openpts.capture.capture import CaptureOrder, CaptureResult, CaptureState, capture
 from openpts.capture.captured_device import CapturedDevice, captured_devices, device_of_file
-from openpts.capture.cost import measure_cost
+from openpts.capture.cost import Phase, measure_cost
 from openpts.capture.program import RunningProgram
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
 from openpts.errors import RefusedError, UsageError
 from openpts.journal import Journal, Kind
 from openpts.runner.healing import heal
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_capacity, format_duration
+from openpts.vocabulary.document import Document
 
 _LEVELS: Final = ("queue", "issue")
 _COMMAND: Final = "openpts.capture.command"
 _WAYS: Final = ("blktrace", "tracefs")
+
+
+class Captured(Document, frozen=True, kw_only=True, tag="openpts.capture/1"):
+    """What was captured, by which way to the kernel's events, and which ways could not be used.
+
+    ``cpu_share`` is of one processor, 1 for all of its time. ``notes`` are by subject.
+    """
+
+    way: str
+    missing: tuple[str, ...]
+    buffer_kib: int
+    seconds: float
+    summary: dict[str, int]
+    cpu_share: float
+    notes: dict[str, str]
+    file: str
+    level: str
+    devices: tuple[str, ...]
+    file_bytes_per_hour: int
+
+
+class CaptureCost(Document, frozen=True, kw_only=True, tag="openpts.capture-cost/1"):
+    """The same load without, with and without a capture; lost events and ``cpu_share`` are of the capture."""
+
+    before: Phase
+    during: Phase
+    after: Phase
+    lost: int
+    cpu_share: float
 
 
 class _BeforeCommand(click.Command):
@@ -205,10 +234,9 @@ def _print_result(order: CaptureOrder, result: CaptureResult, as_json: bool) -> 
     summary = result.summary
     per_hour = summary["file_bytes"] / max(result.seconds, 1e-9) * 3600
     if as_json:
-        found: dict[str, Any] = asdict(result) | {"file": str(order.file), "level": order.level}
-        found["devices"] = [str(device.block.node) for device in order.devices]
-        found["file_bytes_per_hour"] = round(per_hour)
-        click.echo(json.dumps(found, indent=2))
+        devices = tuple(str(device.block.node) for device in order.devices)
+        place = {"file": str(order.file), "level": order.level, "file_bytes_per_hour": round(per_hour)}
+        print_document(Captured.of(result, devices=devices, **place))
         return
     nodes = ", ".join(str(device.block.node) for device in order.devices)
     ios = f"{summary['ios']:,} I/Os, {format_capacity(summary['bytes'])}"
@@ -234,7 +262,7 @@ def _print_cost(
 ) -> int:
     cost = measure_cost(order, journal, roots, seconds or 5.0)
     if as_json:
-        click.echo(json.dumps(asdict(cost), indent=2))
+        print_document(CaptureCost.of(cost))
         return 0
     click.echo(f"{'':<10}{'IOPS':>12}{'p99 us':>12}{'CPU us/IO':>12}")
     for name, phase in (("without", cost.before), ("with", cost.during), ("without", cost.after)):

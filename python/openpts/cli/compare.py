@@ -1,13 +1,14 @@
 """`openpts compare`: runs of one or several drives beside each other."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
+from openpts.cli.printed_document import print_object
 from openpts.cli.report import print_notes
 from openpts.errors import UsageError
 
@@ -95,19 +96,19 @@ def compare(
     from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
     from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise
     from openpts.report.compare.contenders import compare_runs  # noqa: PLC0415 likewise
-    from openpts.report.compare.figures import comparison_figures  # noqa: PLC0415 likewise
+    from openpts.report.compare.figures import comparison_document  # noqa: PLC0415 likewise
     from openpts.report.compare.sources import read_entries  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
 
     entries = read_entries(runs, _labels(labels), cold)
     comparison = compare_runs(entries, base, least_difference_pct, rse_limit_pct)
-    report, figures = build_comparison(comparison, paper=paper), comparison_figures(comparison)
+    report, records = build_comparison(comparison, paper=paper), [run.run.manifest for run in comparison.runs]
     if redact:
-        records = [run.run.manifest for run in comparison.runs]
-        report, (figures,) = redacted(report, records), redacted_figures([figures], records)
+        report = redacted(report, records)
     written = _write(report, files, out) if any(files.values()) or out else []
     if as_json:
-        click.echo(json.dumps({**figures, "reports": written}, indent=2))
+        found = msgspec.to_builtins(comparison_document(comparison, written))
+        print_object(redacted_figures([found], records)[0] if redact else found)
         return
     print_comparison(sys.stdout, report, comparison)
     for path in written:

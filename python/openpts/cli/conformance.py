@@ -1,24 +1,26 @@
 """`openpts conformance`: hold a run against every requirement; the statuses as a table or as JSON."""
 
-import json
 import sys
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final, Self
 
 import click
+from msgspec import Struct
 from msgspec.structs import asdict
 from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import table_console
+from openpts.cli.printed_document import print_document
 from openpts.conformance.catalogue import SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
 from openpts.conformance.practice import GUIDES, findings, practices
-from openpts.evidence.finding import STATUS_TITLES, Status
+from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, read_run
 from openpts.report.conformance_page import finding_text
+from openpts.vocabulary.document import Document
 
 _STYLES: Final = {
     Status.MET: "green",
@@ -54,35 +56,77 @@ def print_conformance(
     console.print(_counts_table(everything))
 
 
-def conformance_object(
-    manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]
-) -> dict[str, Any]:
-    """The same for machines; ``counts`` are of all requirements by status and level, whatever is shown."""
-    return {
-        "test_id": manifest.test_id,
-        "test": manifest.conditions.test,
-        "revision": manifest.conditions.drive_class.revision
-        if manifest.conditions.of_specification
-        else None,
-        "counts": counts_by_level(everything),
-        "requirements": [_object(each) for each in shown],
-    }
+class _Found(Struct, frozen=True, kw_only=True):
+    id: str
+    text: str
+    status: Status
+    required: str
+    used: str
+    note: str
+    tests: tuple[str, ...]
 
 
-def _object(each: Conformance) -> dict[str, Any]:
-    requirement, finding = each.requirement, each.finding
-    return {
-        "id": requirement.id,
-        "level": requirement.level,
-        "clause": requirement.clause,
-        "section": requirement.section,
-        "text": requirement.text,
-        "status": finding.status,
-        "required": finding.required,
-        "used": finding.used,
-        "note": finding.note,
-        "tests": finding.tests,
-    }
+class FoundPractice(_Found, frozen=True, kw_only=True):
+    """A requirement of a guide with its finding."""
+
+    @classmethod
+    def of(cls, id_: str, text: str, finding: Finding) -> Self:
+        """What a run shows of it."""
+        return cls(id=id_, text=text, **asdict(finding))
+
+
+class FoundRequirement(_Found, frozen=True, kw_only=True):
+    """A requirement of the specification with its finding."""
+
+    level: Level
+    clause: str
+    section: str
+
+    @classmethod
+    def of(cls, each: Conformance) -> Self:
+        """What a run shows of it."""
+        of = each.requirement
+        return cls(
+            id=of.id,
+            level=of.level,
+            clause=of.clause,
+            section=of.section,
+            text=of.text,
+            **asdict(each.finding),
+        )
+
+
+class ConformanceDocument(Document, frozen=True, kw_only=True, tag="openpts.conformance/1"):
+    """The same for machines; ``counts`` are of all requirements by status and level, whatever is shown.
+
+    ``revision`` is None for a test beyond the specification.
+    """
+
+    test_id: str
+    test: str
+    revision: str | None
+    counts: dict[Status, dict[Level, int]]
+    requirements: tuple[FoundRequirement, ...]
+
+    @classmethod
+    def by(cls, manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]) -> Self:
+        """Of all that was found, and what of it is shown."""
+        conditions = manifest.conditions
+        return cls(
+            test_id=manifest.test_id,
+            test=conditions.test,
+            revision=conditions.drive_class.revision if conditions.of_specification else None,
+            counts=counts_by_level(everything),
+            requirements=tuple(map(FoundRequirement.of, shown)),
+        )
+
+
+class GuideDocument(Document, frozen=True, kw_only=True, tag="openpts.conformance-guide/1"):
+    """What a run shows of a guide's requirements."""
+
+    test_id: str
+    guide: str
+    requirements: tuple[FoundPractice, ...]
 
 
 def _counts_table(everything: Sequence[Conformance]) -> Table:
@@ -124,10 +168,9 @@ def _show_guide(run: Run, guide: str, statuses: Container[Status], *, as_json: b
     """The requirements of a guide with these statuses."""
     shown = {id_: found for id_, found in findings(run, guide).items() if found.status in statuses}
     if as_json:
-        rows = [{"id": id_, "text": practices(guide)[id_].text, **asdict(one)} for id_, one in shown.items()]
-        click.echo(
-            json.dumps({"test_id": run.manifest.test_id, "guide": guide, "requirements": rows}, indent=2)
-        )
+        texts = practices(guide)
+        rows = tuple(FoundPractice.of(id_, texts[id_].text, one) for id_, one in shown.items())
+        print_document(GuideDocument(test_id=run.manifest.test_id, guide=guide, requirements=rows))
         return
     table = Table(box=None, pad_edge=False, show_header=False, expand=True)
     for width in (13, 14):
@@ -185,6 +228,6 @@ def conformance_command(
         if each.status in statuses and (not level or each.requirement.level in level)
     ]
     if as_json:
-        click.echo(json.dumps(conformance_object(run.manifest, everything, shown), indent=2))
+        print_document(ConformanceDocument.by(run.manifest, everything, shown))
     else:
         print_conformance(sys.stdout, run.manifest, everything, shown)

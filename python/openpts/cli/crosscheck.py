@@ -1,20 +1,21 @@
 """`openpts crosscheck`: does the native engine measure what fio measures?"""
 
-import json
 import math
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import click
+from msgspec import Struct
 from rich.table import Table
 
-from openpts.analysis.crosscheck import CONFIDENCE, PairedRatio
+from openpts.analysis.crosscheck import CONFIDENCE, Agreement, PairedRatio
 from openpts.cli.consent_options import CONSENT_OPTIONS
 from openpts.cli.console import table_console
 from openpts.cli.help_order import together
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import IoPath
 from openpts.runner.crosscheck import (
@@ -28,6 +29,7 @@ from openpts.runner.crosscheck import (
     crosscheck,
 )
 from openpts.units import NS_PER_S, NS_PER_US, format_capacity
+from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -103,42 +105,76 @@ def _us(latency_ns: float) -> str:
     return f"{latency_ns / NS_PER_US:,.2f}"
 
 
-def _result_object(
-    started: CrosscheckStarted, comparisons: Sequence[Comparison], limit_pct: float, seed: int
-) -> dict[str, Any]:
-    """Engines, and for each stimulus both figures of both with their difference."""
-    return {
-        "target": started.target.path,
-        "seed": seed,
-        "limit_pct": limit_pct,
-        "confidence": CONFIDENCE,
-        "notes": list(started.notes),
-        "engines": {"native": _engine(started.first), "fio": _engine(started.second)},
-        "stimuli": [
-            {
-                "name": comparison.case.name,
-                "iops": _figure(comparison.iops, limit_pct),
-                "mean_latency_ns": _figure(comparison.mean_latency_ns, limit_pct),
-            }
-            for comparison in comparisons
-        ],
-    }
+class CheckedFigure(Struct, frozen=True):
+    """A figure of both engines, and their difference with the ends of its interval."""
+
+    native: float
+    fio: float
+    pairs: int
+    difference_pct: float
+    low_pct: float
+    high_pct: float
+    agrees: Agreement
+
+    @classmethod
+    def of(cls, ratio: PairedRatio, limit_pct: float) -> Self:
+        """Of the pairs of one stimulus."""
+        return cls(
+            native=ratio.first_mean,
+            fio=ratio.second_mean,
+            pairs=ratio.pairs,
+            difference_pct=_difference_pct(ratio.ratio),
+            low_pct=_difference_pct(ratio.low),
+            high_pct=_difference_pct(ratio.high),
+            agrees=ratio.agrees_within(limit_pct),
+        )
+
+
+class CheckedStimulus(Struct, frozen=True):
+    """A stimulus, and both of its figures."""
+
+    name: str
+    iops: CheckedFigure
+    mean_latency_ns: CheckedFigure
+
+
+class CrosscheckDocument(Document, frozen=True, kw_only=True, tag="openpts.crosscheck/1"):
+    """Facts of both engines by name, and what they measured."""
+
+    target: str
+    seed: int
+    limit_pct: float
+    confidence: float
+    notes: tuple[str, ...]
+    engines: dict[str, dict[str, str | None]]
+    stimuli: tuple[CheckedStimulus, ...]
+
+    @classmethod
+    def by(
+        cls, started: CrosscheckStarted, comparisons: Sequence[Comparison], limit_pct: float, seed: int
+    ) -> Self:
+        """The same as the table."""
+        stimuli = (
+            (
+                one.case.name,
+                CheckedFigure.of(one.iops, limit_pct),
+                CheckedFigure.of(one.mean_latency_ns, limit_pct),
+            )
+            for one in comparisons
+        )
+        return cls(
+            target=started.target.path,
+            seed=seed,
+            limit_pct=limit_pct,
+            confidence=CONFIDENCE,
+            notes=tuple(started.notes),
+            engines={"native": _engine(started.first), "fio": _engine(started.second)},
+            stimuli=tuple(CheckedStimulus(*one) for one in stimuli),
+        )
 
 
 def _engine(facts: Facts) -> dict[str, str | None]:
     return {name: fact.value for name, fact in facts.items()}
-
-
-def _figure(ratio: PairedRatio, limit_pct: float) -> dict[str, Any]:
-    return {
-        "native": ratio.first_mean,
-        "fio": ratio.second_mean,
-        "pairs": ratio.pairs,
-        "difference_pct": _difference_pct(ratio.ratio),
-        "low_pct": _difference_pct(ratio.low),
-        "high_pct": _difference_pct(ratio.high),
-        "agrees": ratio.agrees_within(limit_pct),
-    }
 
 
 @click.command("crosscheck")
@@ -229,7 +265,7 @@ def crosscheck_command(
 
     comparisons = crosscheck(order, hear)
     if as_json:
-        click.echo(json.dumps(_result_object(started[0], comparisons, limit_pct, order.seed)))
+        print_document(CrosscheckDocument.by(started[0], comparisons, limit_pct, order.seed))
     else:
         _print_table(sys.stdout, comparisons, limit_pct)
 

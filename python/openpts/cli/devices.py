@@ -1,74 +1,95 @@
 """`openpts devices`: what drives there are, how they are, and whether they are free to be tested.
 
-docs/devices.md describes every field of the JSON output. Its ``schema_version`` grows when a field changes
-its meaning or goes; new fields may come without that.
+docs/devices.md describes every field of the JSON output.
 """
 
-import json
 import os
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Self
 
 import click
+from msgspec import Struct
 
 from openpts.cli.console import table_console
 from openpts.cli.devices_table import print_details, print_table
-from openpts.cli.guard_verdict import verdict_object
+from openpts.cli.guard_verdict import SafetyVerdict
+from openpts.cli.printed_document import print_document
 from openpts.device.block_device import BlockDevice
 from openpts.device.listing.discovery import PATIENCE_S, list_device, list_devices
-from openpts.device.listing.drive_listing import DeviceListing
+from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
-
-_SCHEMA_VERSION: Final = 1
-
-
-def _as_json_object(listings: Sequence[DeviceListing]) -> dict[str, Any]:
-    """What `openpts devices --json` prints; None is what nothing reports."""
-    return {
-        "schema": "openpts-devices",
-        "schema_version": _SCHEMA_VERSION,
-        "devices": [_device(listing) for listing in listings],
-    }
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.health import HealthReading
 
 
-def _device(listing: DeviceListing) -> dict[str, Any]:
-    return {
-        "path": listing.path,
-        "model": listing.model,
-        "serial": listing.serial,
-        "firmware": listing.firmware,
-        "capacity_bytes": listing.capacity_bytes,
-        "interface": listing.interface,
-        "link": {"current": listing.link.current, "maximum": listing.link.most},
-        "form_factor": listing.form_factor,
-        "media": listing.media.kind,
-        "rotation_rpm": listing.media.rpm,
-        "logical_sector_bytes": listing.sector_bytes,
-        "physical_sector_bytes": listing.physical_sector_bytes,
-        "write_cache": listing.write_cache,
-        "temperature_c": listing.temperature_c,
-        "percentage_used_pct": listing.percentage_used_pct,
-        "health": {"source": listing.health.source, "values": dict(listing.health.values)},
-        "purge_methods": [
-            {
-                "name": ability.name,
-                "title": ability.title,
-                "is_purge": ability.is_purge,
-                "supported": ability.supported,
-                "reason": ability.reason,
-                "duration_s": ability.duration_s,
-                "reaches": list(ability.reaches),
-            }
-            for ability in listing.purge
-        ],
-        "other_namespaces": list(listing.siblings),
-        "facts": {key: {"value": fact.value, "source": fact.source} for key, fact in listing.facts.items()},
-        "warnings": list(listing.warnings),
-        "silent": listing.silent or None,
-        "safety": verdict_object(listing.verdict),
-    }
+class ListedLink(Struct, frozen=True):
+    """The link as it was negotiated, and the most that both ends could do."""
+
+    current: str | None
+    maximum: str | None
+
+
+class ListedDevice(Struct, frozen=True, kw_only=True):
+    """A drive; None is what nothing reports."""
+
+    path: str
+    model: str | None
+    serial: str | None
+    firmware: str | None
+    capacity_bytes: int
+    interface: str | None
+    link: ListedLink
+    form_factor: str | None
+    media: str | None
+    rotation_rpm: int | None
+    logical_sector_bytes: int | None
+    physical_sector_bytes: int | None
+    write_cache: str | None
+    temperature_c: float | None
+    percentage_used_pct: float | None
+    health: HealthReading
+    purge_methods: tuple[PurgeAbility, ...]
+    other_namespaces: tuple[str, ...]
+    facts: Facts
+    warnings: tuple[str, ...]
+    silent: str | None
+    safety: SafetyVerdict
+
+    @classmethod
+    def of(cls, listing: DeviceListing) -> Self:
+        """The drive of a row of the list."""
+        return cls(
+            path=listing.path,
+            model=listing.model,
+            serial=listing.serial,
+            firmware=listing.firmware,
+            capacity_bytes=listing.capacity_bytes,
+            interface=listing.interface,
+            link=ListedLink(listing.link.current, listing.link.most),
+            form_factor=listing.form_factor,
+            media=listing.media.kind,
+            rotation_rpm=listing.media.rpm,
+            logical_sector_bytes=listing.sector_bytes,
+            physical_sector_bytes=listing.physical_sector_bytes,
+            write_cache=listing.write_cache,
+            temperature_c=listing.temperature_c,
+            percentage_used_pct=listing.percentage_used_pct,
+            health=listing.health,
+            purge_methods=listing.purge,
+            other_namespaces=listing.siblings,
+            facts=listing.facts,
+            warnings=listing.warnings,
+            silent=listing.silent or None,
+            safety=SafetyVerdict.of(listing.verdict),
+        )
+
+
+class DeviceList(Document, frozen=True, kw_only=True, tag="openpts.devices/1"):
+    """All drives, or the one that is asked for."""
+
+    devices: tuple[ListedDevice, ...]
 
 
 @click.command()
@@ -96,7 +117,7 @@ def devices(node: str | None, as_json: bool, patience_s: float) -> None:
         else [list_device(_drive(node, roots), roots, patience_s)]
     )
     if as_json:
-        click.echo(json.dumps(_as_json_object(listings), indent=2))
+        print_document(DeviceList(devices=tuple(map(ListedDevice.of, listings))))
         return
     console = table_console()
     if node is None:

@@ -1,12 +1,12 @@
 """`openpts doctor`: what of this machine bears on a measurement, and setting it up for one."""
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
 import click
+from msgspec import Struct
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -15,57 +15,108 @@ from rich.text import Text
 from openpts.advice.advice import Grade
 from openpts.advice.table import ADVICE_OF
 from openpts.cli.console import table_console
+from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, Finding, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
+from openpts.vocabulary.document import Document
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
-def audit_in_json(
-    target: str | None,
-    physician: Doctor,
-    findings: Sequence[Finding],
-    changes: Sequence[ChangeReport],
-    restored: Sequence[Healing],
-) -> dict[str, object]:
-    """What docs/doctor.schema.json describes: the audit, what was changed before it, what was put back."""
-    return {
-        "scenario": physician.scenario.value,
-        "target": target,
-        "disk": None if physician.disk is None else physician.disk.name,
-        "counts": {grade.value: sum(finding.grade is grade for finding in findings) for grade in Grade},
-        "settings": [_finding_in_json(finding) for finding in findings],
-        "changes": [
-            {
-                "key": change.key,
-                "place": change.place,
-                "found": change.found,
-                "wanted": change.wanted,
-                "failure": change.failure or None,
-            }
-            for change in changes
-        ],
-        "restored": [{"put_back": healing.put_back, "text": healing.text} for healing in restored],
-    }
+class AuditedSetting(Struct, frozen=True, kw_only=True):
+    """A setting; ``key`` is that of a run's record and of docs/doctor.md.
+
+    ``now`` is None if it could not be read, and ``source`` says why. ``real_world`` and ``synthetic`` are
+    advice for a machine as its users have it, and for measurements of the drive alone. ``remedy`` is how it
+    may be changed, or why openpts leaves it alone.
+    """
+
+    key: str
+    group: str
+    title: str
+    now: str | None
+    source: str
+    real_world: str
+    synthetic: str
+    effect: str
+    grade: Grade
+    remedy: str | None
+    requirements: tuple[str, ...]
+
+    @classmethod
+    def of(cls, finding: Finding) -> Self:
+        """The same as the text says."""
+        advice = finding.advice
+        return cls(
+            key=advice.key,
+            group=advice.group,
+            title=advice.title,
+            now=finding.fact.value,
+            source=finding.fact.source,
+            real_world=advice.real_world,
+            synthetic=advice.synthetic,
+            effect=advice.reason,
+            grade=finding.grade,
+            remedy=finding.remedy or None,
+            requirements=advice.requirements,
+        )
 
 
-def _finding_in_json(finding: Finding) -> dict[str, object]:
-    advice = finding.advice
-    return {
-        "key": advice.key,
-        "group": advice.group.value,
-        "title": advice.title,
-        "now": finding.fact.value,
-        "source": finding.fact.source,
-        "real_world": advice.real_world,
-        "synthetic": advice.synthetic,
-        "effect": advice.reason,
-        "grade": finding.grade.value,
-        "remedy": finding.remedy or None,
-        "requirements": list(advice.requirements),
-    }
+class ChangedSetting(Struct, frozen=True):
+    """What --apply did; ``failure`` is None if it was read back as wanted."""
+
+    key: str
+    place: str
+    found: str | None
+    wanted: str
+    failure: str | None
+
+
+class RestoredSetting(Struct, frozen=True):
+    """What --restore did."""
+
+    put_back: bool
+    text: str
+
+
+class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
+    """The audit, what was changed before it, and what was put back.
+
+    ``target`` is as it was named, None if only the machine was looked at. ``counts`` are by grade.
+    """
+
+    scenario: Scenario
+    target: str | None
+    disk: str | None
+    counts: dict[Grade, int]
+    settings: tuple[AuditedSetting, ...]
+    changes: tuple[ChangedSetting, ...]
+    restored: tuple[RestoredSetting, ...]
+
+    @classmethod
+    def by(
+        cls,
+        physician: Doctor,
+        target: str | None,
+        findings: Sequence[Finding],
+        changes: Sequence[ChangeReport],
+        restored: Sequence[Healing],
+    ) -> Self:
+        """The same as the text says."""
+        return cls(
+            scenario=physician.scenario,
+            target=target,
+            disk=None if physician.disk is None else physician.disk.name,
+            counts={grade: sum(finding.grade is grade for finding in findings) for grade in Grade},
+            settings=tuple(map(AuditedSetting.of, findings)),
+            changes=tuple(
+                ChangedSetting(one.key, one.place, one.found, one.wanted, one.failure or None)
+                for one in changes
+            ),
+            restored=tuple(RestoredSetting(one.put_back, one.text) for one in restored),
+        )
 
 
 _STYLES: Final = {Grade.BAD: "bold red", Grade.UNKNOWN: "yellow", Grade.NOTE: "cyan", Grade.GOOD: "green"}
@@ -219,7 +270,7 @@ _PIPE_COLUMNS = 120
 )
 @click.option("--restore", "to_restore", is_flag=True, help="Restore all settings that openpts changed.")
 @click.option("--all", "in_full", is_flag=True, help="Show good settings in full as well.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/doctor.md has its schema.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(
     target: str | None,
     scenario_word: str,
@@ -243,8 +294,10 @@ def doctor(
     if to_restore:
         restored = restore(journal, roots)
     findings = physician.findings()
+    failed = [healing.text for healing in restored if not healing.put_back]
+    failure = OpenptsError("; ".join(failed)) if failed else None
     if as_json:
-        click.echo(json.dumps(audit_in_json(target, physician, findings, changes, restored), indent=2))
+        print_document(Audit.by(physician, target, findings, changes, restored), failure)
     else:
         console = table_console(pipe_columns=_PIPE_COLUMNS)
         for line in (*_restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
@@ -256,5 +309,5 @@ def doctor(
             "openpts: not run as root: changes made as root are not seen; run sudo openpts doctor --restore",
             err=True,
         )
-    if failed := [healing.text for healing in restored if not healing.put_back]:
-        raise OpenptsError("; ".join(failed))
+    if failure is not None:
+        raise failure

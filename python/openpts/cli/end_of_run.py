@@ -1,16 +1,22 @@
 """The limits of a run: read before it, watched during it where asked, judged when it is finished."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, Self
 
 import click
 
+from openpts.cli.baseline_option import BASELINE, baseline_option
 from openpts.cli.help_order import Decorator
 from openpts.cli.live_outputs import publish
-from openpts.errors import LimitError, NotSteadyError, NoVerdictError
+from openpts.cli.report import print_figures, print_paths, reports_on
+from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run
+from openpts.record.writer import BASELINE_NAME, LIMITS_NAME
 from openpts.runner.events import (
     CycleEnded,
     Event,
@@ -20,10 +26,13 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
+from openpts.runner.order import Order
+from openpts.runner.power_cut import end_with_losses
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
 if TYPE_CHECKING:
+    from openpts.report.gate.figures import GatedRun
     from openpts.report.gate.limits_file import LimitSet
 
 _FILE: Final = "--limits-file"
@@ -48,6 +57,7 @@ def _file_option(names: tuple[str, ...]) -> Decorator:
 
 
 _OTHER_OPTIONS: Final = (
+    baseline_option("Finished runs, or suites, that relative limits such as '>= -3 %' are held against"),
     click.option(
         "--stop-on-fail",
         is_flag=True,
@@ -59,44 +69,82 @@ _OTHER_OPTIONS: Final = (
 )
 
 
-def limits_to_keep(path: Path) -> "LimitSet":
-    """The limits in a file, read before anything is measured. Raises UsageError."""
-    from openpts.report.gate.limits_file import read_limits  # noqa: PLC0415 slow to load
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What runs are held against when they are finished, or while they run."""
 
-    return read_limits(path)
+    limits: "LimitSet | None"
+    baseline: "tuple[GatedRun, ...]"
+    stop_on_fail: bool
+    require_steady: bool
+
+    @classmethod
+    def of(
+        cls, limits_path: Path | None, baseline: Sequence[Path], *, stop_on_fail: bool, require_steady: bool
+    ) -> Self:
+        """What the options ask for. Raises UsageError, and RecordError for a baseline that can't be read."""
+        if limits_path is None:
+            if stop_on_fail or baseline:
+                raise UsageError(
+                    f"{BASELINE if baseline else '--stop-on-fail'} needs a limits file: give --limits FILE"
+                )
+            return cls(None, (), stop_on_fail=False, require_steady=require_steady)
+        from openpts.report.gate.baseline import read_baseline  # noqa: PLC0415 slow to load
+        from openpts.report.gate.limits_file import read_limits  # noqa: PLC0415 likewise
+
+        limits = read_limits(limits_path)
+        return cls(limits, read_baseline(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
+
+    def ordered(self, order: Order, test: Procedure) -> Order:
+        """The order with copies of its limits. Raises UsageError where one can never have a verdict."""
+        order = replace(order, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
+        if self.limits is None:
+            return order
+        from openpts.report.gate.baseline import kept_baseline  # noqa: PLC0415 slow to load
+        from openpts.report.gate.judge import refuse_undecidable  # noqa: PLC0415 likewise
+
+        refuse_undecidable(self.limits, test.name, self.baseline)
+        copies = {LIMITS_NAME: self.limits.raw}
+        if self.baseline:
+            copies[BASELINE_NAME] = kept_baseline(self.limits, self.baseline)
+        return replace(order, inputs={**order.inputs, **copies})
 
 
 class StopOnFail:
-    """Hears a run, and ends it with LimitError when a limit can't be kept any more."""
+    """Hears a run, and ends it with LimitError when a limit of its record can't be kept any more."""
 
-    def __init__(self, limits: "LimitSet") -> None:
-        from openpts.report.gate.limits_file import Required  # noqa: PLC0415 slow to load
-
-        self._limits = limits
+    def __init__(self) -> None:
         self._folder = Path()
         self._failed = ""
-        self._no_errors = Required.NO_MEDIA_ERRORS in limits.required
-        self._no_throttling = Required.NO_THROTTLING in limits.required
+        self._required: Sequence[str] = ()
 
     def __call__(self, event: Event) -> None:
         """A step ends the run at once, a cycle when another follows: the last one ends it anyway."""
         match event:
             case RunStarted():
+                from openpts.report.gate.of_run import stored_limits  # noqa: PLC0415 slow to load
+
                 self._folder = event.folder
+                limits = stored_limits(event.folder)
+                self._required = () if limits is None else limits.required
             case StepFinished():
                 self._failed = self._of_step(event.sample)
                 self._stop()
             case CycleEnded():
                 from openpts.report.gate.of_run import failed_so_far  # noqa: PLC0415 slow to load
 
-                self._failed = failed_so_far(self._limits, stored_run(self._folder))
+                self._failed = failed_so_far(stored_run(self._folder))
             case PurgeStarted() | StepsStarted():
                 self._stop()
 
     def _of_step(self, sample: Sample) -> str:
-        if self._no_errors and (sample.failure is not None or sample.errors):
+        from openpts.report.gate.limits_file import Required  # noqa: PLC0415 slow to load
+
+        if Required.NO_MEDIA_ERRORS in self._required and (sample.failure is not None or sample.errors):
             return "fail: no media errors: an I/O failed"
-        if self._no_throttling and any(interval.throttled for interval in sample.intervals):
+        if Required.NO_THROTTLING in self._required and any(
+            interval.throttled for interval in sample.intervals
+        ):
             return "fail: no throttling: the drive was throttled"
         return ""
 
@@ -105,7 +153,34 @@ class StopOnFail:
             raise LimitError(f"stopped at a limit: {self._failed}")
 
 
-def end_judged(folder: Path, stream: IO[str] | None, *, require_steady: bool = False) -> None:
+def end_run(
+    test: Procedure,
+    folder: Path,
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    """Report on a finished run and say what became of it, as one JSON object where that was asked for.
+
+    Raises RunFailedError for a drive that lost data or failed a limit, and where no verdict was possible.
+    """
+    written = () if no_report else reports_on(folder)
+    for report in () if as_json else written:
+        print_paths(report, stream)
+    try:
+        end_judged(folder, stream)
+        if test.cuts_power:
+            end_with_losses(folder)
+    except RunFailedError as error:
+        if as_json:
+            print_figures((folder,), written, failure=error)
+        raise
+    if as_json:
+        print_figures((folder,), written)
+
+
+def end_judged(folder: Path, stream: IO[str] | None) -> None:
     """Say what became of the limits of a finished run.
 
     Raises LimitError, NotSteadyError or NoVerdictError.
@@ -132,7 +207,7 @@ def end_judged(folder: Path, stream: IO[str] | None, *, require_steady: bool = F
     of_limits = f"{len(judged)} limits; see the report on {folder}"
     if failed := found.count(Judgement.FAIL):
         raise LimitError(f"the drive failed {failed} of {of_limits}")
-    if require_steady:
+    if run.manifest.ordered and run.manifest.ordered.require_steady:
         judgement, reason = steady(run)
         if judgement is not Judgement.PASS:
             raise NotSteadyError(f"no steady state: {reason}; see the report on {folder}")

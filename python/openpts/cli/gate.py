@@ -1,26 +1,24 @@
 """`openpts gate`: runs held against limits, for lines that decide by exit code."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
+from openpts.cli.baseline_option import WithBaseline, baseline_option
+from openpts.cli.printed_document import print_document
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.folder_files import write_files
 from openpts.vocabulary.limit import Judgement
 
 if TYPE_CHECKING:
-    from openpts.analysis.ratio import ErrorRule
     from openpts.report.gate.figures import GatedRun
     from openpts.report.gate.judge import GateResult
     from openpts.report.gate.limits_file import LimitSet
     from openpts.report.gate.power import PowerOfLimit
 
-_BASELINE = "--baseline"
 _EXIT_CODES = {
     Judgement.PASS: 0,
     Judgement.FAIL: LimitError.exit_code,
@@ -29,23 +27,7 @@ _EXIT_CODES = {
 _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT: "yellow"}
 
 
-class _Gate(click.Command):
-    """All words behind --baseline are runs of it, up to the next option: shells expand `--baseline old-*`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """With the option in front of each of its words, as click has it."""
-        spread: list[str] = []
-        of_baseline = False
-        for word in args:
-            if word.startswith("-"):
-                of_baseline = word == _BASELINE
-                if of_baseline:
-                    continue
-            spread += [_BASELINE, word] if of_baseline else [word]
-        return super().parse_args(ctx, [*spread, _BASELINE] if args[-1:] == [_BASELINE] else spread)
-
-
-@click.command("gate", cls=_Gate, short_help="Hold runs against limits, and end with a verdict.")
+@click.command("gate", cls=WithBaseline, short_help="Hold runs against limits, and end with a verdict.")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
     "--limits",
@@ -61,14 +43,7 @@ class _Gate(click.Command):
     multiple=True,
     help="A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
 )
-@click.option(
-    _BASELINE,
-    metavar="RUN...",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Runs, or suites, that relative limits such as '>= -3 %' are held against; all words up to the next "
-    "option.",
-)
+@baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
 @click.option(
     "--power-analysis",
     is_flag=True,
@@ -109,7 +84,7 @@ def gate(
         _print_power(limits, candidates, bases, as_json=as_json)
         return 0
     if limits is None and not any(run.content.limits for run in candidates):
-        _list_measures(candidates)
+        _list_measures(candidates, err=as_json)
         raise UsageError("no limits: give --limits FILE, or --limit 'KEY >= VALUE' with a key of this list")
     from openpts.report.gate.judge import judge  # noqa: PLC0415 slow to load
     from openpts.report.gate.limits_file import LimitSet  # noqa: PLC0415 likewise
@@ -118,7 +93,9 @@ def gate(
     if junit is not None:
         _write_junit(junit, result, candidates)
     if as_json:
-        click.echo(json.dumps(_figures(result, candidates, bases), indent=2))
+        from openpts.report.gate.documents import GateDocument  # noqa: PLC0415 slow to load
+
+        print_document(GateDocument.by(result, candidates, bases))
     elif tap:
         from openpts.exchange.verdicts import gate_tap  # noqa: PLC0415 slow to load
 
@@ -159,19 +136,19 @@ def _read(runs: Sequence[Path], baseline: Sequence[Path]) -> "tuple[list[GatedRu
     return [run for is_base, run in gated if not is_base], [run for is_base, run in gated if is_base]
 
 
-def _list_measures(runs: "Sequence[GatedRun]") -> None:
+def _list_measures(runs: "Sequence[GatedRun]", *, err: bool) -> None:
     """What each test of the runs measures, with the key values of its first run."""
     from openpts.report.gate.figures import OF_SUBJECTS  # noqa: PLC0415 slow to load
 
     first = {run.test: run for run in reversed(runs)}
     for run in first.values():
-        click.echo(f"key measures of {run.test}, {run.run.folder}:")
+        click.echo(f"key measures of {run.test}, {run.run.folder}:", err=err)
         for one in run.content.measures:
             if one.is_key and one.value is not None:
-                click.echo(f"  {run.test}.{one.key} = {one.value:,.6g} {one.unit}".rstrip())
-        click.echo(f"and of each of these {', '.join(OF_SUBJECTS)} and any other percentile:")
+                click.echo(f"  {run.test}.{one.key} = {one.value:,.6g} {one.unit}".rstrip(), err=err)
+        click.echo(f"and of each of these {', '.join(OF_SUBJECTS)} and any other percentile:", err=err)
         for subject in run.subjects:
-            click.echo(f"  {subject}")
+            click.echo(f"  {subject}", err=err)
 
 
 def _print(result: "GateResult") -> None:
@@ -191,42 +168,16 @@ def _print(result: "GateResult") -> None:
             click.echo(text)
 
 
-def _figures(
-    result: "GateResult", runs: "Sequence[GatedRun]", baseline: "Sequence[GatedRun]"
-) -> dict[str, Any]:
-    from openpts.report.gate.words import judged_figures  # noqa: PLC0415 slow to load
-
-    return {
-        "verdict": result.verdict.value,
-        "limits": judged_figures(result.judged),
-        "errors": _errors(result.rule),
-        "runs": [str(run.run.folder) for run in runs],
-        "baseline": [str(run.run.folder) for run in baseline],
-    }
-
-
-def _errors(rule: "ErrorRule") -> dict[str, Any]:
-    return {
-        "false_alarm_pct": 100 * rule.false_alarm,
-        "miss_pct": 100 * rule.miss,
-        "most_runs": rule.most_runs,
-        "relative_limits": rule.rows,
-    }
-
-
 def _print_power(
     limits: "LimitSet | None", runs: "Sequence[GatedRun]", baseline: "Sequence[GatedRun]", *, as_json: bool
 ) -> None:
-    from openpts.report.gate.power import power_of  # noqa: PLC0415 slow to load
+    from openpts.report.gate.documents import ErrorRates, PowerDocument  # noqa: PLC0415 slow to load
+    from openpts.report.gate.power import power_of  # noqa: PLC0415 likewise
     from openpts.report.gate.words import error_words  # noqa: PLC0415 likewise
 
     rule, found = power_of(limits, runs, baseline)
     if as_json:
-        click.echo(
-            json.dumps(
-                {"errors": _errors(rule), "limits": [msgspec.to_builtins(one) for one in found]}, indent=2
-            )
-        )
+        print_document(PowerDocument(errors=ErrorRates.of(rule), limits=found))
         return
     for one in found:
         for line in _power_lines(one):

@@ -1,7 +1,9 @@
-"""What the guard has against a target, as lines and as an object for machines."""
+"""What the guard has against a target, as lines and for machines."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Self
+
+from msgspec import Struct
 
 from openpts.device.listing.drive_listing import Safety, Verdict
 
@@ -18,13 +20,23 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
             yield "guard       allows the target as it is now"
 
 
-def verdict_object(verdict: Verdict) -> dict[str, Any]:
-    """The same for machines."""
-    return {
-        "verdict": str(verdict.safety),
-        "reason": verdict.reason or None,
-        "refusals": [
-            {"rule": refusal.rule_id, "evidence": refusal.evidence, "remedy": refusal.remedy}
-            for refusal in verdict.refusals
-        ],
-    }
+class FoundRefusal(Struct, frozen=True):
+    """A rule of the guard, what was found, and what the operator can do."""
+
+    rule: str
+    evidence: str
+    remedy: str
+
+
+class SafetyVerdict(Struct, frozen=True):
+    """Whether a run would be let at the target; ``reason`` says why not, or why that is unknown."""
+
+    verdict: Safety
+    reason: str | None
+    refusals: tuple[FoundRefusal, ...]
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """The same as the lines say."""
+        refusals = tuple(FoundRefusal(one.rule_id, one.evidence, one.remedy) for one in verdict.refusals)
+        return cls(verdict.safety, verdict.reason or None, refusals)

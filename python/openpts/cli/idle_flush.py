@@ -1,24 +1,64 @@
 """`openpts idle-flush`: leave a drive alone until its background work is done."""
 
-import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import click
-import msgspec
+from msgspec import Struct
 
 from openpts.analysis.settling import Look, Settling
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
 from openpts.errors import NotSettledError, UsageError
 from openpts.fields import readers
 from openpts.procedures.shared.settling import SettlingCourse
 from openpts.runner.settle import Looked, SettlingOrder, SettlingStarted, wait_until_settled
-from openpts.units import NS_PER_S, format_capacity, format_duration
+from openpts.units import NS_PER_S, NS_PER_US, format_capacity, format_duration
+from openpts.vocabulary.document import Document
 from openpts.vocabulary.settling import SettlingRule
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 _STANDARD: Final = SettlingRule()
 _HEADING: Final = f"{'idle':>9}  {'median us':>9}  {'99 % us':>9}  {'degrees C':>9}  what still moves"
+
+
+class ListedLook(Struct, frozen=True, kw_only=True):
+    """A look after ``idle_s`` without I/O; ``restless`` names what still changes, empty if nothing does.
+
+    Response times are None without a read, the others where the drive does not report them.
+    """
+
+    idle_s: float
+    median_us: float | None
+    p99_us: float | None
+    temperature_c: float | None
+    nand_write_bytes: float | None
+    settled: bool
+    restless: str
+
+    @classmethod
+    def of(cls, look: Look, verdict: Settling) -> Self:
+        """The same as its line."""
+        return cls(
+            idle_s=look.at_ns / NS_PER_S,
+            median_us=None if look.median_ns is None else look.median_ns / NS_PER_US,
+            p99_us=None if look.tail_ns is None else look.tail_ns / NS_PER_US,
+            temperature_c=look.temperature_c,
+            nand_write_bytes=look.nand_write_bytes,
+            settled=verdict.settled,
+            restless=verdict.restless,
+        )
+
+
+class IdleFlushDocument(Document, frozen=True, kw_only=True, tag="openpts.idle-flush/1"):
+    """By which rule the drive was looked at, and all looks."""
+
+    target: str
+    rule: SettlingRule
+    user_capacity_bytes: int
+    notes: tuple[str, ...]
+    settled: bool
+    looks: tuple[ListedLook, ...]
 
 
 def _minutes(option: str, default_ns: int, text: str) -> Callable[[Any], Any]:
@@ -59,8 +99,8 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
     """
     rule = _rule(times)
     order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
-    found: dict[str, Any] = {"target": target, "rule": msgspec.to_builtins(rule)}
-    looks: list[dict[str, Any]] = []
+    started: list[SettlingStarted] = []
+    looks: list[ListedLook] = []
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
@@ -69,17 +109,26 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
         if isinstance(event, SettlingStarted):
             capacity = format_capacity(event.target.user_capacity_bytes)
             say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
-            found["user_capacity_bytes"], found["notes"] = event.target.user_capacity_bytes, event.notes
+            started.append(event)
             for note in event.notes:
                 say(f"note: {note}")
             say(_HEADING)
             return
-        looks.append(_in_json(event.look, event.verdict))
+        looks.append(ListedLook.of(event.look, event.verdict))
         say(_line(event.look, event.verdict))
 
     course = wait_until_settled(order, hear)
     if as_json:
-        click.echo(json.dumps({**found, "settled": course.last.settled, "looks": looks}, indent=2))
+        print_document(
+            IdleFlushDocument(
+                target=target,
+                rule=rule,
+                user_capacity_bytes=started[0].target.user_capacity_bytes,
+                notes=tuple(started[0].notes),
+                settled=course.last.settled,
+                looks=tuple(looks),
+            )
+        )
     say(_ending(course, rule))
     return 0 if course.last.settled else NotSettledError.exit_code
 
@@ -105,18 +154,6 @@ def _line(look: Look, verdict: Settling) -> str:
     temperature = "-" if look.temperature_c is None else f"{look.temperature_c:.1f}"
     text = verdict.restless or "nothing: settled"
     return f"{format_duration(look.at_ns):>9}  {median:>9}  {tail:>9}  {temperature:>9}  {text}"
-
-
-def _in_json(look: Look, verdict: Settling) -> dict[str, Any]:
-    return {
-        "idle_s": look.at_ns / NS_PER_S,
-        "median_us": None if look.median_ns is None else round(look.median_ns / 1000, 3),
-        "p99_us": None if look.tail_ns is None else round(look.tail_ns / 1000, 3),
-        "temperature_c": look.temperature_c,
-        "nand_write_bytes": look.nand_write_bytes,
-        "settled": verdict.settled,
-        "restless": verdict.restless,
-    }
 
 
 def _ending(course: SettlingCourse, rule: SettlingRule) -> str:

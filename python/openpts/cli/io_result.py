@@ -1,20 +1,19 @@
 """What `openpts io` has measured, and its two ways out: a JSON object, or tables."""
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import IO, Any, Final
+from dataclasses import dataclass, field
+from typing import IO, Final
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole
-from openpts.cli.io_streams import interference_table, late_json, late_lines, streams_json, streams_table
+from openpts.cli.io_document import FURTHER_PERCENTILES, PERCENTILES, IoDocument, IoSteps, IoTargets
+from openpts.cli.io_streams import interference_table, late_lines, streams_table
+from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
-from openpts.report.simulated_drive import simulation_mark
 from openpts.runner.measure import (
     CaptureEnded,
     CaptureFailed,
@@ -23,97 +22,9 @@ from openpts.runner.measure import (
     MeasurementStarted,
 )
 from openpts.runner.step_faults import errors_text, failure_text, standstill_text
-from openpts.units import MB, NS_PER_S, NS_PER_US, format_capacity, format_duration
+from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.sample import CpuShares, Interval, Sample, StepState
-
-_PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
-"""Always named in JSON, None where there are too few I/Os; the further nines only where there are enough."""
-
-_FURTHER_PERCENTILES: Final = (99.9999, 99.99999, 99.999999, 99.9999999)
-
-
-_ALWAYS: Final = ("read", "write")
-
-
-def _measurement_json(
-    started: MeasurementStarted, sample: Sample, capture: CaptureEnded | None, alone: Sequence[Sample]
-) -> dict[str, Any]:
-    """All of one target's measurement."""
-    operations = {
-        name: _figures(Figures.of([operation], sample.elapsed_ns))
-        for name, operation in sample.operations.items()
-        if operation.ios or name in _ALWAYS
-    }
-    return {
-        "simulated": simulation_mark(started.target) or None,
-        "target": msgspec.to_builtins(started.target),
-        "stimulus": msgspec.to_builtins(sample.step.stimulus),
-        "stop": msgspec.to_builtins(sample.step.stop),
-        "ramp_ns": sample.step.ramp_ns,
-        "seed": started.seed,
-        "state": str(sample.state),
-        "ended_by": sample.ended_by,
-        "elapsed_seconds": sample.elapsed_ns / NS_PER_S,
-        "total": _figures(Figures.of(counted(sample), sample.elapsed_ns)),
-        **operations,
-        "unissued": sample.unissued,
-        **late_json(sample),
-        **streams_json(sample, alone, _figures),
-        "standstill_seconds": sample.standstill_ns / NS_PER_S,
-        "errors": msgspec.to_builtins(sample.errors),
-        "failure": msgspec.to_builtins(sample.failure),
-        "cpu": _cpu(sample.cpu),
-        "intervals": [_interval(interval) for interval in sample.intervals],
-        "engine": {name: fact.value for name, fact in started.engine.items()},
-        "notes": list(started.notes),
-        "capture": None if capture is None else {"folder": str(capture.folder), **asdict(capture.summary)},
-    }
-
-
-def _figures(figures: Figures) -> dict[str, Any]:
-    return {
-        "ios": figures.ios,
-        "bytes": figures.bytes,
-        "iops": figures.iops,
-        "bytes_per_s": figures.bytes_per_s,
-        "mean_latency_ns": figures.mean_latency_ns,
-        "min_latency_ns": figures.min_latency_ns,
-        "max_latency_ns": figures.max_latency_ns,
-        "percentiles_ns": _percentiles(figures),
-    }
-
-
-def _percentiles(figures: Figures) -> dict[str, int | None]:
-    further = tuple(nines for nines in _FURTHER_PERCENTILES if figures.distribution.supports(nines))
-    return {_name(percentile): figures.percentile_ns(percentile) for percentile in _PERCENTILES + further}
-
-
-def _name(percentile: float) -> str:
-    return f"{percentile:.10g}"
-
-
-def _interval(interval: Interval) -> dict[str, Any]:
-    figures = Figures.of(counted(interval), interval.elapsed_ns)
-    operations = {
-        name: _figures(Figures.of([operation], interval.elapsed_ns))
-        for name, operation in interval.operations.items()
-        if operation.ios
-    }
-    return {
-        "index": interval.index,
-        "seconds": interval.elapsed_ns / NS_PER_S,
-        **_figures(figures),
-        **operations,
-        "in_flight": interval.in_flight,
-        "errors": interval.errors,
-        "cpu": _cpu(interval.cpu),
-    }
-
-
-def _cpu(shares: CpuShares | None) -> dict[str, Any] | None:
-    return None if shares is None else msgspec.to_builtins(shares)
-
+from openpts.vocabulary.sample import CpuShares, Sample, StepState
 
 _PROBE_SOURCE: Final = "probe of the target"
 _FACTS: Final = {
@@ -187,7 +98,7 @@ def _table(started: MeasurementStarted, sample: Sample) -> Table:
     table.add_row("latency in us")
     table.add_row("  minimum", *(latency_text(one.min_latency_ns) for one in figures))
     table.add_row("  mean", *(latency_text(one.mean_latency_ns) for one in figures))
-    for percentile in _PERCENTILES + _FURTHER_PERCENTILES:
+    for percentile in PERCENTILES + FURTHER_PERCENTILES:
         texts = [latency_text(one.percentile_ns(percentile)) for one in figures]
         if any(text != "-" for text in texts):
             table.add_row(f"  {percentile:.10g} %", *texts)
@@ -310,11 +221,12 @@ class MeasurementResults:
         ]
 
     def print(self, stream: IO[str], *, as_json: bool) -> None:
-        """Print all that was measured: one target as an object, several as ``{"targets": [...]}``."""
+        """Print all that was measured: one target as an object, several as a list in one."""
         if as_json:
-            objects = [self._json(number) for number in sorted(self.ended)]
-            whole = objects[0] if len(self.started) == 1 else {"targets": objects}
-            print(json.dumps(whole, indent=2, allow_nan=False), file=stream)
+            documents = tuple(self._document(number) for number in sorted(self.ended))
+            print_document(
+                documents[0] if len(self.started) == 1 else IoTargets(targets=documents), stream=stream
+            )
             return
         console = VisibleConsole(stream)
         for number, samples in sorted(self.ended.items()):
@@ -326,9 +238,9 @@ class MeasurementResults:
                 apart = self.alone.get(number, ())
                 print_summary(console, started, sample, capture, apart, alone=len(self.started) == 1)
 
-    def _json(self, number: int) -> dict[str, Any]:
-        """A target's one step, or ``{"steps": [...]}`` where it was to have several."""
+    def _document(self, number: int) -> IoDocument | IoSteps:
+        """A target's one step, or all where it was to have several."""
         started, capture = self.started[number], self.captures.get(number)
         apart = self.alone.get(number, ())
-        objects = [_measurement_json(started, sample, capture, apart) for sample in self.ended[number]]
-        return objects[0] if len(started.steps) == 1 else {"steps": objects}
+        steps = tuple(IoDocument.by(started, sample, capture, apart) for sample in self.ended[number])
+        return steps[0] if len(started.steps) == 1 else IoSteps(steps=steps)

@@ -1,16 +1,15 @@
 """What `openpts io` shows of several streams, and of how late planned I/Os were."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from rich.table import Table
 
 from openpts.analysis.figures import Figures, counted
-from openpts.analysis.host_limits import Lateness, lateness, processors_full
+from openpts.analysis.host_limits import Lateness, lateness
 from openpts.analysis.interference import Interference
 from openpts.runner.step_faults import host_texts
-from openpts.units import MB, NS_PER_S, NS_PER_US
+from openpts.units import MB, NS_PER_US
 from openpts.vocabulary.sample import Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 
@@ -109,65 +108,11 @@ def _late_us(late: Lateness, percentile: float) -> str:
     return f"{(late.slips.percentile_ns(percentile) or 0) / NS_PER_US:,.1f}"
 
 
-def late_json(part: Sample | StreamSample) -> dict[str, Any]:
-    """How late planned I/Os were, and whether that limits the figures; nothing where none was planned."""
-    found = lateness(part)
-    if found is None:
-        return {}
-    return {
-        "late": {
-            "planned_ios": found.ios,
-            "late_ios": found.late,
-            "late_share": found.late_share,
-            "bound_ns": found.bound_ns,
-            "percentiles_ns": {f"{p:g}": found.slips.percentile_ns(p) for p in _LATE_PERCENTILES},
-            "limits_figures": found.limits,
-        }
-    }
+def interferences(sample: Sample, alone: Sequence[Sample]) -> list[Interference | None]:
+    """What each stream does beside the others; empty where none was measured alone."""
+    return [found for _, found in _interferences(sample, alone)]
 
 
-def streams_json(
-    sample: Sample, alone: Sequence[Sample], figures_json: Callable[[Figures], dict[str, Any]]
-) -> dict[str, Any]:
-    """All of several streams, with what each did alone where that was measured; nothing for a single one."""
-    if not sample.streams:
-        return {}
-    against = [found for _, found in _interferences(sample, alone)]
-    return {
-        "processors_full": processors_full(sample),
-        "streams": [
-            {
-                "name": name,
-                "stream": msgspec.to_builtins(stream),
-                "ended_by": part.ended_by,
-                "elapsed_seconds": part.elapsed_ns / NS_PER_S,
-                **figures_json(Figures.of(counted(part), part.elapsed_ns)),
-                **{
-                    operation: figures_json(Figures.of([of], part.elapsed_ns))
-                    for operation, of in part.operations.items()
-                    if of.ios
-                },
-                "errors": part.errors,
-                "unissued": part.unissued,
-                **late_json(part),
-                **(_alone_json(against[number]) if alone else {}),
-                "interval_iops": [interval.streams[number].iops for interval in sample.intervals],
-            }
-            for number, (name, stream, part) in enumerate(
-                zip(stream_names(sample.step), sample.step.streams, sample.streams, strict=True)
-            )
-        ],
-    }
-
-
-def _alone_json(found: Interference | None) -> dict[str, Any]:
-    if found is None:
-        return {"alone": None}
-    return {
-        "alone": {
-            "iops": found.alone_iops,
-            "p99_ns": found.alone_p99_ns,
-            "iops_factor": found.iops_factor,
-            "p99_factor": found.p99_factor,
-        }
-    }
+def late_percentiles_ns(found: Lateness) -> dict[str, int | None]:
+    """How late planned I/Os were, by percentile."""
+    return {f"{p:g}": found.slips.percentile_ns(p) for p in _LATE_PERCENTILES}

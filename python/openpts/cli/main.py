@@ -4,7 +4,6 @@ Commands are loaded when they are asked for. Reports take long to load, and help
 make them load them first thing.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -14,9 +13,11 @@ import click
 from openpts.cli.broken_pipe import lasting
 from openpts.cli.commands_on_demand import CommandsOnDemand, Place
 from openpts.cli.first_pages import FirstPages, example_of
+from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
 from openpts.errors import OpenptsError
 from openpts.runner.stop_signals import terminate_as_interrupt
+from openpts.vocabulary.document import Failure
 
 _USAGE_EXIT_CODE = 2
 
@@ -32,7 +33,7 @@ def _fail(*reasons: str, exit_code: int, as_json: bool, hints: Sequence[str] = (
     for hint in hints:
         click.echo(wrapped(f"  {hint}", sys.stderr, indent="    "), err=True)
     if as_json:
-        click.echo(json.dumps({"error": "; ".join(lines), "exit_code": exit_code}))
+        print_document(Failure(error="; ".join(lines), exit_code=exit_code), indent=None)
     sys.exit(exit_code)
 
 
@@ -204,5 +205,5 @@ def _run() -> None:
     except click.Abort:
         _fail("stopped by the operator", exit_code=130, as_json=as_json)
     except OpenptsError as error:
-        _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json)
+        _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json and not error.is_printed)
     sys.exit(exit_code if isinstance(exit_code, int) else 0)

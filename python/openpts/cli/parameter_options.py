@@ -8,6 +8,7 @@ import click
 import msgspec
 from msgspec import inspect
 
+from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.number_types import FiniteRange
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
@@ -30,7 +31,7 @@ def parameter_options(
     return [_option(test, parameter) for parameter in parameters if not parameter.is_rest]
 
 
-class WithRest(click.Command):
+class WithRest(WithBaseline):
     """A command whose words behind ``--`` are the value of one parameter, such as a program to run.
 
     Nothing before ``--`` is one of them, so that an option of that program is never taken for one of ours.

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
-from openpts.cli.guard_verdict import verdict_lines, verdict_object
+from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
-from openpts.cli.plan_text import plan_lines, plan_object
+from openpts.cli.plan_text import plan_document, plan_lines
 from openpts.cli.planned_run import planned_run
+from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.terminal import wrapped
 from openpts.device.listing.inspect import verdict_on
@@ -28,6 +30,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
+from openpts.vocabulary.document import Document
 
 _BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
@@ -115,9 +118,8 @@ def _print_plan(
     no_drive = target is None or names_simulated(target) or Path(target).is_dir()
     verdict = None if target is None or no_drive else verdict_on(parse_target(target), roots)
     if as_json:
-        found = plan_object(plan, name, ledger, unopened.assumed, tbw, purge=by)
-        safety = None if verdict is None else verdict_object(verdict)
-        click.echo(json.dumps({**found, "safety": safety}, indent=2))
+        safety = None if verdict is None else SafetyVerdict.of(verdict)
+        print_document(plan_document(plan, name, ledger, unopened.assumed, tbw, purge=by, safety=safety))
         return
     for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by):
         click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
@@ -166,9 +168,23 @@ def _drive(
     return replace(AssumedDrive.rated(unopened.preset.rated if unopened.preset else {}), **changes)
 
 
+class ListedPlan(Struct, frozen=True, kw_only=True):
+    """A plan that ships; ``tests`` are those that it names, empty for one that suits any."""
+
+    name: str
+    title: str
+    tests: tuple[str, ...]
+
+
+class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
+    """The plans that ship."""
+
+    plans: tuple[ListedPlan, ...]
+
+
 @click.command("plans")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the list as a JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
 def plans_command(name: str | None, *, as_json: bool) -> None:
     """List the plans that ship, for `--plan NAME`; with NAME print its file, to read or to edit a copy.
 
@@ -179,10 +195,14 @@ def plans_command(name: str | None, *, as_json: bool) -> None:
         return
     plans = {one: read_plan(Path(one)).settings for one in shipped_names()}
     if as_json:
-        found = [
-            {"name": one, "title": of["title"], "tests": of.get("tests", [])} for one, of in plans.items()
-        ]
-        click.echo(json.dumps(found, indent=2))
+        print_document(
+            PlanList(
+                plans=tuple(
+                    ListedPlan(name=one, title=of["title"], tests=of.get("tests", ()))
+                    for one, of in plans.items()
+                )
+            )
+        )
         return
     for one, of in plans.items():
         click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, _BELOW_LABELS))

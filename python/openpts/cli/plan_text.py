@@ -1,15 +1,18 @@
-"""A plan as lines, and as an object for machines."""
+"""A plan as lines, and as a document for machines."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import msgspec
+from msgspec import Struct
 
+from openpts.cli.guard_verdict import SafetyVerdict
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply
 from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.stimulus import Step, Stream
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
@@ -54,7 +57,80 @@ def plan_lines(
     yield from _ledger_lines(ledger)
 
 
-def plan_object(
+class PlannedExtent(Struct, frozen=True):
+    """``tbw_share`` is the part of the rated endurance that is written; None where nothing is rated."""
+
+    duration_ns: int
+    written_bytes: int
+    drive_fills: float
+    tbw_share: float | None
+
+
+class RepeatedSteps(Struct, frozen=True):
+    """Steps as the record keeps them, and how often they come one after the other."""
+
+    count: int
+    steps: tuple[Step, ...]
+
+
+class PlannedPart(Struct, frozen=True):
+    """A round, a wait state and so on."""
+
+    cycle: int
+    phase: Phase
+    number: int
+    steps: tuple[RepeatedSteps, ...]
+    duration_ns: int
+    written_bytes: int
+
+    @classmethod
+    def of(cls, planned: PlannedApply) -> Self:
+        """With all steps together."""
+        again = (RepeatedSteps(one.count, one.pattern) for one in collapsed(planned.apply.steps))
+        apply, extent = planned.apply, Extent.of((planned,))
+        return cls(
+            planned.cycle, apply.phase, apply.number, tuple(again), extent.duration_ns, extent.written_bytes
+        )
+
+
+class PlannedBlock(Struct, frozen=True):
+    """Parts that come so often, in turn."""
+
+    count: int
+    parts: tuple[PlannedPart, ...]
+
+
+class Assumptions(Struct, frozen=True):
+    """The drive that times follow from, and what else is taken for granted, in words."""
+
+    drive: AssumedDrive
+    others: tuple[str, ...]
+
+
+class PlanDocument(Document, frozen=True, kw_only=True, tag="openpts.plan/1"):
+    """What a run would do. Times are in ns, shares are parts of one.
+
+    ``conditions`` are those of the test, as the record has them. ``planned`` says in words what a test does
+    whose steps a program decides. ``safety`` is None without a drive or a file.
+    """
+
+    test: str
+    target: str
+    user_capacity_bytes: int
+    conditions: dict[str, Any]
+    purge: str
+    shortened: bool
+    shortest: PlannedExtent
+    longest: PlannedExtent
+    planned: tuple[str, ...]
+    blocks: tuple[PlannedBlock, ...]
+    phases: tuple[PhaseExtent, ...]
+    assumptions: Assumptions
+    ledger: tuple[Deviation, ...]
+    safety: SafetyVerdict | None
+
+
+def plan_document(
     plan: RunPlan,
     target: str,
     ledger: Sequence[Deviation],
@@ -62,49 +138,34 @@ def plan_object(
     tbw_bytes: int | None,
     *,
     purge: str,
-) -> dict[str, Any]:
-    """The same for machines: times in ns, shares as parts of one, steps as the record keeps them."""
-    return {
-        "test": plan.test.name,
-        "target": target,
-        "user_capacity_bytes": plan.user_capacity_bytes,
-        "conditions": msgspec.to_builtins(plan.conditions),
-        "purge": purge,
-        "shortened": plan.shortened,
-        "shortest": _extent_object(plan, plan.shortest_extent, tbw_bytes),
-        "longest": _extent_object(plan, plan.longest_extent, tbw_bytes),
-        **({"planned": list(lines)} if (lines := plan.conditions.planned_lines) else {}),
-        "blocks": [
-            {"count": block.count, "parts": [_apply_object(planned) for planned in block.pattern]}
-            for block in plan.blocks
-        ],
-        "phases": [msgspec.to_builtins(phase) for phase in plan.phases],
-        "assumptions": {"drive": msgspec.to_builtins(plan.drive), "others": list(assumed)},
-        "ledger": [msgspec.to_builtins(deviation) for deviation in ledger],
-    }
+    safety: SafetyVerdict | None,
+) -> PlanDocument:
+    """The same for machines."""
+    blocks = ((block.count, map(PlannedPart.of, block.pattern)) for block in plan.blocks)
+    return PlanDocument(
+        test=plan.test.name,
+        target=target,
+        user_capacity_bytes=plan.user_capacity_bytes,
+        conditions=msgspec.to_builtins(plan.conditions),
+        purge=purge,
+        shortened=plan.shortened,
+        shortest=_extent(plan, plan.shortest_extent, tbw_bytes),
+        longest=_extent(plan, plan.longest_extent, tbw_bytes),
+        planned=tuple(plan.conditions.planned_lines),
+        blocks=tuple(PlannedBlock(count, tuple(parts)) for count, parts in blocks),
+        phases=tuple(plan.phases),
+        assumptions=Assumptions(plan.drive, tuple(assumed)),
+        ledger=tuple(ledger),
+        safety=safety,
+    )
 
 
-def _apply_object(planned: PlannedApply) -> dict[str, Any]:
-    return {
-        "cycle": planned.cycle,
-        "phase": planned.apply.phase.value,
-        "number": planned.apply.number,
-        "steps": [
-            {"count": again.count, "steps": [msgspec.to_builtins(step) for step in again.pattern]}
-            for again in collapsed(planned.apply.steps)
-        ],
-        "duration_ns": sum(planned.durations_ns),
-        "written_bytes": sum(planned.written_bytes),
-    }
-
-
-def _extent_object(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> dict[str, Any]:
-    return {
-        "duration_ns": extent.duration_ns,
-        "written_bytes": extent.written_bytes,
-        "drive_fills": extent.written_bytes / plan.user_capacity_bytes,
-        "tbw_share": None if tbw_bytes is None else extent.written_bytes / tbw_bytes,
-    }
+def _extent(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> PlannedExtent:
+    written_bytes = extent.written_bytes
+    tbw_share = None if tbw_bytes is None else written_bytes / tbw_bytes
+    return PlannedExtent(
+        extent.duration_ns, written_bytes, written_bytes / plan.user_capacity_bytes, tbw_share
+    )
 
 
 def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:

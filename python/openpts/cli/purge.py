@@ -1,10 +1,9 @@
 """`openpts purge`: erase a drive by the best of its own methods, and prove it."""
 
-import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -17,17 +16,29 @@ from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.console import table_console
 from openpts.cli.help_order import together
 from openpts.cli.log_lines import purge_lines
+from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
+from openpts.device.listing.drive_listing import PurgeAbility
 from openpts.device.purge.choose import purge_choice
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.facts import PurgeReport
 
 _TELL_EVERY_S: Final = 30.0
 _Methods = Sequence[tuple[PurgeMethod, Capability]]
+
+
+class Purged(Document, frozen=True, kw_only=True, tag="openpts.purge/1"):
+    """The methods of the drive, and what the purge was; None where they were only listed."""
+
+    target: str
+    methods: tuple[PurgeAbility, ...]
+    purge: PurgeReport | None
 
 
 @click.command()
@@ -56,7 +67,7 @@ def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: A
     methods = methods_of(target, to_purge=not only_list)
     if not as_json:
         _print_methods(methods)
-    result: dict[str, Any] = {"target": target, "methods": [_method_object(*each) for each in methods]}
+    report: PurgeReport | None = None
     if not only_list:
         display = _Display(log)
         order = PurgeOrder(target, _consent(**consent), choice)
@@ -66,9 +77,9 @@ def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: A
         display.clear()
         for line in (report.detail, *purge_lines(report)):
             click.echo(line, file=log)
-        result["purge"] = asdict(report)
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        abilities = tuple(PurgeAbility.of(*each) for each in methods)
+        print_document(Purged(target=target, methods=abilities, purge=report))
 
 
 def _consent(*, confirm_namespace: tuple[Path, ...], **words: Any) -> Consent:
@@ -105,11 +116,6 @@ def _duration(capability: Capability) -> str:
         if capability.duration_s is None
         else format_duration(round(capability.duration_s * NS_PER_S))
     )
-
-
-def _method_object(method: PurgeMethod, capability: Capability) -> dict[str, Any]:
-    told = {"name": method.name, "title": method.title, "is_purge": method.is_purge}
-    return told | {key: value for key, value in asdict(capability).items() if key != "foreign"}
 
 
 @dataclass(slots=True)

@@ -1,16 +1,16 @@
 """`openpts rehearse`: what a test would be like on a drive, without the drive."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal, Self
 
 import click
+from msgspec import Struct
 
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
+from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
 from openpts.cli.report import reports_on
 from openpts.cli.run import display_on
@@ -21,10 +21,14 @@ from openpts.host.memory import available_memory_bytes
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.datasheet import Promise
+from openpts.rehearsal.plan_warnings import PlanConcern
 from openpts.rehearsal.reference_drive import Wishes, subject_of
 from openpts.rehearsal.rehearse import Plan, Rehearsal, rehearse
+from openpts.simulation.scale import ScaleConcern
 from openpts.system_files import SystemRoots
 from openpts.units import MB, TB, format_capacity, format_duration, parse_size_bytes
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.requests import CycleFinished
 
 _PROMISES: Final = {
     "random_write_iops": "4 KiB random write",
@@ -65,29 +69,61 @@ def _rehearsal_lines(rehearsal: Rehearsal, reports: Sequence[Path]) -> Iterator[
         yield f"report       {path}"
 
 
-def _rehearsal_object(rehearsal: Rehearsal, reports: Sequence[Path]) -> dict[str, Any]:
-    """The same for machines; times in ns, shares as parts of one."""
-    subject = rehearsal.subject
-    return {
-        "simulated": True,
-        "drive": subject.name,
-        "capacity_bytes": subject.capacity_bytes,
-        "preset": subject.preset.name,
-        "preset_reason": subject.reason,
-        "target": rehearsal.target,
-        "scale": rehearsal.scale,
-        "run": str(rehearsal.run.folder),
-        "duration_ns": rehearsal.duration_ns,
-        "longest_ns": rehearsal.longest_ns,
-        "written_bytes": rehearsal.written_bytes,
-        "drive_writes": rehearsal.drive_writes,
-        "tbw_share": rehearsal.tbw_share,
-        "cycles": [{"title": cycle.title, **asdict(cycle.outcome)} for cycle in rehearsal.cycles],
-        "promises": [asdict(promise) for promise in rehearsal.promises],
-        "plan_concerns": [asdict(concern) for concern in rehearsal.plan_concerns],
-        "scale_concerns": [asdict(concern) for concern in rehearsal.scale_concerns],
-        "reports": [str(path) for path in reports],
-    }
+class RehearsedCycle(Struct, frozen=True):
+    """What became of a cycle; ``title`` names it where a test has several.
+
+    ``steady_round`` is None where none was steady; ``ended_by`` says which of several rules ended it.
+    """
+
+    title: str
+    steady_round: int | None
+    last_round: int
+    ended_by: str
+
+    @classmethod
+    def of(cls, finished: CycleFinished) -> Self:
+        """A cycle of the rehearsed run."""
+        outcome = finished.outcome
+        return cls(finished.title, outcome.steady_round, outcome.last_round, outcome.ended_by)
+
+
+class RehearsalDocument(Document, frozen=True, kw_only=True, tag="openpts.rehearsal/1"):
+    """The same for machines; times in ns, shares as parts of one, None where nothing is rated."""
+
+    simulated: Literal[True]
+    drive: str
+    capacity_bytes: int
+    preset: str
+    preset_reason: str
+    target: str
+    scale: int
+    run: str
+    duration_ns: int
+    longest_ns: int
+    written_bytes: int
+    drive_writes: float
+    tbw_share: float | None
+    cycles: tuple[RehearsedCycle, ...]
+    promises: tuple[Promise, ...]
+    plan_concerns: tuple[PlanConcern, ...]
+    scale_concerns: tuple[ScaleConcern, ...]
+    reports: tuple[str, ...]
+
+    @classmethod
+    def by(cls, rehearsal: Rehearsal, reports: Sequence[Path]) -> Self:
+        """The same as the lines."""
+        subject = rehearsal.subject
+        return cls.of(
+            rehearsal,
+            simulated=True,
+            drive=subject.name,
+            capacity_bytes=subject.capacity_bytes,
+            preset=subject.preset.name,
+            preset_reason=subject.reason,
+            run=str(rehearsal.run.folder),
+            cycles=tuple(map(RehearsedCycle.of, rehearsal.cycles)),
+            reports=tuple(map(str, reports)),
+        )
 
 
 def _duration_text(rehearsal: Rehearsal) -> str:
@@ -193,7 +229,7 @@ def _command(test: Procedure) -> click.Command:
         written = () if no_report else reports_on(rehearsal.run.folder)
         reports = [path for one in written for path in one.documents]
         if as_json:
-            click.echo(json.dumps(_rehearsal_object(rehearsal, reports), indent=2))
+            print_document(RehearsalDocument.by(rehearsal, reports))
         else:
             _print_rehearsal(sys.stdout, rehearsal, reports)
 

@@ -1,12 +1,14 @@
 """`openpts report`: make the report from run folders, on any machine."""
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+from openpts.cli.printed_document import print_object
+from openpts.errors import OpenptsError
 
 if TYPE_CHECKING:
     from openpts.report.write import WrittenReport
@@ -59,7 +61,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     source = ReportSource.of(runs, out)
     written = write_report(source, out=out, options=ReportOptions(style=Style(style), **options))
     if as_json:
-        _print_json(source.run_folders, [written], redact=options["redact"])
+        print_figures(source.run_folders, [written], redact=options["redact"])
     else:
         print_paths(written, sys.stdout)
     note_unfinished(source.run_folders)
@@ -90,17 +92,6 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     return written
 
 
-def print_result(
-    run_folder: Path, written: "Sequence[WrittenReport]", stream: IO[str], *, as_json: bool
-) -> None:
-    """Say where a run's reports are; as JSON together with the run's figures."""
-    if as_json:
-        _print_json((run_folder,), written, redact=False)
-        return
-    for report_of_run in written:
-        print_paths(report_of_run, stream)
-
-
 def print_paths(written: "WrittenReport", stream: IO[str]) -> None:
     """A line for each document, and one for all tables."""
     print_notes(written)
@@ -116,11 +107,17 @@ def print_notes(written: "WrittenReport") -> None:
         click.echo(f"openpts: {note}", err=True)
 
 
-def _print_json(run_folders: tuple[Path, ...], written: "Sequence[WrittenReport]", *, redact: bool) -> None:
-    """One object for one run; of several runs, a list of theirs."""
+def print_figures(
+    run_folders: tuple[Path, ...],
+    written: "Sequence[WrittenReport]",
+    *,
+    redact: bool = False,
+    failure: OpenptsError | None = None,
+) -> None:
+    """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
-    from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
+    from openpts.report.summary import SCHEMA_OF_RUNS, summarise  # noqa: PLC0415 slow to load
 
     runs = [read_for_report(folder) for folder in run_folders]
     summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
@@ -128,8 +125,8 @@ def _print_json(run_folders: tuple[Path, ...], written: "Sequence[WrittenReport]
         summaries = redacted_figures(summaries, [run.manifest for run in runs])
     for one in written:
         print_notes(one)
-    reports = [str(path) for one in written for path in one.documents]
+    reports = {"reports": [str(path) for one in written for path in one.documents]}
     if len(summaries) == 1:
-        click.echo(json.dumps({**summaries[0], "reports": reports}, indent=2))
+        print_object({**summaries[0], **reports}, failure)
     else:
-        click.echo(json.dumps({"runs": summaries, "reports": reports}, indent=2))
+        print_object({"schema": SCHEMA_OF_RUNS, "runs": summaries, **reports}, failure)

@@ -6,10 +6,9 @@ from typing import Any
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
-from openpts.cli.end_of_run import end_judged
+from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
-from openpts.cli.report import print_result, reports_on
 from openpts.cli.run import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.procedures.registry import procedure_of
@@ -82,5 +81,4 @@ def resume(
     order = Order.to_resume(Resumption(run, **accepted), agreed, target)
     test = procedure_of(run.manifest.conditions.test)
     run_and_log(test, order, stream)
-    print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
-    end_judged(folder, stream)
+    end_run(test, folder, stream, no_report=no_report, as_json=as_json)

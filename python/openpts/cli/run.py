@@ -12,7 +12,7 @@ from uuid import UUID
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
-from openpts.cli.end_of_run import StopOnFail, end_judged, limit_options, limits_to_keep
+from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
@@ -21,7 +21,6 @@ from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.report import print_result, reports_on
 from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
@@ -36,13 +35,11 @@ from openpts.errors import (
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import read_run, stored_run
-from openpts.record.writer import LIMITS_NAME
 from openpts.runner.continued_run import Continuation
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.hooks import Hook
 from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
-from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.system_files import printable
@@ -248,6 +245,7 @@ def _command(test: Procedure) -> click.Command:
         continued: Path | None = None,
         rest_days: float | None = None,
         limits_path: Path | None = None,
+        baseline: tuple[Path, ...] = (),
         stop_on_fail: bool = False,
         require_steady: bool = False,
         **options: Any,
@@ -257,13 +255,10 @@ def _command(test: Procedure) -> click.Command:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         order = order_of(target, choices_of(test, options), **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        order, listeners = held_to_limits(order, limits_path, stop_on_fail=stop_on_fail)
+        limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
         stream = log_stream(as_json=as_json)
-        folder = run_and_log(test, order, stream, listeners)
-        print_result(folder, () if no_report else reports_on(folder), stream, as_json=as_json)
-        end_judged(folder, stream, require_steady=require_steady)
-        if test.cuts_power:
-            end_with_losses(folder)
+        folder = run_and_log(test, limits.ordered(order, test), stream)
+        end_run(test, folder, stream, no_report=no_report, as_json=as_json)
 
     return command_with_rest(test, command)
 
@@ -326,20 +321,7 @@ def order_of(
     )
 
 
-def held_to_limits(
-    order: Order, path: Path | None, *, stop_on_fail: bool
-) -> tuple[Order, tuple[Listener, ...]]:
-    """The order with a copy of its limits for the record, and what stops it at one. Raises UsageError."""
-    if path is None:
-        if stop_on_fail:
-            raise UsageError("--stop-on-fail needs a limits file: give --limits FILE")
-        return order, ()
-    limits = limits_to_keep(path)
-    kept = replace(order, inputs={**order.inputs, LIMITS_NAME: limits.raw})
-    return kept, (StopOnFail(limits),) if stop_on_fail else ()
-
-
-def run_and_log(test: Procedure, order: Order, stream: IO[str], listeners: Sequence[Listener] = ()) -> Path:
+def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 
@@ -348,8 +330,9 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str], listeners: Seque
             folders.append(event.folder)
 
     try:
+        stop = (StopOnFail(),) if order.stop_on_fail else ()
         with display_on(stream) as hear:
-            return run_test(test, order, [note_folder, hear, *listeners]).folder
+            return run_test(test, order, [note_folder, hear, *stop]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
     except (LostRecordError, UnwritableRecordError):

@@ -1,24 +1,26 @@
 """`openpts sim`: the simulated drives that there are, what they assume, and how near they come."""
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Self
 
 import click
+from msgspec import Struct
 from rich.table import Table
 
 from openpts.cli.broken_pipe import with_controls
 from openpts.cli.console import table_console, table_of
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
 from openpts.cli.sim_serve import serve
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import UsageError
 from openpts.rehearsal.check import Amplification, Checked, check_amplification, check_figures
+from openpts.simulation.figures import Unit
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.simulation.scale import default_scale
 from openpts.units import format_capacity
+from openpts.vocabulary.document import Document
 
 # How the name of a parameter ends, and what it then counts.
 _UNITS: Final = (
@@ -45,20 +47,92 @@ _UNITS: Final = (
 _NO_PARAMETERS: Final = {"name", "summary", "assumed", "figures"}
 
 
-def _preset_object(preset: Preset) -> dict[str, Any]:
-    """A preset as an object of a JSON array."""
-    return {
-        "name": preset.name,
-        "model": preset.model,
-        "summary": preset.summary,
-        "capacity_bytes": preset.capacity_bytes,
-        "default_scale": default_scale(preset, preset.capacity_bytes),
-        "sector_bytes": preset.sector_bytes,
-        "assumed": preset.assumed,
-        "rated": preset.rated,
-        "figures": len(preset.figures()),
-        "place": preset.place,
-    }
+class ShownPreset(Struct, frozen=True, kw_only=True):
+    """A simulated drive; ``figures`` counts those that it lists as published.
+
+    ``place`` is a path, or ``shipped``. ``parameters`` is the whole file, None in a list.
+    """
+
+    name: str
+    model: str
+    summary: str
+    capacity_bytes: int
+    default_scale: int
+    sector_bytes: int
+    assumed: tuple[str, ...]
+    rated: dict[str, float]
+    figures: int
+    place: str
+    parameters: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, preset: Preset, parameters: dict[str, Any] | None = None) -> Self:
+        """A preset, with its parameters where they are asked for."""
+        return cls(
+            name=preset.name,
+            model=preset.model,
+            summary=preset.summary,
+            capacity_bytes=preset.capacity_bytes,
+            default_scale=default_scale(preset, preset.capacity_bytes),
+            sector_bytes=preset.sector_bytes,
+            assumed=tuple(preset.assumed),
+            rated=preset.rated,
+            figures=len(preset.figures()),
+            place=preset.place,
+            parameters=parameters,
+        )
+
+
+class PresetList(Document, frozen=True, kw_only=True, tag="openpts.presets/1"):
+    """The presets that ship, or the one that is asked for."""
+
+    presets: tuple[ShownPreset, ...]
+
+
+class PublishedFigure(Struct, frozen=True, kw_only=True):
+    """A published figure beside that of the model; ``claim`` is how near the model has to come, in words."""
+
+    figure: str
+    published: float
+    unit: Unit
+    source: str
+    model: float
+    deviation_pct: float
+    tolerance_pct: float | None
+    claim: str
+    holds: bool
+    note: str
+
+    @classmethod
+    def of(cls, checked: Checked) -> Self:
+        """A row of the table."""
+        figure = checked.figure
+        return cls(
+            figure=figure.name,
+            published=figure.published,
+            unit=figure.unit,
+            source=figure.source,
+            model=checked.model,
+            deviation_pct=checked.deviation_pct,
+            tolerance_pct=figure.tolerance_pct,
+            claim=figure.claim,
+            holds=checked.holds,
+            note=figure.note,
+        )
+
+
+class PresetCheck(Document, frozen=True, kw_only=True, tag="openpts.sim-check/1"):
+    """A preset beside what is published of its class."""
+
+    preset: str
+    figures: tuple[PublishedFigure, ...]
+
+
+class TheoryCheck(Document, frozen=True, kw_only=True, tag="openpts.sim-theory/1"):
+    """Write amplification of a preset beside theory, at each over-provisioning that is asked for."""
+
+    preset: str
+    rows: tuple[Amplification, ...]
 
 
 def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
@@ -205,12 +279,12 @@ sim.add_command(serve)
 
 
 @sim.command("list", short_help="List the presets that ship.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_(as_json: bool) -> None:
     """List the drives that ship: name, model, capacity, default scale and the drives that they represent."""
     presets = shipped_presets()
     if as_json:
-        click.echo(json.dumps([_preset_object(preset) for preset in presets], indent=2))
+        print_document(PresetList(presets=tuple(map(ShownPreset.of, presets))))
     else:
         _print_presets(sys.stdout, presets)
 
@@ -230,7 +304,7 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     if toml:
         click.echo(loaded.text, nl=not loaded.text.endswith("\n"))
     elif as_json:
-        click.echo(json.dumps({**_preset_object(loaded), "parameters": loaded.as_written()}, indent=2))
+        print_document(PresetList(presets=(ShownPreset.of(loaded, loaded.as_written()),)))
     else:
         _print_parameters(sys.stdout, loaded)
 
@@ -254,7 +328,7 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     metavar="N",
     help="Seed of offsets and data.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def check(
     context: click.Context,
@@ -281,7 +355,7 @@ def check(
             check_amplification(preset, share, seed) for share in over_provisionings or _OVER_PROVISIONINGS
         ]
         if as_json:
-            click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+            print_document(TheoryCheck(preset=preset.name, rows=tuple(rows)))
         else:
             _print_amplifications(sys.stdout, rows)
         context.exit(0 if all(row.holds for row in rows) else _FAILED)
@@ -296,7 +370,7 @@ def check(
             if len(checked) < figures:
                 click.echo(f"{len(checked)}/{figures} figures", nl=False, err=True)
     if as_json:
-        click.echo(json.dumps([row.as_object() for row in checked], indent=2))
+        print_document(PresetCheck(preset=preset.name, figures=tuple(map(PublishedFigure.of, checked))))
     else:
         _print_checked(sys.stdout, checked)
     context.exit(0 if all(row.holds for row in checked) else _FAILED)

@@ -1,19 +1,19 @@
 """`openpts sim serve`: a simulated drive behind the kernel's own NVMe driver, by NVMe over TCP."""
 
-import json
 import re
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
 from openpts.errors import UsageError
@@ -25,6 +25,7 @@ from openpts.runner.served_drive import (
 )
 from openpts.runner.stop_signals import ending_signals
 from openpts.units import NS_PER_US, format_capacity
+from openpts.vocabulary.document import Document
 
 _LOOK_S: Final = 0.1
 _READ_FAULT: Final = re.compile(r"read@([0-9]{1,18})")
@@ -176,25 +177,54 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class ServingBegun(Document, frozen=True, kw_only=True, tag="openpts.serving/1"):
+    """The drive listens; ``data`` is the file of its contents, None if they are in memory."""
+
+    serving: str
+    address: str
+    nqn: str
+    serial: str
+    capacity_bytes: int
+    scale: int
+    seed: int
+    data: str | None
+    connect: str
+
+
+class ServingEnded(Document, frozen=True, kw_only=True, tag="openpts.served/1"):
+    """What was served, and how late answers went out, None without an I/O."""
+
+    ios: int
+    read_bytes: int
+    write_bytes: int
+    modelled_ns: int
+    late_ns: int
+    late_p50_ns: int | None
+    late_p99_ns: int | None
+    late_p99_9_ns: int | None
+    late_max_ns: int | None
+    connections: int
+    late_share: float
+
+
 def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None:
     host, port = host_and_port(drive.address)
     connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.names.nqn}"
     if order.auth_secrets is not None:
         connect += " --dhchap-secret=SECRET"
     if as_json:
-        _print_object(
-            {
-                "serving": drive.preset.label,
-                "address": drive.address,
-                "nqn": drive.names.nqn,
-                "serial": drive.names.serial,
-                "capacity_bytes": drive.capacity_bytes,
-                "scale": drive.scale,
-                "seed": drive.seed,
-                "data": None if order.data is None else str(order.data),
-                "connect": connect,
-            }
+        begun = ServingBegun(
+            serving=drive.preset.label,
+            address=drive.address,
+            nqn=drive.names.nqn,
+            serial=drive.names.serial,
+            capacity_bytes=drive.capacity_bytes,
+            scale=drive.scale,
+            seed=drive.seed,
+            data=None if order.data is None else str(order.data),
+            connect=connect,
         )
+        print_document(begun, indent=None)
         return
     scale = "" if drive.scale == 1 else f", which ages and warms up {drive.scale} times as fast"
     click.echo(
@@ -208,7 +238,7 @@ def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None
 
 def _tell_end(served: Served, *, as_json: bool) -> None:
     if as_json:
-        _print_object({**asdict(served), "late_share": served.late_share})
+        print_document(ServingEnded.of(served), indent=None)
     elif served.late_p50_ns is None:
         click.echo("no I/O was served")
     else:
@@ -226,7 +256,3 @@ def _summary(served: Served) -> Iterator[str]:
     yield f"answers were late by {p50} (p50), {p99} (p99), {p99_9} (p99.9), {most} at most"
     share = f"its I/Os took {100 * served.late_share:.1f} % longer than in the model"
     yield f"this host is too slow for the drive: {share}" if served.late_share > TOO_LATE_SHARE else share
-
-
-def _print_object(what: dict[str, Any]) -> None:
-    click.echo(json.dumps(what))

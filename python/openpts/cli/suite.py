@@ -1,24 +1,24 @@
 """`openpts run all`: a suite of tests on one target, one folder for each test and an index page."""
 
-import json
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import click
-import msgspec
+from msgspec import Struct
 
-from openpts.cli.end_of_run import end_judged, limit_options
+from openpts.cli.baseline_option import WithBaseline
+from openpts.cli.end_of_run import RunLimits, end_judged, limit_options
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
+from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import (
     CLASS_OPTION,
     PLAN_OPTION,
@@ -28,7 +28,7 @@ from openpts.cli.procedure_options import (
     chosen,
 )
 from openpts.cli.report import reports_on
-from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, held_to_limits, order_of
+from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
@@ -37,19 +37,20 @@ from openpts.near_word import near_word
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
-from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
-from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest, stored_run
+from openpts.record.reader import has_begun, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.suite import DONE, SuitePart, SuiteRunner
+from openpts.runner.suite import DONE, SuitePart, SuiteRunner, is_complete
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purpose import Purpose
 
 
 class _Tests(click.ParamType[tuple[str, ...]]):
@@ -92,7 +93,7 @@ _SUITE_OPTIONS = together(
 )
 
 
-@click.command("all", short_help="Several tests, one after the other: all of PTS, or any.")
+@click.command("all", cls=WithBaseline, short_help="Several tests, one after the other: all of PTS, or any.")
 @click.argument("target")
 @_SUITE_OPTIONS
 @PURGE_OPTION
@@ -107,6 +108,7 @@ def run_all(
     as_json: bool,
     no_report: bool,
     limits_path: Path | None,
+    baseline: tuple[Path, ...],
     stop_on_fail: bool,
     require_steady: bool,
     **options: Any,
@@ -122,14 +124,15 @@ def run_all(
     stream = log_stream(as_json=as_json)
     all_choices = _choices_of(tests, options)
     _announce(target, all_choices, stream)
-    folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    RunWriter.check_free(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
     parts = [
-        SuitePart(choices.test, _with_seed(held_to_limits(order, limits_path, stop_on_fail=stop_on_fail)[0]))
+        SuitePart(choices.test, _with_seed(limits.ordered(order, choices.test)))
         for choices in all_choices
         for order in [order_of(target, choices, out=None, **options)]
     ]
+    folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    RunWriter.check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     suite = Suite(
         target=target,
         ordered=parts[0].order.ordered,
@@ -138,15 +141,9 @@ def run_all(
         revision=parts[0].order.wanted_conditions(parts[0].test).class_text,
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        keep_going=keep_going and not stop_on_fail,
     )
-    keep_going = keep_going and not stop_on_fail
-    runner = _runner(folder, suite, stream, keep_going=keep_going, no_report=no_report)
-    runner.judge = partial(_judge, require_steady=require_steady)
-    _run_parts(runner, parts, stream, as_json=as_json)
-
-
-def _judge(_test: Procedure, folder: Path, *, require_steady: bool = False) -> None:
-    end_judged(folder, None, require_steady=require_steady)
+    _run_parts(_runner(folder, suite, stream, no_report=no_report), parts, stream, as_json=as_json)
 
 
 def resume_suite(
@@ -180,7 +177,7 @@ def resume_suite(
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
     again = (_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries)
     parts = [replace(part, order=replace(part.order, inputs=inputs)) for part in again]
-    runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
+    runner = _runner(folder, replace(suite, ended_at=None), stream, no_report=no_report)
     _run_parts(runner, parts, stream, as_json=as_json)
 
 
@@ -196,8 +193,8 @@ def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
     if not has_begun(run_folder):
         remove_unbegun(run_folder)
         return entry
-    if read_manifest(run_folder).state is RunState.COMPLETE:
-        return replace(entry, state=SuiteState.COMPLETE, reason=None)
+    if is_complete(run_folder):
+        return replace(entry, state=SuiteState.WAITING)  # only its verdict is left
     if procedure_of(entry.test).cuts_power:
         return replace(entry, state=SuiteState.FAILED, reason="was cut off, which it can't be resumed from")
     return entry
@@ -208,7 +205,7 @@ def _part_again(
 ) -> SuitePart:
     """A test that goes on where it has a record, and begins where it has none."""
     test, run_folder, ordered = procedure_of(entry.test), folder / entry.folder, suite.ordered
-    begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
+    begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
     if begins and entry.conditions is not None and ordered is not None:
         order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
         order = replace(order, purpose=suite.purpose)
@@ -223,6 +220,38 @@ def _with_seed(order: Order) -> Order:
     return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
 
 
+class SuiteTest(Struct, frozen=True, kw_only=True):
+    """A test of a suite, as suite.json has it; ``folder`` and ``reports`` are names in the suite's folder."""
+
+    test: str
+    title: str
+    section: int
+    folder: str
+    state: SuiteState
+    reason: str | None
+    reports: tuple[str, ...]
+    report_reason: str | None
+
+
+class SuiteDocument(Document, frozen=True, kw_only=True, tag="openpts.suite/1"):
+    """What became of each test, in the order in which they ran; ``suite`` is their folder.
+
+    ``reports`` are those on all tests together; ``report_reason`` says why there is none.
+    """
+
+    suite: str
+    target: str
+    revision: str
+    command_line: tuple[str, ...]
+    started_at: str
+    ended_at: str | None
+    people: People
+    purpose: Purpose
+    entries: tuple[SuiteTest, ...]
+    reports: tuple[str, ...]
+    report_reason: str | None
+
+
 def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool) -> None:
     from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
 
@@ -230,14 +259,16 @@ def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str],
     try:
         runner.run(parts)
     except OpenptsError as error:
-        raise type(error)(f"{error}; {index} lists the state of each test") from error
-    finally:
+        failure = type(error)(f"{error}; {index} lists the state of each test")
         if as_json:
-            click.echo(json.dumps(msgspec.to_builtins(runner.suite), indent=2))
+            print_document(SuiteDocument.of(runner.suite, suite=str(runner.folder)), failure)
+        raise failure from error
+    if as_json:
+        print_document(SuiteDocument.of(runner.suite, suite=str(runner.folder)))
     click.echo(f"index: {index}", file=stream)
 
 
-def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:
+def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> SuiteRunner:
     from openpts.report.record_files import renew_suite_checksums  # noqa: PLC0415 slow to load
     from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
 
@@ -258,7 +289,9 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
         with display_on(stream) as hear:
             yield hear
 
-    return SuiteRunner(folder, suite, display, publish, report, keep_going, _judge)
+    return SuiteRunner(
+        folder, suite, display, publish, report, lambda run_folder: end_judged(run_folder, None)
+    )
 
 
 def _choices_of(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import Struct
 
 from openpts.characteristics.definitions import DEFINITIONS, SCHEMA
 from openpts.characteristics.distances import Distance, by_group, distances
 from openpts.characteristics.native import Selection, figures_of, is_clean
 from openpts.cli.console import table_console, table_of
+from openpts.cli.printed_document import print_document
 from openpts.cli.trace_options import DEVICES, FORMAT
 from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.errors import UsageError
 from openpts.traces.recipes import PREFIX, recipes
+from openpts.vocabulary.document import Document
 
 if TYPE_CHECKING:
     from openpts.pages.model import Report, Table
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 Figures = Mapping[str, Any]
 
 _TWO: Final = 2
-_NEAREST_SCHEMA: Final = "openpts.trace-nearest/1"
 _DISTANCES_SCHEMA: Final = "openpts.trace-distances/1"
 _PIPE_COLUMNS: Final = 190
 
@@ -171,6 +173,28 @@ def _print_distances(traces: Sequence[Path], found: Sequence[Distance], *, as_js
     console.print(groups)
 
 
+class NearRecipe(Struct, frozen=True):
+    """A recipe that ships, and how far the trace is from it."""
+
+    recipe: str
+    distance: float
+
+
+class NearestOfGroup(Struct, frozen=True):
+    """By one measure of a group of figures, the nearest first."""
+
+    group: str
+    measure: str
+    recipes: tuple[NearRecipe, ...]
+
+
+class NearestRecipes(Document, frozen=True, kw_only=True, tag="openpts.trace-nearest/1"):
+    """The recipes that a trace is like."""
+
+    trace: str
+    groups: tuple[NearestOfGroup, ...]
+
+
 def nearest_recipes(figures: Figures) -> dict[tuple[str, str], list[tuple[str, float]]]:
     """By group and measure: the recipes that ship and their mean distances, the nearest first."""
     found: dict[tuple[str, str], list[tuple[str, float]]] = {}
@@ -187,11 +211,11 @@ def _print_nearest(
     trace: Path, found: Mapping[tuple[str, str], Sequence[tuple[str, float]]], *, as_json: bool
 ) -> None:
     if as_json:
-        groups = [
-            {"group": group, "measure": measure, "recipes": [{"recipe": n, "distance": d} for n, d in listed]}
+        groups = (
+            NearestOfGroup(group, measure, tuple(NearRecipe(*one) for one in listed))
             for (group, measure), listed in found.items()
-        ]
-        click.echo(json.dumps({"schema": _NEAREST_SCHEMA, "trace": str(trace), "groups": groups}, indent=2))
+        )
+        print_document(NearestRecipes(trace=str(trace), groups=tuple(groups)))
         return
     table = table_of("Group", "Measure", *(f"{word} recipe" for word in ("Nearest", "Second", "Third")))
     for (group, measure), listed in found.items():

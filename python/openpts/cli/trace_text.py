@@ -4,22 +4,41 @@ import sys
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import click
-import msgspec
 
+from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over, wrapped
 from openpts.traces import treatment
-from openpts.traces.treatment import Treated
+from openpts.traces.treatment import Count, Damage, Gap, Header, Treated
 from openpts.units import NS_PER_S
 from openpts.visible_text import visible
+from openpts.vocabulary.document import Document
 
 DAMAGED_EXIT_CODE: Final = 11
 """Records were damaged or lost, and the others were used."""
 
 _REDRAW_S: Final = 0.2
 _MOST_DEVICES: Final = 20
+
+
+class TraceDocument(Document, frozen=True, kw_only=True, tag="openpts.trace/1"):
+    """What came of a trace: ``out`` is the file that was written, ``losses`` what it has no place for.
+
+    ``clean``: no record was damaged or lost. ``meaning`` is that of the class of its times, in words.
+    """
+
+    trace: str
+    out: str | None
+    clean: bool
+    ios: Count
+    losses: dict[str, Count]
+    damages: tuple[Damage, ...]
+    gaps: tuple[Gap, ...]
+    warnings: tuple[str, ...]
+    meaning: str
+    header: Header
 
 
 class ProgressLine:
@@ -54,15 +73,11 @@ class ProgressLine:
 def show(treated: Treated, name: str, out: str | None, *, as_json: bool) -> int:
     """Print what came of a trace, and return the exit status."""
     if as_json:
-        click.echo(msgspec.json.encode(_object(treated, name, out)).decode())
+        print_document(TraceDocument.of(treated, trace=name, out=out, clean=treated.is_clean), indent=None)
     else:
         for line in _lines(treated, name, out):
             click.echo(wrapped(visible(line), sys.stdout, indent=f"{'':10}"))
     return 0 if treated.is_clean else DAMAGED_EXIT_CODE
-
-
-def _object(treated: Treated, name: str, out: str | None) -> dict[str, Any]:
-    return {"trace": name, "out": out, "clean": treated.is_clean, **msgspec.to_builtins(treated)}
 
 
 def _lines(treated: Treated, name: str, out: str | None) -> Iterator[str]:

@@ -1,15 +1,32 @@
 """`openpts verify`: is a report what its record says?"""
 
-import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
-import msgspec
+from msgspec import Struct
 
+from openpts.cli.printed_document import print_document
 from openpts.errors import RecordError
+from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
+
+
+class FoundDifference(Struct, frozen=True):
+    """A place of the report, its value there and that which follows from the record; None if one has none."""
+
+    place: str
+    stored: Any
+    derived: Any
+
+
+class VerifiedReport(Document, frozen=True, kw_only=True, tag="openpts.verify/1"):
+    """What in a report differs from its record, and which files don't match their checksums, in words."""
+
+    report: str
+    differences: tuple[FoundDifference, ...]
+    files: tuple[str, ...]
 
 
 @click.command()
@@ -37,10 +54,7 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
     except RecordError as error:
         found, files, unread = [], record_files(source.run_folders), error
     faults = file_faults(path, stored, files)
-    if as_json:
-        told = {"report": str(path), "differences": msgspec.to_builtins(found), "files": faults}
-        click.echo(json.dumps(told, indent=2))
-    else:
+    if not as_json:
         for one in found[:_MOST_SHOWN]:
             click.echo(f"{one.place}: the report has {one.stored!r}, the record {one.derived!r}")
         for fault in faults[:_MOST_SHOWN]:
@@ -52,7 +66,10 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
         wrong.append(f"{path} differs from its record in {len(found):,} places{hidden}")
     if faults:
         wrong.append(f"{path}: {len(faults):,} of its files don't match their checksums: {faults[0]}")
-    if wrong:
-        raise RecordError("; ".join(wrong)) from unread
+    failure = RecordError("; ".join(wrong)) if wrong else None
+    if as_json:
+        print_document(VerifiedReport.of(report=str(path), differences=found, files=faults), failure)
+    if failure is not None:
+        raise failure from unread
     if not as_json:
         click.echo(f"{path}: every value matches the record")

@@ -32,6 +32,8 @@ class Ordered:
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
     ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
+    ``stop_on_fail``: the run ends where a limit of its file can't be kept, ``require_steady``: with an error
+    where steady state was not reached.
     """
 
     target: str
@@ -47,6 +49,8 @@ class Ordered:
     short_report: bool = False
     hooks: tuple[str, ...] = ()
     hook_limit_s: float = HOOK_LIMIT_S
+    stop_on_fail: bool = False
+    require_steady: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class SuiteEntry:
     """One test. ``folder`` is a name in the suite's, ``reports`` are in that; ``section`` is one of PTS.
 
     ``conditions`` are those that were ordered, for a suite that is resumed before the test has begun; None in
-    older suites.
+    older suites. ``exit_code`` is that of a test that ended with an error.
     """
 
     test: str
@@ -45,6 +45,7 @@ class SuiteEntry:
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
     conditions: AnyConditions | None = None
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Suite:
     """All tests in the order in which they run. Times are ISO 8601, UTC.
 
     ``reports`` are those on all tests together, beside suite.json; ``report_reason`` says why there is none.
-    ``ordered``, ``people`` and ``purpose`` are of all tests; None and empty in older suites.
+    ``ordered``, ``people`` and ``purpose`` are of all tests; None and empty in older suites. ``keep_going``:
+    continue after a test that failed during its run.
     """
 
     target: str
@@ -66,6 +68,7 @@ class Suite:
     ordered: Ordered | None = None
     people: People = field(default_factory=People)
     purpose: Purpose = field(default_factory=Purpose)
+    keep_going: bool = True
 
 
 def write_suite(folder: Path, suite: Suite) -> None:

@@ -28,9 +28,13 @@ CAPTURE_FOLDER = "capture"
 """Holds the files of single I/Os, where a test keeps them."""
 
 INPUT_FOLDER = "input"
+"""Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
+
 LIMITS_NAME = "limits.toml"
 """The copy of a run's limits among the files that the operator wrote for it."""
-"""Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
+
+BASELINE_NAME = "baseline.json"
+"""Beside it, what relative limits need of the baseline's runs."""
 
 OUTPUT_FOLDER = "output"
 """Holds what programs of the operator's printed, where a test runs them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
@@ -59,21 +59,6 @@ class Checked:
     def holds(self) -> bool:
         """Whether the model is as near as claimed."""
         return self.figure.holds(self.model)
-
-    def as_object(self) -> dict[str, Any]:
-        """As an object of a JSON array."""
-        return {
-            "figure": self.figure.name,
-            "published": self.figure.published,
-            "unit": self.figure.unit.value,
-            "source": self.figure.source,
-            "model": self.model,
-            "deviation_pct": self.deviation_pct,
-            "tolerance_pct": self.figure.tolerance_pct,
-            "claim": self.figure.claim,
-            "pass": self.holds,
-            "note": self.figure.note,
-        }
 
 
 def check_amplification(preset: Preset, over_provisioning: float, seed: int) -> Amplification:

@@ -20,6 +20,7 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 
 SCHEMA: Final = "openpts.run/1"
+SCHEMA_OF_RUNS: Final = "openpts.runs/1"
 
 
 class MeasureFigures(TypedDict):
@@ -47,7 +48,8 @@ class RunFigures(TypedDict):
 
     ``simulated`` and ``imported`` are the marks of such runs, ``profile`` is enterprise or client.
     ``verdict`` and ``limits`` are there if the run was ordered with a limits file, ``reports`` in what
-    commands print: the documents that they made.
+    commands print: the documents that they made. ``error`` and ``exit_code`` are those of a command that
+    ends with one, such as a failed limit.
     """
 
     schema: Literal["openpts.run/1"]
@@ -68,6 +70,16 @@ class RunFigures(TypedDict):
     verdict: NotRequired[Judgement]
     limits: NotRequired[list[JudgedLimit]]
     reports: NotRequired[list[str]]
+    error: NotRequired[str]
+    exit_code: NotRequired[int]
+
+
+class RunsFigures(TypedDict):
+    """What ``--json`` of a report on several runs has; ``reports`` are the documents on all of them."""
+
+    schema: Literal["openpts.runs/1"]
+    runs: list[RunFigures]
+    reports: list[str]
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -97,7 +109,7 @@ def summarise(run: Run) -> dict[str, Any]:
 
 def _limits(run: Run, content: ReportContent) -> dict[str, Any]:
     """The verdicts on a run that was ordered with a limits file; nothing of any other."""
-    result = judged_run(run, content) if stored_limits(run) is not None else None
+    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
     return {} if result is None else {"verdict": result.verdict, "limits": judged_figures(result.judged)}
 
 

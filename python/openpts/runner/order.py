@@ -63,6 +63,8 @@ class Order:
     short_report: bool = False
     hooks: tuple[str, ...] = ()
     hook_limit_s: float = HOOK_LIMIT_S
+    stop_on_fail: bool = False
+    require_steady: bool = False
     run_id: str | None = None
     resumes: Resumption | None = None
     continues: Continuation | None = None
@@ -85,6 +87,8 @@ class Order:
             short_report=self.short_report,
             hooks=self.hooks,
             hook_limit_s=self.hook_limit_s,
+            stop_on_fail=self.stop_on_fail,
+            require_steady=self.require_steady,
         )
 
     @classmethod
@@ -146,6 +150,8 @@ class Order:
             short_report=ordered.short_report,
             hooks=ordered.hooks,
             hook_limit_s=ordered.hook_limit_s,
+            stop_on_fail=ordered.stop_on_fail,
+            require_steady=ordered.require_steady,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

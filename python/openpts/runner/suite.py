@@ -7,8 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RecordError, RunFailedError
+from openpts.errors import (
+    InterruptedRunError,
+    LimitError,
+    LostRecordError,
+    NotSteadyError,
+    NoVerdictError,
+    OpenptsError,
+    RecordError,
+    RunFailedError,
+)
 from openpts.procedures.kit.procedure import Procedure
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
@@ -22,7 +33,11 @@ DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
 """What a resumed suite leaves as it is; a run that failed can be resumed alone."""
 
 
-def _no_judge(_test: Procedure, _folder: Path) -> None:
+_ENDS: Final = (RunFailedError, LimitError, NotSteadyError, NoVerdictError)
+"""How a test may end after its run, what counts most first."""
+
+
+def _no_judge(_folder: Path) -> None:
     """No limits were set."""
 
 
@@ -40,9 +55,8 @@ class SuiteRunner:
 
     ``display`` shows one test while it runs, ``publish`` takes the suite in its current state, ``report``
     makes the reports of a run folder, or of all of the suite's, and returns their names. ``judge`` raises
-    RunFailedError for a finished run that failed a limit. ``keep_going``:
-    continue after a test that failed during its run; a failed purge, a refusal or a missing target always
-    ends the suite.
+    RunFailedError for a finished run that failed a limit. A failed purge, a refusal or a missing target ends
+    the suite, a test that failed during its run unless the suite is to keep going.
     """
 
     folder: Path
@@ -50,15 +64,14 @@ class SuiteRunner:
     display: Callable[[SuiteEntry], AbstractContextManager[Listener]]
     publish: Callable[[Suite], None]
     report: Callable[[Path], Sequence[str]]
-    keep_going: bool = True
-    judge: Callable[[Procedure, Path], None] = _no_judge
-    _failures: list[str] = field(default_factory=list)
+    judge: Callable[[Path], None] = _no_judge
     _kept: ExitStack = field(default_factory=ExitStack)
 
     def run(self, parts: Sequence[SuitePart]) -> None:
         """Run all parts, as far as they can run, and report on those that ended without their report.
 
-        Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
+        Raises the error that ended the suite, or at its end that which counts most of its tests, those that
+        failed before it was resumed included.
         """
         if not self.suite.entries:
             self._set(replace(self.suite, entries=_entries_of(parts)))
@@ -73,25 +86,33 @@ class SuiteRunner:
         finally:
             self._set(replace(self.suite, ended_at=datetime.now(UTC).isoformat(timespec="seconds")))
             self._report_on_all()
-        if self._failures:
-            raise RunFailedError(f"{len(self._failures)} of {len(parts)} tests failed: {self._failures[0]}")
+        if failed := [entry for entry in self.suite.entries if entry.state is SuiteState.FAILED]:
+            ends = {entry.exit_code for entry in failed}
+            kind = next((one for one in _ENDS if one.exit_code in ends), RunFailedError)
+            first = f"{failed[0].test}: {failed[0].reason}"
+            raise kind(f"{len(failed)} of {len(parts)} tests failed: {first}")
 
     def _run_part(self, index: int, part: SuitePart) -> None:
         folder = self.folder / self.suite.entries[index].folder
         self._change(index, state=SuiteState.RUNNING)
         try:
-            self._kept.enter_context(drive_kept(part.order.target))
-            with self.display(self.suite.entries[index]) as hear:
-                run_test(part.test, replace(part.order, folder=folder), [hear])
+            if not is_complete(folder):  # or killed before it was judged
+                self._kept.enter_context(drive_kept(part.order.target))
+                with self.display(self.suite.entries[index]) as hear:
+                    run_test(part.test, replace(part.order, folder=folder), [hear])
             if part.test.cuts_power:
                 end_with_losses(folder)
-            self.judge(part.test, folder)
-            self._change(index, state=SuiteState.COMPLETE)
+            self.judge(folder)
+            self._change(index, state=SuiteState.COMPLETE, reason=None, exit_code=None)
         except (OpenptsError, KeyboardInterrupt) as error:
-            self._change(index, state=_state(error, folder), reason=str(error) or "stopped by the operator")
-            if not (isinstance(error, RunFailedError) and self.keep_going):
+            self._change(
+                index,
+                state=_state(error, folder),
+                reason=str(error) or "stopped by the operator",
+                exit_code=getattr(error, "exit_code", InterruptedRunError.exit_code),
+            )
+            if not (isinstance(error, RunFailedError) and self.suite.keep_going):
                 raise
-            self._failures.append(f"{part.test.name}: {error}")
         finally:
             self._report(index, folder)
 
@@ -141,6 +162,12 @@ def _entries_of(parts: Sequence[SuitePart]) -> tuple[SuiteEntry, ...]:
 def _after_the_first(part: SuitePart) -> SuitePart:
     """A scratch file now holds what the test before wrote: the consent to lose that was given by running."""
     return replace(part, order=replace(part.order, consent=replace(part.order.consent, overwrite_file=True)))
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether the run in a folder came to its end; a new one has none."""
+    begun = (folder / DATABASE_NAME).exists() and has_begun(folder)
+    return begun and read_manifest(folder).state is RunState.COMPLETE
 
 
 def _state(error: BaseException, folder: Path) -> SuiteState:

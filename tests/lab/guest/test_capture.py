@@ -44,7 +44,7 @@ def _capture(*words: object, command: list[str]) -> dict[str, Any]:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout[ended.stdout.index('{\n  "way"') :])
+    found: dict[str, Any] = json.loads(ended.stdout[ended.stdout.index('{\n  "schema"') :])
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.conformance import conformance_command, conformance_object, print_conformance
+from openpts.cli.conformance import ConformanceDocument, conformance_command, print_conformance
 from openpts.conformance.catalogue import catalogue
 from openpts.conformance.conformance import conformance_of, count_line
 from openpts.errors import RecordError
@@ -103,7 +103,7 @@ def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
         "MADE-UP: PRECON is not part of the specification: no requirement binds it, and nothing in it can be "
         "conformant\n"
     )
-    assert conformance_object(run.manifest, everything, ())["revision"] is None
+    assert ConformanceDocument.by(run.manifest, everything, ()).revision is None
 
 
 def test_a_guide_is_shown_by_itself(folder: Path) -> None:

@@ -5,11 +5,13 @@ from io import StringIO
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 from click.testing import CliRunner
+from docs.interface_schemas import OUTPUTS
 from rich.console import Console
 
-from openpts.cli.doctor import audit_in_json, audit_text, changes_text, doctor
+from openpts.cli.doctor import Audit, audit_text, changes_text, doctor
 from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, restore
@@ -21,8 +23,7 @@ from tests.unit.host.recorded_systemd import RecordedSystemd
 
 __all__ = ["laptop"]
 
-ROOT = Path(__file__).parents[3]
-SCHEMA = json.loads((ROOT / "docs/doctor.schema.json").read_text())
+SCHEMA = json.loads(OUTPUTS.read_text())
 
 
 def examine(roots: SystemRoots, scenario: Scenario = Scenario.SYNTHETIC) -> Doctor:
@@ -92,7 +93,8 @@ def test_the_json_keeps_to_its_schema(scenario: Scenario, laptop: SystemRoots) -
     examined, journal = examine(laptop, scenario), Journal(laptop.sys.parent / "journal", laptop)
     _, changes = in_process(lambda: examined.apply(journal))
     restored = restore(journal, laptop, examined.run)
-    content = audit_in_json("/dev/sdb", examined, examined.findings(), changes, restored)
+    audit = Audit.by(examined, "/dev/sdb", examined.findings(), changes, restored)
+    content = msgspec.json.decode(msgspec.json.encode(audit))
     jsonschema.validate(content, SCHEMA)
     assert content["disk"] == "sdb"
     assert len(changes) == len(restored) > 0

@@ -22,7 +22,7 @@ def output(*words: str) -> str:
 
 def test_the_list_has_each_with_its_title() -> None:
     lines = output().splitlines()
-    found = json.loads(output("--json"))
+    found = json.loads(output("--json"))["plans"]
     assert [one["name"] for one in found] == list(shipped_names())
     assert all(line.startswith(one["name"]) for line, one in zip(lines, found, strict=True))
     (tkperf,) = [one for one in found if one["name"] == "tkperf"]

@@ -34,7 +34,7 @@ def test_a_line_for_each_preset() -> None:
 
 
 def test_the_list_as_json() -> None:
-    listed = {each["name"]: each for each in json.loads(said("list", "--json"))}
+    listed = {each["name"]: each for each in json.loads(said("list", "--json"))["presets"]}
     assert listed["client-qlc"]["capacity_bytes"] == 1_024_209_543_168
     assert listed["client-qlc"]["default_scale"] == 43
     assert listed["client-qlc"]["rated"]["tbw"] == 400
@@ -83,7 +83,7 @@ def test_the_file_itself_can_be_copied_and_edited(tmp_path: Path) -> None:
 
 
 def test_parameters_as_json_hold_the_whole_file() -> None:
-    shown = json.loads(said("show", "mlc", "--json"))
+    (shown,) = json.loads(said("show", "mlc", "--json"))["presets"]
     assert shown["parameters"]["page_mapped"]["mapping"]["physical_per_user"] == 1.224
     assert shown["figures"] == 2
 

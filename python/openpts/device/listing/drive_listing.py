@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from openpts.device.guard.rules import Refusal
 from openpts.device.identity.media import Media
 from openpts.device.link.link import NegotiatedLink
+from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.health import HealthReading
 
@@ -53,7 +55,20 @@ class PurgeAbility:
     supported: bool
     reason: str
     duration_s: float | None
-    reaches: tuple[str, ...] = ()
+    reaches: tuple[str, ...]
+
+    @classmethod
+    def of(cls, method: PurgeMethod, capability: Capability) -> Self:
+        """What the drive says of one of the methods."""
+        return cls(
+            method.name,
+            method.title,
+            method.is_purge,
+            capability.supported,
+            capability.reason,
+            capability.duration_s,
+            capability.reaches,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,15 +131,7 @@ def _cache(target: OpenTarget, device: BlockDevice) -> Facts:
 
 def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
     return tuple(
-        PurgeAbility(
-            method.name,
-            method.title,
-            method.is_purge,
-            capability.supported,
-            capability.reason,
-            capability.duration_s,
-            tuple(capability.reaches),
-        )
+        PurgeAbility.of(method, capability)
         for method, capability in capabilities(device)
         if not capability.foreign
     )

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from openpts.pages.texts import fact_text
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
-from openpts.report.gate.figures import GatedRun
+from openpts.report.gate.figures import GatedRun, JudgedRun
 from openpts.report.gate.limits_file import Required
 from openpts.report.health_page import counted_events
 from openpts.report.standing import standing_of
@@ -14,19 +13,18 @@ from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 
 _Found = tuple[Judgement, str]
-_UNKNOWN_FIRMWARE: Final = ""
 
 
 def judge_required(
-    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
 ) -> tuple[JudgedLimit, ...]:
     """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
     return tuple(_over_all(one, runs, baseline) for one in required)
 
 
-def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[GatedRun]) -> JudgedLimit:
+def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]) -> JudgedLimit:
     if required is Required.SAME_FIRMWARE:
-        judgement, reason = _same_firmware([one.run for one in (*runs, *baseline)])
+        judgement, reason = _same_firmware([*runs, *baseline])
     else:
         found = [(_OF_A_RUN[required](one.run), one) for one in runs]
         order = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
@@ -81,9 +79,9 @@ def _counted(run: Run, kind: str, words: str) -> _Found:
     return (Judgement.FAIL, ", ".join(events)) if events else (Judgement.PASS, "")
 
 
-def _same_firmware(runs: Sequence[Run]) -> _Found:
-    found = dict.fromkeys(fact_text(run.manifest.dut, "firmware", _UNKNOWN_FIRMWARE) for run in runs)
-    if _UNKNOWN_FIRMWARE in found:
+def _same_firmware(runs: Sequence[JudgedRun]) -> _Found:
+    found = dict.fromkeys(run.firmware for run in runs)
+    if "" in found:
         return Judgement.NO_VERDICT, "the firmware of a run is not known"
     return (Judgement.PASS, "") if len(found) == 1 else (Judgement.FAIL, f"firmware {', '.join(found)}")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Final
+from typing import Final, Protocol
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.ratio import spread_pct
@@ -13,9 +13,12 @@ from openpts.analysis.rounds import measurement_window, test_point
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured as Measure
 from openpts.pages.measure import key_of
+from openpts.pages.texts import fact_text
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
+from openpts.report.compare.contenders import conditions_key
 from openpts.report.gate.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
 from openpts.units import MB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase
@@ -59,6 +62,49 @@ class _Subject:
     is_of_rounds: bool = False
 
 
+class JudgedRun(Protocol):
+    """What relative limits need of a run."""
+
+    @property
+    def folder(self) -> str:
+        """Where it is, or was when it was read."""
+        ...
+
+    @property
+    def test(self) -> str:
+        """The short name of its test."""
+        ...
+
+    @property
+    def state(self) -> RunState:
+        """Whether it came to its end."""
+        ...
+
+    @property
+    def conditions(self) -> str:
+        """The same text for runs that were made under the same conditions."""
+        ...
+
+    @property
+    def deviations(self) -> frozenset[tuple[str, str]]:
+        """Rule and what was used instead, of each entry of the ledger."""
+        ...
+
+    @property
+    def seeds(self) -> tuple[int, int] | None:
+        """Of a simulated drive and its workload: a run with the same ones does the same again."""
+        ...
+
+    @property
+    def firmware(self) -> str:
+        """Of the drive; empty where it is not known."""
+        ...
+
+    def find(self, measure: str) -> Figure | None:
+        """A figure by what an operator calls it; None if the run has none of it."""
+        ...
+
+
 @dataclass(frozen=True)
 class GatedRun:
     """A run with its report's content; figures are found by what an operator calls them."""
@@ -75,6 +121,37 @@ class GatedRun:
     def test(self) -> str:
         """The short name of its test."""
         return self.run.manifest.conditions.test
+
+    @property
+    def folder(self) -> str:
+        """Where it is, as it was named."""
+        return str(self.run.folder)
+
+    @property
+    def state(self) -> RunState:
+        """Whether it came to its end."""
+        return self.run.manifest.state
+
+    @property
+    def conditions(self) -> str:
+        """The same text for runs that were made under the same conditions."""
+        return conditions_key(self.run)
+
+    @property
+    def deviations(self) -> frozenset[tuple[str, str]]:
+        """Rule and what was used instead, of each entry of the ledger."""
+        return frozenset((one.rule_id, one.used) for one in self.run.ledger)
+
+    @property
+    def seeds(self) -> tuple[int, int] | None:
+        """Of a simulated drive: a run with the same ones does the same again."""
+        simulation = self.run.manifest.target.simulation
+        return None if simulation is None else (simulation.seed, self.run.manifest.conditions.seed)
+
+    @property
+    def firmware(self) -> str:
+        """Of the drive; empty where it is not known."""
+        return fact_text(self.run.manifest.dut, "firmware", "")
 
     @cached_property
     def _measures(self) -> dict[Tokens, list[Measure]]:

@@ -10,10 +10,9 @@ from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
-from openpts.report.compare.contenders import conditions_key
 from openpts.report.gate.bound import Bound, refuse_unsigned
 from openpts.report.gate.conditions import judge_required
-from openpts.report.gate.figures import Figure, GatedRun, test_named
+from openpts.report.gate.figures import Figure, GatedRun, JudgedRun, test_named
 from openpts.report.gate.limits_file import Allowed, LimitSet
 from openpts.report.gate.reference import words_of
 from openpts.report.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs
@@ -40,7 +39,7 @@ class GateResult:
         return whole_of(self.judged)
 
 
-def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[GatedRun] = ()) -> GateResult:
+def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun] = ()) -> GateResult:
     """Hold runs against limits, relative ones against a baseline.
 
     Raises UsageError for a limit of what no run measures, or in the wrong unit.
@@ -54,25 +53,46 @@ def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[GatedRu
     return _with_conditions(limits, judged, runs, baseline)
 
 
-def judge_finished(limits: LimitSet, run: GatedRun) -> GateResult:
-    """As ``judge``, for a run without a baseline: limits of other tests, and relative ones, are left out.
+def judge_finished(limits: LimitSet, run: GatedRun, baseline: Sequence[JudgedRun] = ()) -> GateResult:
+    """As ``judge``, for one run: limits of other tests are left out, and relative ones without a baseline.
 
     A limit of what the run does not measure, or in the wrong unit, has no verdict: no run is lost for a word.
     """
     own = [bound for bound in limits.bounds if test_named(bound.measure) in {"", run.test}]
-    absolute = [bound for bound in own if not bound.is_relative]
+    bases = [one for one in baseline if one.test == run.test]
+    held = [bound for bound in own if bases or not bound.is_relative]
     judged = []
-    for bound in absolute:
+    for bound in held:
         try:
-            judged.append(_absolute(bound, limits, (run,)))
+            judged.append(
+                _relative(bound, limits, (run,), bases)
+                if bound.is_relative
+                else _absolute(bound, limits, (run,))
+            )
         except UsageError as error:
             judged.append(_nothing(bound, str(error)))
-    result = _with_conditions(limits, judged, (run,), ())
-    return replace(result, left_out=len(own) - len(absolute))
+    result = _with_conditions(limits, judged, (run,), bases)
+    return replace(result, left_out=len(own) - len(held))
+
+
+def refuse_undecidable(limits: LimitSet, test: str, baseline: Sequence[GatedRun]) -> None:
+    """Raise UsageError for a relative limit on which one run of the test could have no verdict."""
+    for bound in limits.bounds:
+        if bound.is_relative and test_named(bound.measure) in {"", test}:
+            of_test = [run for run in baseline if run.test == test]
+            if of_test:
+                _refuse_unknown(bound, baseline)
+            bases = [(figure, run) for run in of_test if (figure := run.find(bound.measure))]
+            few = "" if len(bases) > 1 else f"it needs a baseline of two runs of {test} or more"
+            if reason := few or _incomparable(bases, bases, limits):
+                raise UsageError(
+                    f"{bound.measure} {bound.as_written} can't be judged: {reason}; name such runs with "
+                    "--baseline, or run without --limits and use `openpts gate` afterwards"
+                )
 
 
 def _with_conditions(
-    limits: LimitSet, judged: Sequence[JudgedLimit], runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+    limits: LimitSet, judged: Sequence[JudgedLimit], runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
 ) -> GateResult:
     """With the conditions in front, and behind them the limits that tests have of their own."""
     required = judge_required(limits.required, runs, baseline)
@@ -119,11 +139,11 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> Judge
     return min(verdicts, key=rank)
 
 
-def _lacking(bound: Bound, found: Sequence[tuple[Figure, GatedRun]], runs: Sequence[GatedRun]) -> str:
+def _lacking(bound: Bound, found: Sequence[tuple[Figure, JudgedRun]], runs: Sequence[JudgedRun]) -> str:
     """The run that does not measure what others of its test do; empty if all do."""
     tests = {run.test for _, run in found}
     lacking = [run for run in runs if run.test in tests and run.find(bound.measure) is None]
-    return f"{lacking[0].run.folder} does not measure it" if lacking else ""
+    return f"{lacking[0].folder} does not measure it" if lacking else ""
 
 
 def _unmeasured(bound: Bound, runs: Sequence[GatedRun]) -> JudgedLimit:
@@ -154,7 +174,7 @@ def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: GatedRun, runs:
         judgement = (
             Judgement.PASS if (value >= asked if bound.at_least else value <= asked) else Judgement.FAIL
         )
-    where = f"{run.run.folder}: " if reason and runs > 1 else ""
+    where = f"{run.folder}: " if reason and runs > 1 else ""
     return JudgedLimit(
         name=figure.name,
         limit=bound.text_in(figure.unit),
@@ -170,13 +190,12 @@ def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: GatedRun, runs:
     )
 
 
-def _doubt(figure: Figure, run: GatedRun, limits: LimitSet) -> str:
+def _doubt(figure: Figure, run: JudgedRun, limits: LimitSet) -> str:
     """Why a figure of a run can't be judged; empty where it can."""
     if figure.value is None:
-        return figure.missing
-    state = run.run.manifest.state
-    if state not in {RunState.COMPLETE, RunState.RUNNING}:
-        return f"the run is {state}"
+        return figure.missing or "not measured"
+    if run.state not in {RunState.COMPLETE, RunState.RUNNING}:
+        return f"the run is {run.state}"
     if figure.state and Allowed.NOT_STEADY not in limits.allowed:
         return f"not of steady state ({figure.state}): {_TO_ALLOW.format(Allowed.NOT_STEADY)}"
     return ""
@@ -191,7 +210,7 @@ def _deviations(run: GatedRun, limits: LimitSet) -> str:
 
 
 def _relative(
-    bound: Bound, limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+    bound: Bound, limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
 ) -> JudgedLimit:
     """The verdict on the ratio of two sets of runs."""
     candidates = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
@@ -243,21 +262,22 @@ def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> J
 
 
 def _incomparable(
-    candidates: Sequence[tuple[Figure, GatedRun]], bases: Sequence[tuple[Figure, GatedRun]], limits: LimitSet
+    candidates: Sequence[tuple[Figure, JudgedRun]],
+    bases: Sequence[tuple[Figure, JudgedRun]],
+    limits: LimitSet,
 ) -> str:
     """Why two sets can't be held against each other; empty where they can."""
     if not bases:
         return f"no baseline: `openpts gate RUN... --baseline RUN...` with runs of {candidates[0][1].test}"
     for figure, run in (*candidates, *bases):
         if reason := _doubt(figure, run, limits):
-            return f"{run.run.folder}: {reason}"
+            return f"{run.folder}: {reason}"
     every = [run for _, run in (*candidates, *bases)]
     if len({run.test for run in every}) > 1:
         return "the baseline is of another test"
-    if len({conditions_key(run.run) for run in every}) > 1:
+    if len({run.conditions for run in every}) > 1:
         return "the runs were made under different conditions: `openpts compare` shows which"
-    ledgers = {frozenset((one.rule_id, one.used) for one in run.run.ledger) for run in every}
-    if len(ledgers) > 1 and Allowed.DEVIATIONS not in limits.allowed:
+    if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
         return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
     for side in (candidates, bases):
         if _are_copies([run for _, run in side]):
@@ -265,13 +285,9 @@ def _incomparable(
     return ""
 
 
-def _are_copies(runs: Sequence[GatedRun]) -> bool:
+def _are_copies(runs: Sequence[JudgedRun]) -> bool:
     """A simulated drive with the same seeds does the same again, which shows no spread."""
-    seeds = [
-        (manifest.target.simulation.seed, manifest.conditions.seed)
-        for manifest in (run.run.manifest for run in runs)
-        if manifest.target.simulation is not None
-    ]
+    seeds = [run.seeds for run in runs if run.seeds is not None]
     return len(set(seeds)) < len(seeds)
 
 

@@ -1,14 +1,16 @@
 """The page of a report with the limits that a run was held against."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
+from openpts.report.gate.baseline import BaselineRun, stored_baseline
 from openpts.report.gate.judge import GateResult
 from openpts.report.gate.of_run import judged_run, stored_limits
-from openpts.report.gate.words import finding, verdict_line
+from openpts.report.gate.words import error_words, finding, verdict_line
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}
@@ -16,11 +18,11 @@ _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VE
 
 def limits_page(run: Run, content: ReportContent) -> Page | None:
     """The page of a run that was ordered with a limits file, and None of any other. Raises RecordError."""
-    result = judged_run(run, content) if stored_limits(run) is not None else None
-    return None if result is None else _page(result)
+    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
+    return None if result is None else _page(result, stored_baseline(run.folder))
 
 
-def _page(result: GateResult) -> Page:
+def _page(result: GateResult, baseline: Sequence[BaselineRun] = ()) -> Page:
     tone = "pass" if result.verdict is Judgement.PASS else "fail"
     blocks: list[Block] = [
         Verdict(f"{result.verdict.upper()}. {verdict_line(result.judged).capitalize()}.", tone)
@@ -42,6 +44,17 @@ def _page(result: GateResult) -> Page:
             note="Spread: standard deviation of the rounds that a figure is of, in per cent.",
         )
     )
+    if baseline:
+        blocks.append(
+            Table(
+                id="limits-baseline",
+                title="Baseline",
+                head=Column("Run", align="left"),
+                columns=(Column("Test", align="left", width=0.4), Column("Folder", align="left", width=2)),
+                rows=tuple(Row(Cell(one.test_id), (Cell(one.test), Cell(one.folder))) for one in baseline),
+                note=f"Its figures are kept in the run folder. {'. '.join(error_words(result.rule))}.",
+            )
+        )
     return Page("limits", "Limits and Verdict", tuple(blocks))
 
 

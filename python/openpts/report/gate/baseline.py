@@ -1,0 +1,78 @@
+"""A baseline as a run keeps it: what its relative limits need, so that the record alone is judged again."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from openpts.errors import RecordError
+from openpts.folder_files import read_file
+from openpts.record.decoding import decode_json
+from openpts.record.manifest import RunState
+from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
+from openpts.report.gate.figures import Figure, GatedRun
+from openpts.report.gate.limits_file import LimitSet
+from openpts.report.sources import read_for_report, run_folders_of
+
+
+class BaselineRun(Struct, frozen=True):
+    """A run of a baseline, as ``JudgedRun`` has it; ``folder`` is where it was, ``figures`` are by limit."""
+
+    test_id: str
+    folder: str
+    test: str
+    state: RunState
+    conditions: str
+    deviations: frozenset[tuple[str, str]]
+    seeds: tuple[int, int] | None
+    firmware: str
+    figures: dict[str, Figure]
+
+    @classmethod
+    def of(cls, run: GatedRun, limits: LimitSet) -> Self:
+        """What these limits need of a run. Raises UsageError where one means several of its measures."""
+        found = {one.measure: run.find(one.measure) for one in limits.bounds if one.is_relative}
+        return cls(
+            test_id=run.run.manifest.test_id,
+            folder=str(run.run.folder.resolve()),
+            test=run.test,
+            state=run.state,
+            conditions=run.conditions,
+            deviations=run.deviations,
+            seeds=run.seeds,
+            firmware=run.firmware,
+            figures={measure: figure for measure, figure in found.items() if figure is not None},
+        )
+
+    def find(self, measure: str) -> Figure | None:
+        """A figure by the limit's own words; None if the run has none of it."""
+        return self.figures.get(measure)
+
+
+def read_baseline(paths: Sequence[Path]) -> tuple[GatedRun, ...]:
+    """The runs of a baseline, those of suites included.
+
+    Raises RecordError, and UsageError for a run that is named twice.
+    """
+    return tuple(GatedRun.of(read_for_report(folder)) for folder in run_folders_of(paths))
+
+
+def kept_baseline(limits: LimitSet, baseline: Sequence[GatedRun]) -> bytes:
+    """The copy of a baseline that a record has."""
+    runs = [BaselineRun.of(run, limits) for run in baseline]
+    return msgspec.json.format(msgspec.json.encode(runs, order="deterministic"), indent=1)
+
+
+def stored_baseline(folder: Path) -> tuple[BaselineRun, ...]:
+    """The baseline that a run was ordered with; empty without one. Raises RecordError."""
+    name = f"{INPUT_FOLDER}/{BASELINE_NAME}"
+    try:
+        return decode_json(read_file(folder, name), tuple[BaselineRun, ...])
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise RecordError(f"can't read {folder / name}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"can't read {folder / name}: {error}") from error

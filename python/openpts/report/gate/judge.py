@@ -1,5 +1,6 @@
 """Holds runs against limits: a verdict for each limit, with the reason where there is none."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -252,7 +253,13 @@ def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> J
     else:
         low, high = ratio.low(rule.alarm_share), ratio.high(rule.miss_share)
         passed, failed = high <= asked, low > asked
-    row = replace(row, value=ratio.value, low=low, high=high, runs_spread_pct=ratio.spread_pct)
+    row = replace(
+        row,
+        value=ratio.value,
+        low=low,
+        high=None if math.isinf(high) else high,
+        runs_spread_pct=ratio.spread_pct,
+    )
     words = ratio_words(ratio.value, low, high, ratio)
     if ratio.runs > rule.most_runs:
         return replace(row, reason=f"{words}; {too_many_runs(rule)}")

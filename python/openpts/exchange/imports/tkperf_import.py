@@ -237,7 +237,10 @@ def _wsat(test: _Test, wanted: Wanted) -> _Read:
         sum(step.tracked for step in tracked),
         f"the end of {len(rates):,} rounds of TKperf",
     )
-    missing = ("distributions of response times",)
+    missing = (
+        "counts of I/Os: they are the stated IOPS times the runtime",
+        "distributions of response times",
+    )
     return conditions, tuple(steps), (CycleFinished(outcome, workload.title),), missing
 
 

@@ -30,6 +30,7 @@ class BaselineRun(Struct, frozen=True):
     conditions: str
     deviations: frozenset[tuple[str, str]]
     seeds: tuple[int, int] | None
+    source: str | None
     firmware: str
     figures: dict[str, Figure]
 
@@ -45,6 +46,7 @@ class BaselineRun(Struct, frozen=True):
             conditions=run.conditions,
             deviations=run.deviations,
             seeds=run.seeds,
+            source=run.source,
             firmware=run.firmware,
             figures={measure: figure for measure, figure in found.items() if figure is not None},
         )

@@ -25,6 +25,7 @@ class BaselineRun(Struct, frozen=True):
 
     test_id: str
     folder: str
+    started_at: str
     test: str
     state: RunState
     conditions: str
@@ -41,6 +42,7 @@ class BaselineRun(Struct, frozen=True):
         return cls(
             test_id=run.run.manifest.test_id,
             folder=str(run.run.folder.resolve()),
+            started_at=run.run.manifest.started_at,
             test=run.test,
             state=run.state,
             conditions=run.conditions,

@@ -1,24 +1,22 @@
 """How often a gate fires on unchanged firmware, and how often it finds a loss: on simulated drives.
 
-Runs of a firmware, and of the same with a loss, are made once, each with a seed of its own. A comparison
-draws three of either without replacement, and two more of either while the gate asks for them. The firmware
-after is the same one, one that is 5 % slower on average, and one whose 99.9 % response time is 20 % longer.
-The gate is that of `openpts gate`, with limits of -3 % on IOPS and +10 % on the percentile. Losses come from
-longer program times of the flash, which the bench finds first, on drives of other seeds.
+A comparison makes three runs of the firmware before and three of the one after, and two more of either while
+the gate asks for them. Every run has a seed of its own, so that comparisons are independent trials. The
+firmware after is the same one, one that is 5 % slower on average, and one whose 99.9 % response time is 20 %
+longer. The gate is that of `openpts gate`, with limits of -3 % on IOPS and +10 % on the percentile. Losses
+come from longer program times of the flash, which the bench finds first, on drives of other seeds.
 
-    .venv/bin/python -m benches.gate_rates [--comparisons 1000] [--runs 200] [--workers 2] [--json FILE]
+    .venv/bin/python -m benches.gate_rates [--comparisons 400] [--workers 2] [--json FILE]
 
-A run takes a quarter of a second of a processor. Comparisons share runs, so that rates are right on average
-but vary more than those of as many comparisons with runs of their own: for these make as many runs as
-comparisons times 14. Nothing is written but run folders in a temporary folder; TMPDIR=/dev/shm is in memory.
+A run takes a tenth of a second of a processor with its evaluation, 400 comparisons of each some 15 minutes.
+Nothing is written but run folders in a temporary folder; TMPDIR=/dev/shm is in memory.
 """
 
 import argparse
 import json
-import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -32,7 +30,7 @@ from tests.simulated.one_point import run_one_point
 from openpts.record.reader import Run, read_run
 from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.judge import judge
-from openpts.report.gate.limits_file import LimitSet, parse_limits
+from openpts.report.gate.limits_file import parse_limits
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import PurgeChoice
@@ -51,6 +49,7 @@ LIMITS: Final = f'limits = ["{IOPS} >= -3 %", "{TAIL} <= +10 %"]\nallow = ["devi
 UNCHANGED: Final = "unchanged"
 LOSSES: Final = {"5 % loss of mean": (IOPS, 0.95), "20 % loss of p99.9": (TAIL, 1.2)}
 _CALIBRATIONS: Final = 6
+_SCENARIO_SEEDS: Final = 10**6
 _CALIBRATION_SEED: Final = 10**9
 
 
@@ -91,13 +90,13 @@ def with_program_time(place: Path, name: str, factor: float) -> Path:
     return path
 
 
-def factor_of(place: Path, measure: str, wanted: float, runs_of: "RunsOf") -> float:
+def factor_of(place: Path, measure: str, wanted: float, workers: ProcessPoolExecutor) -> float:
     """The factor of the program time that changes a measure by the wanted ratio, on some drives."""
 
     def mean(factor: float) -> float:
         preset = str(with_program_time(place, f"trial-{factor}", factor))
         seeds = range(_CALIBRATION_SEED, _CALIBRATION_SEED + _CALIBRATIONS)
-        return fmean(value_of(run, measure) for run in runs_of(preset, seeds))
+        return fmean(workers.map(partial(measured, preset, measure), seeds))
 
     unchanged, low, high = mean(1.0), 1.0, 1.6
     for _ in range(8):
@@ -107,73 +106,69 @@ def factor_of(place: Path, measure: str, wanted: float, runs_of: "RunsOf") -> fl
     return (low + high) / 2
 
 
-def value_of(run: GatedRun, measure: str) -> float:
-    figure = run.find(measure)
+def measured(preset: str, measure: str, seed: int) -> float:
+    figure = GatedRun.of(short_run(preset, seed)).find(measure)
     assert figure is not None
     assert figure.value is not None
     return figure.value
 
 
-def compared(
-    limits: LimitSet, before: list[GatedRun], after: list[GatedRun], draw: random.Random
-) -> tuple[Judgement, int]:
-    """The verdict on runs that are drawn, none of them twice, and how many of a side it took."""
-    most = RUNS[-1]
-    if after is before:
-        drawn = draw.sample(before, 2 * most)
-        bases, candidates = drawn[:most], drawn[most:]
-    else:
-        bases, candidates = draw.sample(before, most), draw.sample(after, most)
+def compared(before: str, after: str, first_seed: int) -> tuple[Judgement, int]:
+    """The verdict on runs of seeds from the first one on, and how many of a side it took."""
+    limits = parse_limits(LIMITS.encode(), "limits of the bench")
+    bases: list[GatedRun] = []
+    candidates: list[GatedRun] = []
     for runs in RUNS:
-        verdict = judge(limits, candidates[:runs], bases[:runs]).verdict
+        for side, preset, seed in ((bases, before, first_seed), (candidates, after, first_seed + RUNS[-1])):
+            side += [GatedRun.of(short_run(preset, seed + number)) for number in range(len(side), runs)]
+        verdict = judge(limits, candidates, bases).verdict
         if verdict is not Judgement.NO_VERDICT:
             break
     return verdict, runs
 
 
-RunsOf = Callable[[str, Iterable[int]], list[GatedRun]]
-
-
-def runs_by(workers: ProcessPoolExecutor) -> RunsOf:
-    def runs_of(preset: str, seeds: Iterable[int]) -> list[GatedRun]:
-        return [GatedRun.of(run) for run in workers.map(partial(short_run, preset), seeds)]
-
-    return runs_of
+def rate_of(
+    scenario: str,
+    comparisons: int,
+    compare: Callable[[int], tuple[Judgement, int]],
+    pool: ProcessPoolExecutor,
+) -> Rate:
+    first = (*LOSSES, UNCHANGED).index(scenario) * _SCENARIO_SEEDS
+    found = list(pool.map(compare, range(first, first + 2 * RUNS[-1] * comparisons, 2 * RUNS[-1])))
+    verdicts = Counter(verdict for verdict, _ in found)
+    return Rate(
+        scenario,
+        comparisons,
+        verdicts[Judgement.FAIL],
+        verdicts[Judgement.NO_VERDICT],
+        fmean(runs for _, runs in found),
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--comparisons", type=int, default=1000)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--comparisons", type=int, default=400)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    limits, draw = parse_limits(LIMITS.encode(), "limits of the bench"), random.Random(21)
-    rates = []
+    rates: list[Rate] = []
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(args.workers) as workers:
-        place, runs_of = Path(folder), runs_by(workers)
-        unchanged = runs_of(str(with_program_time(place, "unchanged", 1.0)), range(args.runs))
-        for number, scenario in enumerate((UNCHANGED, *LOSSES)):
-            after = unchanged
+        before = after = str(with_program_time(Path(folder), "before", 1.0))
+        for scenario in (UNCHANGED, *LOSSES):
             if scenario in LOSSES:
-                factor = factor_of(place, *LOSSES[scenario], runs_of)
+                factor = factor_of(Path(folder), *LOSSES[scenario], workers)
                 print(f"{scenario}: program time x {factor:.3f}", flush=True)
-                seeds = range(number * args.runs, (number + 1) * args.runs)
-                after = runs_of(str(with_program_time(place, f"slower-{number}", factor)), seeds)
-            found = [compared(limits, unchanged, after, draw) for _ in range(args.comparisons)]
-            verdicts = Counter(verdict for verdict, _ in found)
-            runs = fmean(runs for _, runs in found)
-            rates.append(
-                Rate(scenario, len(found), verdicts[Judgement.FAIL], verdicts[Judgement.NO_VERDICT], runs)
+                after = str(with_program_time(Path(folder), f"slower-{len(rates)}", factor))
+            rate = rate_of(scenario, args.comparisons, partial(compared, before, after), workers)
+            rates.append(rate)
+            low, high = rate.bounds_pct
+            print(
+                f"{scenario}: fired in {rate.fired} of {rate.comparisons} ({low:.2f} to {high:.2f} %), "
+                f"{rate.without_verdict} without a verdict, {rate.mean_runs:.1f} runs of a side",
+                flush=True,
             )
-    for rate in rates:
-        low, high = rate.bounds_pct
-        print(
-            f"{rate.scenario}: fired in {rate.fired} of {rate.comparisons} ({low:.2f} to {high:.2f} %), "
-            f"{rate.without_verdict} without a verdict, {rate.mean_runs:.1f} runs of a side"
-        )
     if args.json:
         args.json.write_text(json.dumps([asdict(rate) for rate in rates], indent=2))
 

@@ -111,26 +111,26 @@ def _finish(
         try:
             outputs = process.communicate(timeout=max(0.0, deadline_s - time.monotonic()))
         except subprocess.TimeoutExpired as error:
-            _kill(process)
+            kill_program(process)
             if interrupt is not None:
                 raise interrupt from error
             raise ProgramError(f"{name} did not end within {timeout_s:g} s and was killed") from error
         except KeyboardInterrupt as error:
             if not to_the_end:
-                _kill(process)
+                kill_program(process)
                 raise
             interrupt = interrupt or error
             continue
         except BaseException:
             if not to_the_end:
-                _kill(process)
+                kill_program(process)
             raise
         if interrupt is not None:
             raise interrupt
         return outputs
 
 
-def _kill(process: "subprocess.Popen[str]") -> None:
+def kill_program(process: "subprocess.Popen[str]") -> None:
     """End the program and whatever it started; one that hangs in the kernel is left behind."""
     try:
         os.killpg(process.pid, signal.SIGKILL)

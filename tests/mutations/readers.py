@@ -30,13 +30,19 @@ from openpts.procedures.shared.benchmark import CATALOGUE
 from openpts.procedures.shared.benchmark.benchmark_file import read_benchmark
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
-from openpts.record.writer import DATABASE_NAME
+from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
 from openpts.report.checksums import file_faults
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
+from openpts.report.gate.baseline import kept_baseline, stored_baseline
+from openpts.report.gate.figures import GatedRun
+from openpts.report.gate.judge import judge, judge_finished
+from openpts.report.gate.limits_file import parse_limits, read_limits
+from openpts.report.gate.power import power_of
+from openpts.report.gate.words import judged_figures, limit_line
 from openpts.report.record_files import RecordFile, record_files
 from openpts.report.redaction import redacted_run
 from openpts.report.rederive import read_report
@@ -161,6 +167,24 @@ B
 '''
 price = "9 EUR"
 nand_type = 'TLC'
+""",
+)
+LIMITS = (
+    b"""require = ["conformant", "steady", "no media errors", "no throttling", "same firmware"]
+allow = ["deviations", "not steady"]
+limits = [
+  "tp.seq-128k.write >= 180 MB/s",
+  "SEQ 128K RW0.p99.9 <= 1.5 ms",
+  "tp.seq_128_kib.read >= 3.2 GB/s",
+  {measure = "tp.seq-128k.read", at_least = "-3 %", at_most = "1.1 x", note = "x"},
+]
+""",
+    b"""allow = ["deviations", "not steady"]
+limits = ["tp.seq-128k.write >= -3 %", "tp.seq-128k.rw0.4 nines <= 1.1 x", "tp.seq-1024k.write <= +10 %"]
+[statistics]
+false_alarm_pct = 0.5
+miss_pct = 5
+most_runs = 7
 """,
 )
 URLS = (
@@ -304,6 +328,42 @@ def imported(results: Callable[[Source, Wanted], object]) -> Callable[[Path], ob
     return lambda path: results(Source.read(path), wanted)
 
 
+def limits(run: GatedRun) -> Callable[[Path], object]:
+    """As `openpts gate` and a run take a file: what it limits, in words and as figures."""
+
+    def read(path: Path) -> object:
+        found = read_limits(path)
+        kept = judge_finished(found, run, (run, run)).judged
+        judged = judge(found, [run], [run]).judged
+        return judged_figures(kept), [limit_line(one) for one in judged], power_of(found, [run], [run])
+
+    return read
+
+
+def baselines(run: GatedRun) -> bytes:
+    """Three runs of a baseline, as a record keeps them; a simulated drive had other seeds in each."""
+    kept = json.loads(kept_baseline(parse_limits(LIMITS[1], ""), [run] * 3))
+    for number, one in enumerate(kept):
+        one["seeds"] = [1, number]
+        for figure in one["figures"].values():
+            figure["value"] *= 1 + number / 100
+    return json.dumps(kept).encode()
+
+
+def baseline(run: GatedRun) -> Callable[[Path], object]:
+    """As a report on a run reads it, and judges by it."""
+    held = parse_limits(LIMITS[1], "")
+
+    def read(path: Path) -> object:
+        place = path.parent / INPUT_FOLDER
+        place.mkdir(exist_ok=True)
+        path.rename(place / BASELINE_NAME)
+        judged = judge_finished(held, run, stored_baseline(path.parent)).judged
+        return json.dumps(judged_figures(judged), allow_nan=False), [limit_line(one) for one in judged]
+
+    return read
+
+
 def traces(seeds: Seeds) -> tuple[bytes, ...]:
     """Binary ones of each kind: as they come, in each form that is written, and a capture."""
     folder = seeds.run.parent
@@ -325,6 +385,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
     run, cut = seeds.run, seeds.cut
     databases = [(folder / DATABASE_NAME).read_bytes() for folder in (cut, cut, seeds.streams, run)]
     reports = [(run / name).read_bytes() for name in (*[SHORT_REPORT] * 7, "report.json")]
+    gated = GatedRun.of(read_for_report(run))
     values = from_records(*[LooseRecord(cut)] * 3, LooseRecord(run))
     with_streams = from_records(LooseRecord(cut), LooseRecord(seeds.streams))
     return {
@@ -362,6 +423,8 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
             ),
             read_benchmark,
         ),
+        "limits": Reader("limits.toml", from_texts(*LIMITS), limits(gated)),
+        "baseline": Reader(BASELINE_NAME, from_texts(baselines(gated)), baseline(gated)),
         "simulated drive's name": Reader("name", from_texts(*URLS), of_words),
         # 3: a drive that is too small for the test
         "preset": Reader("drive.toml", from_texts(*presets), preset, exit_codes=frozenset({2, 3, 8})),

@@ -18,6 +18,7 @@ from openpts.errors import OpenptsError
 from tests.mutations.readers import (
     DESCRIPTIONS,
     FILES_OF_TKPERF,
+    LIMITS,
     OUTPUTS_OF_FIO,
     PLANS_TOML,
     PLANS_YAML,
@@ -55,6 +56,8 @@ SAMPLES = {
     "YAML plan": 100,
     "description": 600,
     "benchmark": 150,
+    "limits": 300,
+    "baseline": 300,
     "simulated drive's name": 3000,
     "preset": 60,
 }
@@ -147,6 +150,7 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "fio's result": RESULTS_OF_FIO,
         "fio's output": OUTPUTS_OF_FIO,
         "TKperf's file": FILES_OF_TKPERF,
+        "limits": LIMITS,
     }
     for name, contents in taken.items():
         for content in contents:

@@ -23,6 +23,7 @@ POWER: Final = 0.95
 _PANELS: Final = 400
 _FARTHEST: Final = 9.0
 _NORMAL: Final = NormalDist()
+_LARGEST_EXPONENT: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,9 @@ class Ratio:
         return self.value * math.exp(-self._reach(error))
 
     def high(self, error: float) -> float:
-        """The true ratio is above this with that probability at most."""
-        return self.value * math.exp(self._reach(error))
+        """The true ratio is above this with that probability at most; infinite beyond what a float holds."""
+        reach = self._reach(error)
+        return self.value * math.exp(reach) if reach < _LARGEST_EXPONENT else math.inf
 
     def _reach(self, error: float) -> float:
         t = critical_value(1 - 2 * error, self.degrees_of_freedom)

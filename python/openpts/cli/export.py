@@ -62,7 +62,7 @@ def export(
     from openpts.report.sources import run_folders_of  # noqa: PLC0415 likewise
 
     if junit:
-        _write(junit.parent, {junit.name: junit_of(runs, redact=redact)})
+        write_export(junit.parent, {junit.name: junit_of(runs, redact=redact)})
         _say(f"junit: {junit}")
     if not (fio_json or csv_row or parquet):
         return
@@ -72,11 +72,11 @@ def export(
         if csv_row == _STDOUT:
             click.echo(text, nl=False)
         else:
-            _write(Path(csv_row).parent, {Path(csv_row).name: text.encode()})
+            write_export(Path(csv_row).parent, {Path(csv_row).name: text.encode()})
             _say(f"csv: {csv_row}")
     if parquet:
         files = parquet_files(_read(folders, redact=redact))
-        _write(parquet, files)
+        write_export(parquet, files)
         _say(f"parquet: {len(files)} tables in {parquet}")
     for run in _read(folders, redact=redact) if fio_json else ():
         assert fio_json is not None  # noqa: S101 there are runs only then
@@ -101,12 +101,13 @@ def _write_fio(folder: Path, run: "Run") -> None:
         raise UsageError(f"cannot export into {folder}: it is not empty; remove it or name another folder")
     count = 0
     for files in fio_files(run):
-        _write(folder, files)
+        write_export(folder, files)
         count += 1
     _say(f"fio: {count} steps in {folder}")
 
 
-def _write(folder: Path, files: dict[str, bytes]) -> None:
+def write_export(folder: Path, files: dict[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is not there. Raises RecordError."""
     from openpts.folder_files import write_files  # noqa: PLC0415 slow to load
 
     try:

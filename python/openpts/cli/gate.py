@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
+from openpts.cli.export import write_export
 from openpts.cli.printed_document import print_document
 from openpts.errors import LimitError, NoVerdictError, UsageError
-from openpts.folder_files import write_files
 from openpts.vocabulary.limit import Judgement
 
 if TYPE_CHECKING:
@@ -91,7 +91,10 @@ def gate(
 
     result = judge(limits or LimitSet(), candidates, bases)
     if junit is not None:
-        _write_junit(junit, result, candidates)
+        from openpts.exchange.verdicts import gate_junit  # noqa: PLC0415 slow to load
+
+        xml = gate_junit(result.judged, [run.folder for run in candidates])
+        write_export(junit.parent, {junit.name: xml})
     if as_json:
         from openpts.report.gate.documents import GateDocument  # noqa: PLC0415 slow to load
 
@@ -104,16 +107,6 @@ def gate(
     else:
         _print(result)
     return _EXIT_CODES[result.verdict]
-
-
-def _write_junit(path: Path, result: "GateResult", runs: "Sequence[GatedRun]") -> None:
-    from openpts.exchange.verdicts import gate_junit  # noqa: PLC0415 slow to load
-
-    xml = gate_junit(result.judged, [str(run.run.folder) for run in runs])
-    try:
-        write_files(path.parent, {path.name: xml})
-    except OSError as error:
-        raise UsageError(f"can't write --junit {path}: {error.strerror}") from error
 
 
 def _limits(path: Path | None, lines: Sequence[str]) -> "LimitSet | None":

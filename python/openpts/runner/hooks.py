@@ -3,12 +3,11 @@
 import os
 import re
 import shlex
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import SimpleQueue
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from openpts.errors import InterruptedRunError, RunFailedError, UsageError
+from openpts.programs import kill_program
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest, RunState
 from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
@@ -191,13 +191,9 @@ def _run(command: str, limit_s: float, environment: Mapping[str, str]) -> tuple[
     try:
         output, _ = process.communicate(timeout=limit_s)
     except KeyboardInterrupt:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_program(process)
         raise
     except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # what it started may hold its output in another session
-            process.communicate(timeout=_GRACE_S)
+        kill_program(process)
         return None, f"killed at its time limit of {format_duration(round(limit_s * NS_PER_S))}", ""
     return process.returncode, "", output

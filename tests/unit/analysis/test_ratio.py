@@ -124,3 +124,10 @@ def test_unchanged_firmware_passes_and_a_loss_is_found() -> None:
     failed, passed, _ = rates(0.95, 0.97, 0.005)
     assert failed >= 0.95
     assert passed < 0.001
+
+
+def test_an_interval_without_bound_is_infinite_and_not_an_error() -> None:
+    """One run against two that lie far apart: Student's t of one degree of freedom is in the hundreds."""
+    found = ratio_of((1.0,), (1.0, 10.0))
+    assert found is not None
+    assert (found.low(1e-4), found.high(1e-4)) == (0.0, math.inf)

@@ -22,11 +22,18 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.contenders import Entry, compare_runs
+from openpts.report.gate.figures import GatedRun
+from openpts.report.gate.judge import judge
+from openpts.report.gate.limits_file import parse_limits
+from openpts.report.imported_run import import_tables
 from openpts.report.standing import standing_of
 from openpts.report.summary import summarise
 from openpts.units import KIB, NS_PER_MS, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts.vocabulary.phase import Phase
+from tests.support.shortened_runs import shortened_run
 
 DATA = Path(__file__).parents[2] / "data/imported"
 FIO = sorted(DATA.glob("fio-*.json"))
@@ -277,3 +284,107 @@ def test_the_commands_write_a_run_for_each_result(tmp_path: Path) -> None:
     tkperf = CliRunner().invoke(cli, ["import", "tkperf", str(DATA / "tkperf.xml"), *words])
     assert tkperf.exit_code == 0, tkperf.output
     assert sorted(path.name for path in (tmp_path / "tk").iterdir()) == ["iops", "lat", "tp", "wsat"]
+
+
+def gated(runs: list[Run], *limits: str, baseline: list[Run] | None = None) -> list[JudgedLimit]:
+    head = 'require = ["conformant", "steady", "no media errors", "no throttling", "same firmware"]\n'
+    held = parse_limits(f'{head}allow = ["deviations", "not steady"]'.encode(), "limits", limits)
+    sides = [[GatedRun.of(run) for run in side] for side in (runs, baseline or [])]
+    return list(judge(held, *sides).judged)
+
+
+def test_a_gate_takes_what_fio_states_and_knows_no_more(tmp_path: Path) -> None:
+    run, bare = (fio_run(f"fio-3-{name}.json", tmp_path / name) for name in ("bins", "plain"))
+    (writes,) = (one["write"] for one in stated_jobs(DATA / "fio-3-bins.json") if one["jobname"] == "seq")
+    iops, name = writes["iops"], "workload.seq_write"
+    conformant, steady, *unknown, least, most, rare = gated(
+        [run], f"{name}.iops >= {0.99 * iops}", f"{name}.p99 <= 1 us", f"{name}.p99.9999 <= 1 h"
+    )
+    assert (conformant.judgement, conformant.reason) == (
+        Judgement.FAIL,
+        f"IMPORTED from {run.manifest.imported and run.manifest.imported.tool} - not measured by openpts",
+    )
+    assert (steady.judgement, steady.reason) == (
+        Judgement.NO_VERDICT,
+        "1 round of fio-3.33, steady state takes 5",
+    )
+    assert [one.judgement for one in unknown] == [Judgement.NO_VERDICT] * 3
+    assert (least.judgement, most.judgement) == (Judgement.PASS, Judgement.FAIL)
+    assert rare.reason.startswith("too few I/Os: ")
+    (*_, without) = gated([bare], f"{name}.p99.9 <= 1 h")
+    assert (without.judgement, without.reason) == (
+        Judgement.NO_VERDICT,
+        "not measured: no distribution of response times",
+    )
+
+
+def test_a_gate_takes_rounds_of_tkperf(tmp_path: Path) -> None:
+    runs = tkperf_runs(tmp_path)
+    (least,) = gated([runs["iops"]], "iops.rnd-4k-rw0 >= 1 k")[5:]
+    stated = json.loads(ElementTree.parse(DATA / "tkperf.xml").findtext("iops/stdyvalues") or "")
+    assert least.value == pytest.approx(sum(stated) / len(stated))
+    assert [gated([runs[test]])[1].judgement for test in ("iops", "wsat")] == [
+        Judgement.PASS,
+        Judgement.FAIL,  # after seven tracking rounds, which would do
+    ]
+    (no_times,) = gated([runs["iops"]], "iops.rnd-4k-rw0.p99.9 <= 1 ms")[5:]
+    assert no_times.judgement is Judgement.NO_VERDICT
+
+
+def test_imported_runs_are_a_baseline_each_file_once(tmp_path: Path) -> None:
+    text = (DATA / "fio-3-bins.json").read_text()
+    runs = []
+    for number in range(3):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text + "\n" * number)
+        import_fio(path, tmp_path / str(number))
+        runs.append(read_run(tmp_path / str(number)))
+    limit = "workload.seq_write.iops >= -3 %"
+    assert gated(runs[:1], limit, baseline=runs[1:])[-1].judgement is Judgement.PASS
+    import_fio(tmp_path / "0.json", tmp_path / "again")
+    again = read_run(tmp_path / "again")
+    for candidates, baseline in ((runs[:1], [runs[1], again]), ([runs[2]], [runs[0], again])):
+        found = gated(candidates, limit, baseline=baseline)[-1]
+        assert (found.judgement, found.reason) == (
+            Judgement.NO_VERDICT,
+            "the same results were imported twice: they are one run",
+        )
+
+
+def test_what_was_exported_for_fio_comes_back(tmp_path: Path) -> None:
+    """Counts and extremes as they were; fio states times in ms, and bins come back as fio's."""
+    run = shortened_run("lat", tmp_path / "run", target="sim:enterprise-tlc?capacity=1GB", scale=0.005)
+    CliRunner().invoke(cli, ["export", str(run.folder), "--fio-json", str(tmp_path / "fio")])
+    last = max(step.place.number for step in run.phase(Phase.ROUND))
+    wanted = [step.sample for step in run.phase(Phase.ROUND) if step.place.number == last]
+    files = sorted((tmp_path / "fio").glob(f"*/1-round-{last}/*/*.json"))
+    assert len(files) == len(wanted)
+    for path in files:
+        source = Source.read(path)
+        ((_, found),) = fio_results(source, WANTED).steps
+        (sample,) = (one for one in wanted if load_of(one) == load_of(found))
+        assert found.elapsed_ns == pytest.approx(sample.elapsed_ns, abs=NS_PER_MS)
+        for name in ("read", "write"):
+            back, one = found.operations[name], sample.operations[name]
+            assert (back.ios, back.bytes) == (one.ios, one.bytes)
+            assert (back.latency_min_ns, back.latency_max_ns) == (one.latency_min_ns, one.latency_max_ns)
+            assert back.latency_sum_ns == pytest.approx(one.latency_sum_ns, rel=1e-6)
+            if not one.ios:
+                continue
+            times = [LatencyDistribution.merged([each.histogram]) for each in (back, one)]
+            assert times[0].count == times[1].count
+            for level in (50, 99):
+                assert times[0].percentile_ns(level) == pytest.approx(
+                    times[1].percentile_ns(level), rel=1 / 64
+                )
+
+
+def load_of(sample: Any) -> tuple[Any, ...]:
+    return tuple((one.read_pct, one.block_sizes) for one in sample.step.stimuli)
+
+
+def test_the_set_up_page_says_which_counts_are_derived(tmp_path: Path) -> None:
+    for run in tkperf_runs(tmp_path).values():
+        (table,) = import_tables(run.manifest)
+        stated = [str(row.cells[0].text) for row in table.rows if row.head.text == "Not stated"]
+        assert any("counts of I/Os: they are" in text for text in stated), run.manifest.conditions.test

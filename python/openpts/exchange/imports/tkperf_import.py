@@ -88,6 +88,17 @@ class _Test:
             raise self.shape_error(f"{count} block sizes")
         return all_sizes[:count]
 
+    def sizes_of(
+        self, rounds: Sequence[Sequence[Sequence[object]]], mixes: int, all_sizes: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """The block sizes of rounds that have a row for each R/W mix."""
+        if not rounds or any(len(matrix) != mixes for matrix in rounds):
+            raise self.shape_error("other R/W mixes")
+        sizes = self.sizes(all_sizes, len(rounds[0][0]))
+        if any(len(row) != len(sizes) for matrix in rounds for row in matrix):
+            raise self.shape_error("rows of unequal length")
+        return sizes
+
     def sample(self, step: Step, began: int, operation: dict[str, OperationSample]) -> Sample:
         """A step of one runtime, the ``began``-th of its test."""
         length_ns = self.runtime_s * NS_PER_S
@@ -130,11 +141,7 @@ _Read = tuple[Conditions, tuple[Placed, ...], tuple[CycleFinished, ...], tuple[s
 
 def _iops(test: _Test, wanted: Wanted) -> _Read:
     rounds: _IopsRounds = test.rounds(_IopsRounds)
-    if not rounds or any(len(matrix) != len(_IOPS_MIXES) for matrix in rounds):
-        raise test.shape_error("other R/W mixes")
-    sizes = test.sizes(_IOPS_SIZES, len(rounds[0][0]))
-    if any(len(row) != len(sizes) for matrix in rounds for row in matrix):
-        raise test.shape_error("rows of unequal length")
+    sizes = test.sizes_of(rounds, len(_IOPS_MIXES), _IOPS_SIZES)
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
     conditions = _conditions(
         test, wanted, "iops", rounds=len(rounds), read_pcts=_IOPS_MIXES, sizes=sizes, tracking=(tracked,)
@@ -152,11 +159,7 @@ def _iops(test: _Test, wanted: Wanted) -> _Read:
 
 def _lat(test: _Test, wanted: Wanted) -> _Read:
     rounds: _LatRounds = test.rounds(_LatRounds)
-    if not rounds or any(len(matrix) != len(_LAT_MIXES) for matrix in rounds):
-        raise test.shape_error("other R/W mixes")
-    sizes = test.sizes(_LAT_SIZES, len(rounds[0][0]))
-    if any(len(row) != len(sizes) for matrix in rounds for row in matrix):
-        raise test.shape_error("rows of unequal length")
+    sizes = test.sizes_of(rounds, len(_LAT_MIXES), _LAT_SIZES)
     if any(not mean > 0 for matrix in rounds for row in matrix for _, _, mean in row):
         raise test.source.error("test lat: an average response time is 0")
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0, SteadyFigure.MEAN_LATENCY)
@@ -237,7 +240,10 @@ def _wsat(test: _Test, wanted: Wanted) -> _Read:
         sum(step.tracked for step in tracked),
         f"the end of {len(rates):,} rounds of TKperf",
     )
-    missing = ("distributions of response times",)
+    missing = (
+        "counts of I/Os: they are the stated IOPS times the runtime",
+        "distributions of response times",
+    )
     return conditions, tuple(steps), (CycleFinished(outcome, workload.title),), missing
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 from msgspec import Struct
@@ -16,17 +16,22 @@ from openpts.report.gate.figures import Figure, GatedRun
 from openpts.report.gate.limits_file import LimitSet
 from openpts.report.sources import read_for_report, run_folders_of
 
+_LARGEST: Final = 1e30
+"""No figure is above it, or below its inverse, so that all have ratios."""
+
 
 class BaselineRun(Struct, frozen=True):
     """A run of a baseline, as ``JudgedRun`` has it; ``folder`` is where it was, ``figures`` are by limit."""
 
     test_id: str
     folder: str
+    started_at: str
     test: str
     state: RunState
     conditions: str
     deviations: frozenset[tuple[str, str]]
     seeds: tuple[int, int] | None
+    source: str | None
     firmware: str
     figures: dict[str, Figure]
 
@@ -37,11 +42,13 @@ class BaselineRun(Struct, frozen=True):
         return cls(
             test_id=run.run.manifest.test_id,
             folder=str(run.run.folder.resolve()),
+            started_at=run.run.manifest.started_at,
             test=run.test,
             state=run.state,
             conditions=run.conditions,
             deviations=run.deviations,
             seeds=run.seeds,
+            source=run.source,
             firmware=run.firmware,
             figures={measure: figure for measure, figure in found.items() if figure is not None},
         )
@@ -69,10 +76,14 @@ def stored_baseline(folder: Path) -> tuple[BaselineRun, ...]:
     """The baseline that a run was ordered with; empty without one. Raises RecordError."""
     name = f"{INPUT_FOLDER}/{BASELINE_NAME}"
     try:
-        return decode_json(read_file(folder, name), tuple[BaselineRun, ...])
+        runs: tuple[BaselineRun, ...] = decode_json(read_file(folder, name), tuple[BaselineRun, ...])
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise RecordError(f"can't read {folder / name}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise RecordError(f"can't read {folder / name}: {error}") from error
+    for figure in (figure for run in runs for figure in run.figures.values()):
+        if any(one and not 1 / _LARGEST < abs(one) < _LARGEST for one in (figure.value, *figure.by_round)):
+            raise RecordError(f"can't read {folder / name}: no run can measure such {figure.name!r}")
+    return runs

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
 from openpts.report.gate.figures import GatedRun, JudgedRun
 from openpts.report.gate.limits_file import Required
 from openpts.report.health_page import counted_events
+from openpts.report.imported_run import import_mark
 from openpts.report.standing import standing_of
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
@@ -35,6 +37,8 @@ def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[J
 
 
 def _conformant(run: Run) -> _Found:
+    if mark := import_mark(run.manifest):
+        return Judgement.FAIL, mark
     standing = standing_of(run)
     return (Judgement.PASS, "") if standing.conformant else (Judgement.FAIL, standing.bottom_line.rstrip("."))
 
@@ -50,6 +54,12 @@ def steady(run: Run) -> _Found:
     if not missed:
         return Judgement.PASS, ""
     number, first = missed[0]
+    if run.manifest.imported is not None and first.outcome.last_round < WINDOW_ROUNDS:
+        few = "1 round" if first.outcome.last_round == 1 else f"{first.outcome.last_round} rounds"
+        return (
+            Judgement.NO_VERDICT,
+            f"{few} of {run.manifest.imported.tool}, steady state takes {WINDOW_ROUNDS}",
+        )
     title = f"{first.title}: " if first.title else ""
     return Judgement.FAIL, f"{title}{reached_text(first.outcome, conditions, number)}"
 

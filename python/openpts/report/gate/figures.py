@@ -96,6 +96,11 @@ class JudgedRun(Protocol):
         ...
 
     @property
+    def source(self) -> str | None:
+        """Checksum of the results that an imported run is made of."""
+        ...
+
+    @property
     def firmware(self) -> str:
         """Of the drive; empty where it is not known."""
         ...
@@ -147,6 +152,12 @@ class GatedRun:
         """Of a simulated drive: a run with the same ones does the same again."""
         simulation = self.run.manifest.target.simulation
         return None if simulation is None else (simulation.seed, self.run.manifest.conditions.seed)
+
+    @property
+    def source(self) -> str | None:
+        """Checksum of the results that an imported run is made of."""
+        imported = self.run.manifest.imported
+        return None if imported is None else imported.sha256
 
     @property
     def firmware(self) -> str:
@@ -244,6 +255,8 @@ class GatedRun:
             if (found := _value(response_times([part]), part, word, percentile))
         )
         times = response_times(subject.parts)
+        if percentile is not None and times.ios and not times.recorded_ios:
+            return Figure(name, unit, None, "not measured: no distribution of response times")
         if percentile is not None and not times.distribution.supports(percentile):
             needed = ios_needed(percentile)
             return Figure(

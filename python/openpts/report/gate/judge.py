@@ -1,5 +1,6 @@
 """Holds runs against limits: a verdict for each limit, with the reason where there is none."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -197,8 +198,13 @@ def _doubt(figure: Figure, run: JudgedRun, limits: LimitSet) -> str:
     if run.state not in {RunState.COMPLETE, RunState.RUNNING}:
         return f"the run is {run.state}"
     if figure.state and Allowed.NOT_STEADY not in limits.allowed:
-        return f"not of steady state ({figure.state}): {_TO_ALLOW.format(Allowed.NOT_STEADY)}"
+        return f"{_unsteady(figure.state)}: {_TO_ALLOW.format(Allowed.NOT_STEADY)}"
     return ""
+
+
+def _unsteady(state: str) -> str:
+    words = "not of steady state"
+    return state if state.startswith(words) else f"{words} ({state})"
 
 
 def _deviations(run: GatedRun, limits: LimitSet) -> str:
@@ -252,7 +258,13 @@ def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> J
     else:
         low, high = ratio.low(rule.alarm_share), ratio.high(rule.miss_share)
         passed, failed = high <= asked, low > asked
-    row = replace(row, value=ratio.value, low=low, high=high, runs_spread_pct=ratio.spread_pct)
+    row = replace(
+        row,
+        value=ratio.value,
+        low=low,
+        high=None if math.isinf(high) else high,
+        runs_spread_pct=ratio.spread_pct,
+    )
     words = ratio_words(ratio.value, low, high, ratio)
     if ratio.runs > rule.most_runs:
         return replace(row, reason=f"{words}; {too_many_runs(rule)}")
@@ -280,15 +292,17 @@ def _incomparable(
     if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
         return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
     for side in (candidates, bases):
-        if _are_copies([run for _, run in side]):
+        if _several([run.seeds for _, run in side]):
             return "simulated runs of one set have the same seed: they are one run, repeated"
+    if _several([run.source for run in {run.folder: run for run in every}.values()]):
+        return "the same results were imported twice: they are one run"
     return ""
 
 
-def _are_copies(runs: Sequence[JudgedRun]) -> bool:
-    """A simulated drive with the same seeds does the same again, which shows no spread."""
-    seeds = [run.seeds for run in runs if run.seeds is not None]
-    return len(set(seeds)) < len(seeds)
+def _several(marks: Sequence[object]) -> bool:
+    """Whether two runs have the same mark: a simulated drive with the same seeds shows no spread."""
+    known = [mark for mark in marks if mark is not None]
+    return len(set(known)) < len(known)
 
 
 def mean_rounds_spread(figures: Sequence[Figure]) -> float | None:

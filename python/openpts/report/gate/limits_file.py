@@ -46,7 +46,7 @@ class _Table(Struct):
     note: str = ""
 
 
-_Percent = Annotated[float, Meta(gt=0, lt=50)]
+_Percent = Annotated[float, Meta(ge=0.001, lt=50)]
 
 
 class _Statistics(Struct):

@@ -7,6 +7,7 @@ from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
+from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.report.gate.baseline import BaselineRun, stored_baseline
 from openpts.report.gate.judge import GateResult
 from openpts.report.gate.of_run import judged_run, stored_limits
@@ -49,10 +50,15 @@ def _page(result: GateResult, baseline: Sequence[BaselineRun] = ()) -> Page:
             Table(
                 id="limits-baseline",
                 title="Baseline",
-                head=Column("Run", align="left"),
-                columns=(Column("Test", align="left", width=0.4), Column("Folder", align="left", width=2)),
-                rows=tuple(Row(Cell(one.test_id), (Cell(one.test), Cell(one.folder))) for one in baseline),
-                note=f"Its figures are kept in the run folder. {'. '.join(error_words(result.rule))}.",
+                head=Column("Begun (UTC)", align="left"),
+                columns=(Column("Test", align="left"), Column("Firmware", align="left", width=2)),
+                rows=tuple(
+                    Row(Cell(one.started_at), (Cell(one.test), Cell(one.firmware or "not known")))
+                    for one in baseline
+                ),
+                # not the IDs, which a redacted report of another drive would not know as such
+                note=f"IDs, folders and figures are in {INPUT_FOLDER}/{BASELINE_NAME} of the run folder. "
+                f"{'. '.join(line[:1].upper() + line[1:] for line in error_words(result.rule))}.",
             )
         )
     return Page("limits", "Limits and Verdict", tuple(blocks))

@@ -79,10 +79,10 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
 def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
-        EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
+        EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
-        TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
+        TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),
     }
 
 

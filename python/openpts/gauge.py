@@ -29,7 +29,9 @@ class Gauge:
     ``source`` is where from, or why not. ``each``: it is read in one of so many periods of the sampler. A
     value is stored when it has moved by more than ``resolution`` and by more than ``share`` of what was
     stored last. ``is_long``: the kernel hands such a file over piece by piece. ``asks_drive``: for each
-    reading the kernel sends a command to the drive.
+    reading the kernel sends a command to the drive. ``of_period``: a value is of the time since the reading
+    before, of which that time is stored as well when it changes: then each value reaches back to the point
+    before it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Gauge:
     share: float = 0.0
     is_long: bool = False
     asks_drive: bool = False
+    of_period: bool = False
 
 
 @dataclass(slots=True)

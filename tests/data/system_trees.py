@@ -119,3 +119,9 @@ def laptop(tmp_path: Path) -> SystemRoots:
 def container(tmp_path: Path) -> SystemRoots:
     """A container with limits."""
     return build_system("container", tmp_path)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> SystemRoots:
+    """A host with many drives behind few links."""
+    return build_system("shelf", tmp_path)

@@ -19,6 +19,7 @@ from openpts.runner.events import (
     FileSystemPrepared,
     Healed,
     HookEnded,
+    HostLimited,
     IoHangs,
     PowerWasCut,
     PurgeFinished,
@@ -57,11 +58,12 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case Healed(healing):
             return [healing.text]
-        case RunStarted(folder, manifest, plan, resumes_at):
+        case RunStarted(folder, manifest, plan, resumes_at, host_limits):
             return [
                 _order_line(manifest, plan),
                 f"run folder {folder}",
                 *_tuning_lines(manifest.tuning),
+                *(f"this host may be the limit: {text}" for text in host_limits),
                 *([f"resumes at {resumes_at}"] if resumes_at else []),
             ]
         case PurgeStarted() | PurgeProgressed() | RunPaused():
@@ -102,10 +104,8 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case DeviationFound(deviation):
             lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
-        case IoHangs(io):
-            lines = [hang_text(io)]
-        case StoodStill(place, sample, repeated):
-            lines = [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
+        case IoHangs() | StoodStill() | HostLimited():
+            lines = _disturbance_lines(event)
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
@@ -121,6 +121,18 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]
     return lines
+
+
+def _disturbance_lines(event: IoHangs | StoodStill | HostLimited) -> list[str]:
+    """What was not the drive's, or kept it from answering; each part of the host is named once in a run."""
+    match event:
+        case IoHangs(io):
+            return [hang_text(io)]
+        case StoodStill(place, sample, repeated):
+            return [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
+        case HostLimited(place, new=new):
+            what = f"the host, and not the drive, is the limit ({' and '.join(new)}) in {place}"
+            return [f"{what}: docs/host-limits.md"] if new else []
 
 
 def _line_without_steps(event: PowerWasCut | FileSystemPrepared | CommandEnded) -> str:

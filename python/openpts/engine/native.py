@@ -11,6 +11,8 @@ from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 from openpts.vocabulary.own_share import own_latency_facts
 
 _SOURCE = "openpts._native"
+# A processor that others keep busy leaves no time for a measurement.
+_NOT_MEASURED = (_native.UnavailableError, _native.StoppedError)
 # Where a thread can have but one I/O outstanding, there are as many threads as I/Os outstanding.
 _STREAMS = {IoPath.SYNC: "one for each outstanding I/O: TC x QD of them"}
 
@@ -102,14 +104,32 @@ class NativeEngine(ProgramQueue):
 
 
 @cache
-def _overhead(cpus: tuple[int, ...]) -> Facts:
-    """The engine's own share of every figure; measured once in the life of a process for each processor."""
+def _measured_overhead(cpus: tuple[int, ...]) -> tuple[float, float, float]:
+    """Own share of a latency, awake and asleep, and processor time per I/O, all in ns.
+
+    Measured once in the life of a process for each processor. Raises UnavailableError of the native module,
+    and StoppedError where other work left the processor no time for it.
+    """
+    return _native.measure_overhead(cpus=list(cpus))
+
+
+def cpu_ns_per_io(cpus: tuple[int, ...] = ()) -> float | None:
+    """What an I/O costs the engine alone on this host, or on the first of these processors; None where it
+    can't be measured."""
     try:
-        awake_ns, asleep_ns, cpu_ns_per_io = _native.measure_overhead(cpus=list(cpus))
-    except _native.UnavailableError as error:
+        return _measured_overhead(cpus[:1])[2]
+    except _NOT_MEASURED:
+        return None
+
+
+def _overhead(cpus: tuple[int, ...]) -> Facts:
+    """The engine's own share of every figure."""
+    try:
+        awake_ns, asleep_ns, of_cpu_ns = _measured_overhead(cpus)
+    except _NOT_MEASURED as error:
         return {"own_overhead": Fact(None, f"no measurement: {error}")}
     return own_latency_facts(awake_ns, asleep_ns) | {
-        "own_cpu_time": Fact(f"{cpu_ns_per_io:.0f} ns per I/O", "requests that do nothing"),
+        "own_cpu_time": Fact(f"{of_cpu_ns:.0f} ns per I/O", "requests that do nothing"),
     }
 
 

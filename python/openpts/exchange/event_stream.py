@@ -139,6 +139,16 @@ def _(event: events.RunGoesOn) -> EventLine:
 
 
 @_line.register
+def _(event: events.HostLimited) -> EventLine:
+    return lines.HostLimited(
+        at=utc_now(),
+        place=_place(event.place),
+        limited_ns={str(limit): ns for limit, ns in event.limited_ns.items()},
+        judged_ns=event.judged_ns,
+    )
+
+
+@_line.register
 def _(event: events.CycleEnded) -> EventLine:
     outcome = event.finished.outcome
     return lines.CycleFinished(
@@ -221,6 +231,7 @@ def _(started: events.RunStarted) -> EventLine:
         planned_steps=sum(len(planned.apply.steps) for planned in started.plan),
         resumes_at=started.resumes_at,
         labels=manifest.people.labels,
+        host_limits=started.host_limits,
     )
 
 

@@ -15,7 +15,7 @@ from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut
 
-VERSION: Final = "1.0"
+VERSION: Final = "1.1"
 """Major and minor: kinds and fields that are added raise the minor one, all else the major one."""
 
 _Utc = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="When, UTC, ISO 8601.")]
@@ -51,7 +51,8 @@ class Target(Struct, frozen=True, kw_only=True):
 class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     """A run has its folder and its device. ``longest_ns`` is what its plan takes at most.
 
-    ``resumes_at`` is where a run goes on that was cut off, empty if it begins.
+    ``resumes_at`` is where a run goes on that was cut off, empty if it begins. ``host_limits`` are sentences
+    on what of this host may be the limit, since 1.1.
     """
 
     run: str
@@ -64,6 +65,7 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     planned_steps: int
     resumes_at: str
     labels: dict[str, str] = {}
+    host_limits: tuple[str, ...] = ()
 
 
 Topic = Literal["healed", "io_hangs", "standstill", "record_delayed", "goes_on"]
@@ -179,6 +181,19 @@ class StepFinished(_Line, frozen=True, kw_only=True, tag="step_finished"):
     failure: str | None
 
 
+class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
+    """The host, and not the drive, was the limit in intervals of a step; docs/host-limits.md says how it is
+    judged. Written some seconds after the step has ended.
+
+    ``limited_ns`` has the time by part of the host, which may overlap: processor, link, heat, memory.
+    ``judged_ns`` is how much of the step was sampled. Since 1.1.
+    """
+
+    place: Place
+    limited_ns: dict[str, int]
+    judged_ns: int
+
+
 class Steadiness(Struct, frozen=True, kw_only=True):
     """A tracking variable in its window: range and slope excursion in per cent of the average."""
 
@@ -273,6 +288,7 @@ EventLine = (
     | Progress
     | SampleTaken
     | StepFinished
+    | HostLimited
     | SteadyStateJudged
     | CycleFinished
     | PowerCut

@@ -53,7 +53,7 @@ def control_group_limits(roots: SystemRoots, device_number: str | None = None) -
 
     ``device_number`` is ``major:minor`` of the disk whose limits count; None: those of any.
     """
-    groups = _groups(roots)
+    groups = control_groups(roots)
     source = f"{roots.proc}/self/cgroup, {roots.sys}/fs/cgroup"
     if not groups:
         reason = f"{source}: no control groups are to be seen"
@@ -66,7 +66,7 @@ def control_group_limits(roots: SystemRoots, device_number: str | None = None) -
     }
 
 
-def _groups(roots: SystemRoots) -> tuple[Path, ...]:
+def control_groups(roots: SystemRoots) -> tuple[Path, ...]:
     """Folders of our groups and of all above them, in every hierarchy that is mounted in the usual place."""
     mounted = roots.sys / "fs/cgroup"
     found: list[Path] = []
@@ -91,6 +91,19 @@ def _io_limits(group: Path, device_number: str | None) -> Iterator[str]:
             bounded = " ".join(word for word in limits.split() if not word.endswith("=max"))
             if bounded and device_number in {None, number}:
                 yield f"{name.removeprefix('blkio.throttle.')} {number} {bounded} ({group.name})"
+
+
+def cpu_quota(roots: SystemRoots) -> float | None:
+    """How many processors' time our groups may use at most; None if they may use any."""
+    quotas = []
+    for group in control_groups(roots):
+        words = (read_text(group / "cpu.max") or "").split()
+        if len(words) != 2:
+            v1 = (read_text(group / f"cpu.cfs_{name}_us") or "" for name in ("quota", "period"))
+            words = list(v1)
+        if all(word.isdecimal() and int(word) for word in words):
+            quotas.append(int(words[0]) / int(words[1]))
+    return min(quotas, default=None)
 
 
 def _cpu_limits(group: Path) -> Iterator[str]:

@@ -172,6 +172,7 @@ def processor_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[
             GroupShares(pinned),
             resolution=1.0,
             is_long=True,
+            of_period=True,
         ),
         Gauge(
             "each processor",

@@ -79,6 +79,24 @@ def describe(structure: bytes) -> str | None:
     return " ".join(part for part in parts if part)
 
 
+_BYTES_PER_TRANSFER: Final = 8
+_T_PER_MT: Final = 1_000_000
+
+
+def memory_peak_bytes_per_s(roots: SystemRoots) -> float | None:
+    """What all modules together transfer at most, as if each had a channel of its own; None if unknown."""
+    rates = []
+    for entry in sorted((roots.sys / "firmware/dmi/entries").glob("17-*/raw")):
+        try:
+            structure = entry.read_bytes()
+        except OSError:
+            return None
+        if describe(structure) is not None:
+            formatted = structure[: structure[1]]
+            rates.append(_word(formatted, _CONFIGURED_SPEED) or _word(formatted, _SPEED))
+    return sum(rates) * _T_PER_MT * _BYTES_PER_TRANSFER if rates and all(rates) else None
+
+
 def _size_mib(formatted: bytes) -> float | None:
     size = _word(formatted, _SIZE)
     if size in {_EMPTY, _UNKNOWN}:

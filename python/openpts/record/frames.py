@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.limited_seconds import limits_of
 from openpts.errors import UsageError
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
 from openpts.vocabulary.stimulus import Stimulus
@@ -113,9 +114,14 @@ def _stream_intervals(run: "Run") -> Iterator[Row]:
 
 
 def _intervals(run: "Run") -> Iterator[Row]:
-    """A row for each interval of each step."""
+    """A row for each interval of each step.
+
+    ``host_limited`` names the parts of the host that were the limit in it, empty for none.
+    """
     for number, step in enumerate(run.steps):
+        marks = () if run.host_marks is None else run.host_marks[number].marks
         for interval in step.sample.intervals:
+            of_interval = marks[interval.index] if interval.index < len(marks) else None
             yield {
                 **_place(number, step),
                 "interval": interval.index,
@@ -125,6 +131,7 @@ def _intervals(run: "Run") -> Iterator[Row]:
                 "errors": interval.errors,
                 "temperature_c": interval.temperature_c,
                 "throttled": interval.throttled,
+                "host_limited": None if of_interval is None else " ".join(limits_of(of_interval)),
             }
 
 
@@ -222,6 +229,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
             "errors": _INT,
             "temperature_c": _FLOAT,
             "throttled": _BOOL,
+            "host_limited": _TEXT,
         },
         _intervals,
     ),

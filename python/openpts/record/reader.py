@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta, structs
 
+from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import RecordError
 from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
 from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visible_lines, rows_of
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
+from openpts.record.host_marks import StepMarks, spans_of, step_marks
 from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
 from openpts.record.stored_samples import stored_samples
@@ -28,6 +30,7 @@ from openpts.units import NS_PER_S
 from openpts.visible_text import visible_line
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample
 
@@ -130,6 +133,16 @@ class Run:
             points[point.name].append((point.t_ns, point.value))
         ordered = {name: sorted(of_name) for name, of_name in sorted(points.items()) if of_name}
         return {name: TelemetrySeries(*zip(*of_name, strict=True)) for name, of_name in ordered.items()}
+
+    @cached_property
+    def host_marks(self) -> tuple[StepMarks, ...] | None:
+        """Of each step, when the host was its limit; None where records do not tell: simulated, or older."""
+        manifest = self.manifest
+        if ENGINE_THREADS not in manifest.telemetry:  # an older record
+            return None
+        spans = [spans_of(step.sample) for step in self.steps]
+        period_s = None if manifest.ordered is None else manifest.ordered.telemetry_period_s
+        return step_marks(spans, self.telemetry_series, period_s, polling=never_sleeps(manifest.engine))
 
     @property
     def telemetry(self) -> tuple[TelemetryPoint, ...]:

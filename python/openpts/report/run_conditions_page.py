@@ -15,6 +15,7 @@ from openpts.plots.stacked_panels import aligned_page
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
+from openpts.report.host_limit_blocks import host_limit_blocks
 from openpts.report.host_page import no_audit
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
@@ -49,6 +50,7 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
                 *of_test,
                 *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
                 *_hooks(run.manifest),
+                *host_limit_blocks(run),
                 *_gap_blocks(run),
                 _engine(run),
                 *_processor_blocks(run),

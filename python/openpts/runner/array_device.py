@@ -1,6 +1,6 @@
 """An array of md as the device under test, whose members the operator gave up for purging."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic_ns
@@ -253,6 +253,9 @@ class ArrayDevice:
 
     def host_settings(self) -> Facts:
         return {} if self._opened is None else self._opened.host_settings()
+
+    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:
+        return self._device.expected_limits(engine_cpus)
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
         """The array is created with a new queue, which keeps its defaults."""

@@ -108,7 +108,7 @@ def environment_kept(
         with driver.sampler.running():
             yield
     finally:
-        driver.keep_telemetry()
+        driver.keep_telemetry(ended=True)
         driver.health(Occasion.AFTER)
         writer.update_manifest(host_after=host(), telemetry=driver.sampler.facts)
 

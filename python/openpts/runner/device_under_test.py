@@ -1,6 +1,6 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
 
@@ -118,6 +118,9 @@ class DeviceUnderTest(Protocol):
 
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
+
+    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:
+        """What of this host would be the limit if it did all that it can, in sentences; see host_capacity."""
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
         """The host set up for such a measurement of it, and put back at the end; see runner.tuning."""

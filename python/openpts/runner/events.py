@@ -1,9 +1,10 @@
 """What happens in a run, as a stream that any number of listeners hear; measuring code never prints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from openpts.analysis.limited_seconds import HostLimit
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
@@ -41,12 +42,14 @@ class RunStarted:
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
     ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
+    ``host_limits`` are sentences on what this host can't do that the drive may.
     """
 
     folder: Path
     manifest: Manifest
     plan: tuple[PlannedApply, ...]
     resumes_at: str = ""
+    host_limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,19 @@ class StoodStill:
     place: StepPlace
     sample: Sample
     repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimited:
+    """The host was the limit in seconds of a step: how long each part of it, of how much that was judged.
+
+    ``new`` are parts that were not the limit in an earlier step of this process.
+    """
+
+    place: StepPlace
+    limited_ns: Mapping[HostLimit, int]
+    judged_ns: int
+    new: tuple[HostLimit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +252,7 @@ Event = (
     | Ticked
     | IoHangs
     | StoodStill
+    | HostLimited
     | RecordDelayed
     | RunPaused
     | RunGoesOn

@@ -15,6 +15,7 @@ from openpts.device.file_system import device_below
 from openpts.device.gauges import disks_below, drive_gauges, others_gauge
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
+from openpts.device.link.link_tuning import COUNTING
 from openpts.device.mounted.counts import device_counts
 from openpts.device.mounted.directory import (
     DirectoryTarget,
@@ -58,7 +59,6 @@ from openpts.vocabulary.tuning import Change, Scenario
 _DIRECTORY_WORD, _DEVICE_WORD = "{dir}", "{device}"
 _DROPPED: Final = "dropped"
 _KEPT: Final = "left as it was"
-_COUNTING: Final = "iostats"
 _LONGEST_SYNC_S: Final = 3600.0
 
 
@@ -141,10 +141,10 @@ class MountedDevice(PhysicalDevice):
                 "--file-system and --fill-level out, or name a drive"
             )
         device = self.target.device
-        if device is not None and device.whole.text(f"queue/{_COUNTING}") == "0":
+        if device is not None and device.whole.text(f"queue/{COUNTING}") == "0":
             raise UsageError(
                 f"the kernel does not count the I/O of {device.node}: switch it on with `echo 1 > "
-                f"{device.whole.place('queue')}/{_COUNTING}`"
+                f"{device.whole.place('queue')}/{COUNTING}`"
             )
         program = words[0]
         if not program.startswith((_DIRECTORY_WORD, _DEVICE_WORD)) and find_program(program) is None:
@@ -162,7 +162,7 @@ class MountedDevice(PhysicalDevice):
     def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
         """Without what would keep the kernel from counting the I/O of the drive."""
         changes = PhysicalDevice.host_changes(self, scenario)
-        return tuple(change for change in changes if change.key != _COUNTING)
+        return tuple(change for change in changes if change.key != COUNTING)
 
     def prepare(self, order: FileSystemOrder) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""

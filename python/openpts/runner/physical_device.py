@@ -16,8 +16,9 @@ from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
 from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.link.link_settings import link_settings
-from openpts.device.link.link_tuning import link_changes
+from openpts.device.link.link_tuning import COUNTING, link_changes
 from openpts.device.link.nearby_cpus import cpus_near
+from openpts.device.link.path_use import links_of_host, path_gauge
 from openpts.device.nvme.nvme_generic import open_nvme_generic
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
@@ -28,17 +29,19 @@ from openpts.device.trimmed_reads import refuse_without_trim, trimmed_reads
 from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.native import NativeEngine
+from openpts.engine.native import NativeEngine, cpu_ns_per_io
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.engine.stamped_writers import StampedWriters
 from openpts.errors import OpenptsError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
+from openpts.host.saturation_gauges import saturation_gauges
 from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
+from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.runner.power_cut import Door, DriveCutter, PowerCutter, cut_command
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
@@ -84,9 +87,10 @@ def target_gauges(
     target: OpenTarget, engine: CapturingEngine, demand: Demand, roots: SystemRoots
 ) -> tuple[Gauge, ...]:
     """Of the drive, and of I/O that is not ours, on it and on all others."""
-    others = others_gauge(disks_below(target.device, Path(target.facts.path), roots), roots)
+    disks = disks_below(target.device, Path(target.facts.path), roots)
+    others = (others_gauge(disks, roots), path_gauge(disks, roots))
     if target.device is None:
-        return Gauge("temperature", None, "a file has no temperature"), others
+        return Gauge("temperature", None, "a file has no temperature"), *others
     drive = target.device.whole
     # commands that go past the block layer are not in the kernel's counts
     kernel_counts_ours = engine.facts["io_path"].value != IoPath.NVME_PASSTHROUGH
@@ -95,12 +99,17 @@ def target_gauges(
         return engine.progress().bytes if kernel_counts_ours else 0
 
     in_flight_bytes = demand.tc * demand.qd * demand.block_size_bytes
-    return (*drive_gauges(drive), others, foreign_gauge(drive, own_bytes, in_flight_bytes))
+    return (*drive_gauges(drive), *others, foreign_gauge(drive, own_bytes, in_flight_bytes))
 
 
 def host_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[Gauge, ...]:
     """Of the machine around it."""
-    return (*processor_gauges(roots, engine_cpus), pressure_gauge(roots), *power_gauges(roots))
+    return (
+        *processor_gauges(roots, engine_cpus),
+        *saturation_gauges(roots, engine_cpus),
+        pressure_gauge(roots),
+        *power_gauges(roots),
+    )
 
 
 @dataclass(slots=True)
@@ -221,10 +230,24 @@ class PhysicalDevice:
             return facts
         return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
+    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:
+        """See the protocol: of all disks below."""
+        disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
+        drives = [DrivenDrive.of_device(disk, self.roots) for disk in disks]
+        cpus = len(engine_cpus or os.sched_getaffinity(0))
+        return expected_limits(drives, cpus, cpu_ns_per_io(tuple(engine_cpus)), self.roots)
+
     def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
-        """What is set on the host, and on the way to the drive, for a measurement."""
+        """What is set on the host, and on the way to the drive, for a measurement.
+
+        The kernel goes on counting I/O where a link may be the limit: only its counts have the neighbours'.
+        """
         changes = host_changes(self.roots, scenario, lasting=False)
-        return changes if self._disk is None else (*changes, *link_changes(self._disk, scenario))
+        if self._disk is None:
+            return changes
+        counted = bool(links_of_host((self._disk,), self.roots))
+        of_link = link_changes(self._disk, scenario)
+        return (*changes, *(change for change in of_link if not (counted and change.key == COUNTING)))
 
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:

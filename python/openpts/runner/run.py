@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.no_steps import NoSteps
 from openpts.engine.options import NativeOptions
@@ -18,6 +19,7 @@ from openpts.host.software import program_facts, software_facts
 from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
+from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.health import Occasion
@@ -242,7 +244,8 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
                 checked.mounted,
             )
             resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
-            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
+            host_limits = device.expected_limits(engine.cpus)
+            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at, host_limits))
             for healing in device.healed:
                 driver.emit(Healed(healing))
             yield _PreparedRun(checked, engine, driver, hooks)
@@ -298,8 +301,10 @@ def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
     test = run.checked.test
     run.driver.pause.until_written()
-    if test.part("findings"):
-        run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
+    if test.part("findings") or ENGINE_THREADS in run.driver.sampler.facts:
+        stored = stored_run(run.checked.folder)
+        findings = test.findings(stored) if test.part("findings") else ()
+        run.driver.add_deviations((*findings, *host_limit_deviations(stored)))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> Manifest:

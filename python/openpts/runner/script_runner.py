@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import structs
 
+from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
@@ -33,6 +34,7 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.host_watch import HostWatch
 from openpts.runner.mounted_device import MountedDevice
 from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
@@ -45,6 +47,7 @@ from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemR
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
@@ -121,6 +124,7 @@ class LiveDriver:
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
     _engine_clock_offset_ns: int | None = None
+    _host_watch: HostWatch | None = None
 
     def __post_init__(self) -> None:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
@@ -129,6 +133,8 @@ class LiveDriver:
         self._file_systems = list(self.past.file_systems)
         self._command_runs = list(self.past.command_runs)
         self.pause = RecordPause(self.writer, self.emit)
+        if ENGINE_THREADS in self.sampler.facts:
+            self._host_watch = HostWatch(self.sampler.period_s, never_sleeps(self.engine.facts))
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -433,6 +439,8 @@ class LiveDriver:
             new = self._new(entries)
             if isinstance(event, StepFinished):
                 self.writer.add_step(event.place, event.sample, new)
+                if self._host_watch is not None:
+                    self._host_watch.add_step(event.place, event.sample)
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
                 self.pause.tell(event)
@@ -440,8 +448,14 @@ class LiveDriver:
         self.keep_telemetry()
         self.pause.announce()
 
-    def keep_telemetry(self) -> None:
-        """Record the samples so far, once a step has set the engine's clock."""
+    def keep_telemetry(self, *, ended: bool = False) -> None:
+        """Record the samples so far, once a step has set the engine's clock; ``ended``: no more will come."""
         offset_ns = self._engine_clock_offset_ns
-        if offset_ns is not None and (points := self.sampler.take(offset_ns)):
+        if offset_ns is None:
+            return
+        if points := self.sampler.take(offset_ns):
             self.writer.add_telemetry(points)
+        if self._host_watch is not None:
+            self._host_watch.add_points(points)
+            for limited in self._host_watch.judged(time.monotonic_ns() + offset_ns, ended=ended):
+                self.pause.tell(limited)

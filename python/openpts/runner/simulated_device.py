@@ -1,6 +1,6 @@
 """A simulated drive as the device under test."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -200,6 +200,10 @@ class SimulatedDevice:
 
     def host_settings(self) -> Facts:
         return {}
+
+    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:  # noqa: ARG002 of none
+        """None: its time is virtual."""
+        return ()
 
     def tuned_host(
         self,

@@ -45,7 +45,7 @@ class Sampler:
         self, gauges: Sequence[Gauge], period_s: float = PERIOD_S, power: PowerCommand | None = None
     ) -> None:
         self._gauges = tuple(gauges)
-        self._period_s = period_s
+        self.period_s = period_s
         self.leave_drive_alone = False
         self._power = power
         self._sampled: deque[Sampled] = deque()
@@ -58,7 +58,7 @@ class Sampler:
         return facts if self._power is None else facts | self._power.facts
 
     def _text(self, gauge: Gauge) -> str | None:
-        return f"{gauge.what}; each {self._period_s * gauge.each:g} s" if gauge.paths else gauge.what
+        return f"{gauge.what}; each {self.period_s * gauge.each:g} s" if gauge.paths else gauge.what
 
     def take(self, engine_clock_offset_ns: int) -> tuple[TelemetryPoint, ...]:
         """All samples that were not taken yet; the offset turns monotonic time into the engine's."""
@@ -78,7 +78,7 @@ class Sampler:
         with ExitStack() as stack:
             if self._power is not None:
                 stack.enter_context(self._power.running(self._sampled.append))
-            opened = [_Open.of(gauge, self._period_s) for gauge in self._gauges if gauge.paths]
+            opened = [_Open.of(gauge, self.period_s) for gauge in self._gauges if gauge.paths]
             if not opened:
                 yield
                 return
@@ -100,7 +100,7 @@ class Sampler:
                     if period % each.gauge.each == 0 and not silent:
                         self._sampled.extend(each.news())
                 period += 1
-                due_s = max(due_s + self._period_s, time.monotonic())
+                due_s = max(due_s + self.period_s, time.monotonic())
             for each in opened:
                 self._sampled.extend(each.last_known())
         finally:
@@ -129,8 +129,11 @@ class _Open:
         contents = [self._content(descriptor) for descriptor in self.descriptors]
         at_ns = (before_ns + time.monotonic_ns()) // 2
         for name, value in self._understood(contents, at_ns).items():
+            before = self._last.get(name)
             self._last[name] = (at_ns, value)
             if self._is_news(name, at_ns, value):
+                if self.gauge.of_period and before is not None and before[0] > self._stored[name][0]:
+                    yield before[0], name, before[1]
                 self._stored[name] = (at_ns, value)
                 yield at_ns, name, value
 

@@ -17,6 +17,12 @@ _ASLEEP: Final = "ns of each latency at QD 1 for which the thread sleeps"
 _NEVER_SLEEP: Final = frozenset({"io_uring-polled", "noop"})
 
 
+def never_sleeps(engine: Facts) -> bool:
+    """Whether the engine's threads ask for completions all the time, and are always at work."""
+    path = engine.get("io_path")
+    return path is not None and path.value in _NEVER_SLEEP
+
+
 def own_latency_facts(awake_ns: float, asleep_ns: float) -> Facts:
     """Both latencies as facts: without sleep, and with the interrupt and the wake-up that end it."""
     return {
@@ -35,8 +41,7 @@ def own_latency_ns(engine: Facts) -> float | None:
 
     None where the engine has not measured it: a simulated drive, fio, an older record.
     """
-    path = engine.get("io_path")
-    fact = engine.get(OWN_LATENCY if path and path.value in _NEVER_SLEEP else OWN_LATENCY_ASLEEP)
+    fact = engine.get(OWN_LATENCY if never_sleeps(engine) else OWN_LATENCY_ASLEEP)
     number = "" if fact is None or fact.value is None else fact.value.partition(" ")[0]
     try:
         return float(number)

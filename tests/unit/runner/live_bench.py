@@ -1,12 +1,13 @@
 """The live driver with everything around it that a test wants to look at, and a short script for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from openpts.device.purge.method import Progress
+from openpts.gauge import Gauge
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
@@ -96,11 +97,12 @@ class Bench:
         engine: ScriptedEngine,
         purge_error: Exception | None = None,
         reserve_bytes: int = 4096,
+        gauges: Sequence[Gauge] = (),
     ) -> None:
         self.folder, self.engine = folder, engine
         self.events: list[Event] = []
         self.writer = LastingWriter(RunWriter.create(folder, manifest()), reserve_bytes)
-        sampler = Sampler(())
+        sampler = Sampler(gauges, period_s=0.001)
         self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
         self.driver = LiveDriver(
             engine,

@@ -48,7 +48,8 @@ def of_drive(engine: Engine, roots: SystemRoots) -> dict[str, Gauge]:
 
 def test_a_drive_has_all_of_them(server: SystemRoots) -> None:
     gauges = of_drive(Engine(), server)
-    assert list(gauges) == ["temperature", "PCIe link", "PCIe errors", "interrupts", "I/O of others", FOREIGN]
+    of_drive_alone = ["temperature", "PCIe link", "PCIe errors", "interrupts"]
+    assert list(gauges) == [*of_drive_alone, "I/O of others", "links to the drive", FOREIGN]
     assert gauges[FOREIGN].resolution == 2 * 8 * 64 * KIB
 
 
@@ -68,6 +69,7 @@ def test_a_file_has_no_temperature_and_others_are_all_but_the_disk_below_it(serv
     assert [(gauge.name, bool(gauge.paths)) for gauge in gauges] == [
         ("temperature", False),
         ("I/O of others", True),
+        ("links to the drive", True),
     ]
     assert "(sdb)" in str(gauges[1].what)
 

@@ -1,21 +1,23 @@
 """The live driver: what is asked is done in its order, and what was measured and sampled is recorded."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.analysis.limited_seconds import ENGINE_THREADS, HostLimit
 from openpts.analysis.steady_state import judge
 from openpts.errors import InterruptedRunError
-from openpts.gauge import Gauge
+from openpts.gauge import Gauge, Values
 from openpts.record.health import Occasion
 from openpts.record.reader import read_run
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
+    HostLimited,
     SteadyStateJudged,
     StepFinished,
     StepsStarted,
@@ -249,6 +251,35 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     assert {(point.name, point.value) for point in points} == {("temperature_c", 41.0)}
     # the steps of this engine all begin at 0 and take a second by its clock, and no time by that of the wall
     assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
+
+
+def test_steps_in_which_the_host_was_the_limit_are_told_when_the_record_has_them(
+    bench: Callable[..., Bench], tmp_path: Path
+) -> None:
+    file = tmp_path / "wait"
+    file.write_text("60\n")
+
+    def waits(contents: Sequence[bytes], _at_ns: int) -> Values:
+        return {"engine_wait_pct": float(contents[0])}
+
+    def once_sampled(running: Step) -> Sample:
+        while not subject.driver.sampler._sampled:
+            time.sleep(0.001)
+        return complete(running)
+
+    gauge = Gauge(ENGINE_THREADS, "x", "x", (file,), waits, of_period=True)
+    subject = bench(once_sampled, gauges=[gauge])
+    with subject.driver.sampler.running():
+        subject.driver.drive(short_test())
+    subject.driver.keep_telemetry(ended=True)
+    told = [event for event in subject.events if isinstance(event, HostLimited)]
+    # by the clock of this engine all steps are at the same time, and samples of most of them are used up
+    assert told[0].place == subject.steps()[0][0]
+    assert {event.place for event in told} <= {place for place, _ in subject.steps()}
+    assert all(event.limited_ns == {HostLimit.PROCESSOR: 10**9} for event in told)
+    assert [bool(event.new) for event in told] == [True, *[False] * (len(told) - 1)]
+    heard = [event for event in subject.events if isinstance(event, HostLimited | StepFinished)]
+    assert isinstance(heard[0], StepFinished)
 
 
 @pytest.mark.proves("PTS-HIR-19")

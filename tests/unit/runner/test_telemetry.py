@@ -103,6 +103,22 @@ def test_what_does_not_change_is_stored_at_both_ends(tmp_path: Path) -> None:
     assert {(point.name, point.value) for point in points} == {("value", 7.0)}
 
 
+def test_a_value_of_a_period_reaches_back_to_the_moment_at_which_it_was_read_before(tmp_path: Path) -> None:
+    read_at: list[int] = []
+
+    def understand(_contents: Sequence[bytes], at_ns: int) -> Values:
+        read_at.append(at_ns)
+        return {"share_pct": 0.0 if len(read_at) < 6 else 50.0}
+
+    path = _file(tmp_path, "value", "1\n")
+    sampler = Sampler([Gauge("x", "x", "x", (path,), understand, resolution=1.0, of_period=True)], PERIOD_S)
+    with sampler.running():
+        _until(lambda: len(read_at) >= 9)
+    points = [(point.t_ns, point.value) for point in sampler.take(0)]
+    # the sixth reading is of the time since the fifth
+    assert points[:3] == [(read_at[0], 0.0), (read_at[4], 0.0), (read_at[5], 50.0)]
+
+
 def test_a_gauge_that_is_slower_is_read_more_rarely(tmp_path: Path) -> None:
     readings = {"fast": 0, "slow": 0}
     each = {"fast": 1, "slow": 10}

@@ -69,8 +69,8 @@ def _scsi(device: BlockDevice) -> NegotiatedLink:
 
 def _sata(device: BlockDevice, attribute: Path) -> NegotiatedLink:
     """The drive's most is in its identify data, the port's is libata's limit of the hardware."""
-    current = _gbit_per_s(attribute)
-    port = _gbit_per_s(attribute.with_name("hw_sata_spd_limit"))
+    current = gbit_per_s(attribute)
+    port = gbit_per_s(attribute.with_name("hw_sata_spd_limit"))
     identity = read_ata_identity(device)
     drive = identity.fastest_sata_gbit_per_s if identity is not None else None
     warnings = []
@@ -89,11 +89,11 @@ def _sata(device: BlockDevice, attribute: Path) -> NegotiatedLink:
 
 def _sas(phys: list[Path]) -> NegotiatedLink:
     """The kernel tells of the phys of a port; the drive's own end may be able to do less."""
-    rates = [(rate, phy) for phy in phys if (rate := _gbit_per_s(phy / "negotiated_linkrate")) is not None]
+    rates = [(rate, phy) for phy in phys if (rate := gbit_per_s(phy / "negotiated_linkrate")) is not None]
     if not rates:
         return NegotiatedLink(None, None, (), f"{phys[0]}/negotiated_linkrate")
     current, phy = min(rates, key=lambda pair: pair[0])
-    most = _gbit_per_s(phy / "maximum_linkrate_hw")
+    most = gbit_per_s(phy / "maximum_linkrate_hw")
     lanes = f" x{len(rates)}" if len(rates) > 1 else ""
     below = most is not None and current < most
     warnings = (
@@ -119,7 +119,8 @@ def _usb(folder: Path) -> NegotiatedLink:
     return NegotiatedLink(_rate(gbit_per_s), None, warnings, f"{folder}/speed")
 
 
-def _gbit_per_s(attribute: Path) -> float | None:
+def gbit_per_s(attribute: Path) -> float | None:
+    """The rate in an attribute of a SATA link or a SAS phy; None where it tells none."""
     match = _RATE.fullmatch(read_text(attribute) or "")
     return float(match[1]) if match else None
 

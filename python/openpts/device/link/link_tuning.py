@@ -18,15 +18,18 @@ from openpts.device.link.link_settings import (
 from openpts.system_files import read_text
 from openpts.vocabulary.tuning import Change, Means, Scenario
 
+COUNTING: Final = "iostats"
+"""Whether the kernel counts the I/O of a drive."""
+
 _QUEUE: Final = {
     Scenario.SYNTHETIC: {
         "nomerges": "2",
         "rq_affinity": "2",
-        "iostats": "0",
+        COUNTING: "0",
         "add_random": "0",
         "wbt_lat_usec": "0",
     },
-    Scenario.REAL_WORLD: {"nomerges": "0", "rq_affinity": "1", "iostats": "1"},
+    Scenario.REAL_WORLD: {"nomerges": "0", "rq_affinity": "1", COUNTING: "1"},
 }
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from openpts.system_files import read_text
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.link_rates import PCIE_LANE_BYTES_PER_S, PCIE_PAYLOAD_SHARE
 
 _PCI_ADDRESS: Final = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _MOST_LANES: Final = 32  # a width of 0 or 255 means unknown
@@ -28,6 +29,11 @@ class Link:
     def relative_speed(self) -> int:
         """Proportional to the rate of the link: each generation doubles it."""
         return self.width << self.generation
+
+    @property
+    def payload_bytes_per_s(self) -> float:
+        """What it carries for data in each direction."""
+        return self.width * PCIE_LANE_BYTES_PER_S[self.generation] * PCIE_PAYLOAD_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +91,19 @@ def pci_functions(folder: Path) -> tuple[Path, ...]:
 def read_pcie_link(folder: Path) -> PcieLink | None:
     """The link of the first PCI function above a device in sysfs; None if it has none, or doesn't tell."""
     functions = pci_functions(folder)
-    current = _link(functions[0], "current") if functions else None
+    current = link_of(functions[0], "current") if functions else None
     if current is None:
         return None
     own, *bridges = functions
     slowest = min(
-        ((bridge.name, link) for bridge in bridges if (link := _link(bridge, "current")) is not None),
+        ((bridge.name, link) for bridge in bridges if (link := link_of(bridge, "current")) is not None),
         key=lambda pair: pair[1].relative_speed,
         default=None,
     )
     if slowest is not None and slowest[1].relative_speed >= current.relative_speed:
         slowest = None
-    slot_most = _link(bridges[0], "max") if bridges else None
-    return PcieLink(current, _link(own, "max"), slot_most, slowest)
+    slot_most = link_of(bridges[0], "max") if bridges else None
+    return PcieLink(current, link_of(own, "max"), slot_most, slowest)
 
 
 def pcie_link(folder: Path) -> Fact:
@@ -114,7 +120,8 @@ def pcie_link(folder: Path) -> Fact:
     return Fact(str(link), f"{functions[0]}/current_link_*, max_link_* and those of the bridges above")
 
 
-def _link(function: Path, which: str) -> Link | None:
+def link_of(function: Path, which: str) -> Link | None:
+    """The link of a function upwards, of a port downwards: the ``current`` one, or the ``max`` it can do."""
     speed = read_text(function / f"{which}_link_speed") or ""
     width = read_text(function / f"{which}_link_width") or ""
     generation = _GENERATION_BY_RATE.get(speed.split(" ")[0])

@@ -6,18 +6,11 @@ from typing import Final
 
 from openpts.pages.texts import fact_text
 from openpts.record.manifest import Manifest
+from openpts.units import MB
+from openpts.vocabulary.link_rates import PCIE_LANE_BYTES_PER_S, serial_bytes_per_s
 
 _PCIE: Final = re.compile(r"Gen (\d) x(\d+)")
 _SERIAL: Final = re.compile(r"^(?:SATA|SAS|SATA behind SAS), (\d+(?:\.\d+)?) Gb")
-# Transfers per second and lane x the share that the line code leaves, in MB/s; packets take more.
-_MB_PER_S_BY_GENERATION: Final = {
-    1: 2_500 * 8 / 10 / 8,
-    2: 5_000 * 8 / 10 / 8,
-    3: 8_000 * 128 / 130 / 8,
-    4: 16_000 * 128 / 130 / 8,
-    5: 32_000 * 128 / 130 / 8,
-    6: 64_000 * 242 / 256 / 8,
-}
 # SATA and SAS up to 12 Gbit/s send ten bits for eight.
 _MOST_SERIAL_GBIT_PER_S: Final = 12
 
@@ -36,7 +29,8 @@ def interface_limit(manifest: Manifest) -> InterfaceLimit | None:
     if serial := _SERIAL.match(interface):
         gbit_per_s = float(serial[1])
         if gbit_per_s <= _MOST_SERIAL_GBIT_PER_S:
-            return InterfaceLimit(serial[0].removesuffix(" Gb") + " Gbit/s", gbit_per_s * 100)
+            rate = serial_bytes_per_s(gbit_per_s) / MB
+            return InterfaceLimit(serial[0].removesuffix(" Gb") + " Gbit/s", rate)
         return None
     if "PCIe" not in interface:
         return None
@@ -44,8 +38,8 @@ def interface_limit(manifest: Manifest) -> InterfaceLimit | None:
     in_use = re.sub(r" of Gen \d x\d+", "", fact_text(manifest.dut, "pcie", ""))
     links = [(int(generation), int(lanes)) for generation, lanes in _PCIE.findall(in_use)]
     known = [
-        InterfaceLimit(f"PCIe Gen {generation} x{lanes}", lanes * _MB_PER_S_BY_GENERATION[generation])
+        InterfaceLimit(f"PCIe Gen {generation} x{lanes}", lanes * PCIE_LANE_BYTES_PER_S[generation] / MB)
         for generation, lanes in links
-        if generation in _MB_PER_S_BY_GENERATION
+        if generation in PCIE_LANE_BYTES_PER_S
     ]
     return min(known, key=lambda limit: limit.mb_per_s, default=None)

@@ -1,0 +1,143 @@
+"""What report, ledger and tables say of the seconds in which the host was the limit."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from msgspec.structs import replace as with_changes
+from numpy import arange
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.analysis.limited_seconds import ENGINE_THREADS
+from openpts.pages.model import Block, Table, Verdict
+from openpts.procedures.kit.host_limits import host_limit_deviations
+from openpts.record.health import TelemetryPoint
+from openpts.record.reader import Run
+from openpts.report.host_limit_blocks import host_limit_blocks
+from openpts.units import NS_PER_S
+from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import NOTHING, Interval
+from tests.support.made_up_run import made_up_run
+from tests.support.page_blocks import rows
+
+MINUTE = 60
+
+
+@pytest.fixture(scope="module")
+def measured() -> Run:
+    """Preconditioning, rounds and histograms on a drive, whose record has nothing of its surroundings."""
+    return made_up_run("lat")
+
+
+SAMPLED: Facts = {
+    ENGINE_THREADS: Fact("time in %; each 1 s", "/proc"),
+    "links to the drive": Fact(
+        "use in % of what they carry for data, path_0: PCIe 3.0 x4 at 0000:01:00.0, 3.49 GB/s, nvme0n1 "
+        "nvme1n1; path_1: SAS 2 x 12 Gbit/s at port-0:0, 2.23 GB/s, sda sdb; each 1 s",
+        "/proc/diskstats",
+    ),
+}
+
+
+def on_a_host(run: Run, sampled: Facts, **values: list[tuple[float, float]]) -> Run:
+    """With values by name, each from the point before it to so many seconds from the first step.
+
+    As the sampler does, it stores again each minute what has not changed.
+    """
+    start_ns = run.steps[0].sample.started_ns
+    points = tuple(
+        TelemetryPoint(start_ns + round(each_s * NS_PER_S), name, value)
+        for name, series in values.items()
+        for (before_s, _), (at_s, value) in pairwise([(series[0][0] - 1, 0.0), *series])
+        for each_s in (*arange(before_s + MINUTE, at_s, MINUTE), at_s)
+    )
+    return replace(run, manifest=replace(run.manifest, telemetry=sampled), sampled=points)
+
+
+def end_s(run: Run) -> float:
+    last, first = run.steps[-1].sample, run.steps[0].sample
+    return (last.started_ns + last.elapsed_ns - first.started_ns) / NS_PER_S
+
+
+def texts(blocks: tuple[Block, ...]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, Verdict)]
+
+
+def burdened(run: Run) -> Run:
+    """A full link in the first half of the run, and a processor that is taken from the last step."""
+    end, last = end_s(run), run.steps[-1].sample
+    last_s = (last.started_ns - run.steps[0].sample.started_ns) / NS_PER_S
+    return on_a_host(
+        run,
+        SAMPLED,
+        path_0_use_pct=[(0, 0), (end / 2, 97), (end, 20)],
+        engine_wait_pct=[(0, 0), (last_s, 1), (end, 60)],
+    )
+
+
+def test_the_page_names_what_was_the_limit_how_long_and_where(
+    measured: Run, snapshot: SnapshotAssertion
+) -> None:
+    blocks = host_limit_blocks(burdened(measured))
+    (table,) = (block for block in blocks if isinstance(block, Table))
+    shown = {what: [cell.text for cell in row.cells] for what, row in rows(table).items()}
+    assert (texts(blocks), shown) == snapshot
+
+
+def test_the_times_are_those_of_the_steps(measured: Run) -> None:
+    run = burdened(measured)
+    assert run.host_marks is not None
+    last = run.host_marks[-1]
+    assert last.marked_ns() == last.judged_ns == run.steps[-1].sample.elapsed_ns
+    assert run.host_marks[0].marked_ns() == run.steps[0].sample.elapsed_ns
+
+
+def test_the_ledger_has_one_entry_for_each_part_of_the_host(
+    measured: Run, snapshot: SnapshotAssertion
+) -> None:
+    entries = host_limit_deviations(burdened(measured))
+    assert [entry.used.partition(":")[0] for entry in entries] == ["processor", "link"]
+    assert [entry.used for entry in entries] == snapshot
+
+
+def test_preconditioning_alone_makes_no_entry(measured: Run) -> None:
+    results = [step for step in measured.steps if step.place.phase is not Phase.WIPC]
+    begin_s = (results[0].sample.started_ns - measured.steps[0].sample.started_ns) / NS_PER_S
+    run = on_a_host(measured, SAMPLED, engine_wait_pct=[(0, 0), (begin_s, 60), (end_s(measured), 0)])
+    assert host_limit_deviations(run) == ()
+    assert "processor" in texts(host_limit_blocks(run))[0]
+
+
+@pytest.mark.parametrize(
+    ("sampled", "values"),
+    [
+        (SAMPLED, {"engine_wait_pct": [(0.0, 1.0), (10.0**6, 1.0)]}),
+        (SAMPLED, {}),
+        ({}, {"engine_wait_pct": [(0.0, 99.0)]}),
+    ],
+    ids=["quiet", "not sampled", "an older record"],
+)
+def test_a_quiet_host_and_one_that_was_not_watched_are_told_apart(
+    sampled: Facts, values: dict[str, list[tuple[float, float]]], measured: Run, snapshot: SnapshotAssertion
+) -> None:
+    ends = {name: [(min(at_s, end_s(measured)), value) for at_s, value in of] for name, of in values.items()}
+    run = on_a_host(measured, sampled, **ends)
+    assert host_limit_deviations(run) == ()
+    assert texts(host_limit_blocks(run)) == snapshot
+
+
+def test_the_table_of_intervals_names_the_limits(measured: Run) -> None:
+    pytest.importorskip("pyarrow")
+    last = measured.steps[-1].sample
+    seconds = last.elapsed_ns // NS_PER_S
+    intervals = tuple(
+        Interval(read=NOTHING, write=NOTHING, elapsed_ns=NS_PER_S, cpu=None, index=n, in_flight=0, errors=0)
+        for n in range(seconds)
+    )
+    step = replace(measured.steps[-1], sample=with_changes(last, intervals=intervals, interval_ns=NS_PER_S))
+    run = burdened(replace(measured, steps=(*measured.steps[:-1], step)))
+    assert run.frame("intervals")["host_limited"].to_pylist() == ["processor"] * seconds
+    quiet = on_a_host(run, SAMPLED, engine_wait_pct=[(0, 0), (end_s(run), 0)])
+    assert set(quiet.frame("intervals")["host_limited"].to_pylist()) == {""}
+    assert set(replace(run, sampled=()).frame("intervals")["host_limited"].to_pylist()) == {None}

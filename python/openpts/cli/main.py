@@ -112,6 +112,9 @@ _COMMANDS = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
+    "population": Place(
+        "openpts.cli.population:population", "Show how drives of one kind differ, and which stand out."
+    ),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "rehearse": Place(
         "openpts.cli.rehearse:rehearse_command",

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ from msgspec.structs import replace
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import OpenptsError, RecordError
 from openpts.exchange.events import EventLine, StreamFinished
+from openpts.host.tuning import host_changes
+from openpts.journal import Journal
 from openpts.lot.located_drive import LocatedDrive, located
 from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
@@ -31,8 +34,10 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import SuiteState
 from openpts.runner.stop_signals import StopSignals
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.tuning import Scenario
 
 _POLL_S: Final = 0.5
 _READ_BYTES: Final = 1 << 16
@@ -103,6 +108,7 @@ def run_lot(
     stagger_s: float = 0.0,
     listener: LotListener = _unheard,
     report: Reporter | None = None,
+    tune: Scenario | None = None,
 ) -> Lot:
     """Carry out requests on this host, in their order, as many at once as allowed; see LotRunner.
 
@@ -110,7 +116,7 @@ def run_lot(
     and reason of each. No run's failure is an error here. Raises RecordError if lot.json can't be written.
     """
     lot = new_lot(requests, at_most=at_most, stagger_s=stagger_s)
-    return LotRunner(folder, lot, listener, report).run()
+    return LotRunner(folder, lot, listener, report, tune=tune).run()
 
 
 @dataclass(slots=True)
@@ -132,7 +138,9 @@ class LotRunner:
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
     ``resume_words`` are options for runs that have a record already and go on. The first Ctrl-C stops all
     runs in order, the second interrupts each, as it does a single run; a third leaves them to the kernel,
-    which ends them with this process.
+    which ends them with this process. ``tune``: the host is set up for the scenario before the first run and
+    put back behind the last; runs that ask for the same find it made. ``shares`` are there once the drives
+    were located.
     """
 
     folder: Path
@@ -140,10 +148,12 @@ class LotRunner:
     listener: LotListener = _unheard
     report: Reporter | None = None
     resume_words: tuple[str, ...] = ()
+    tune: Scenario | None = None
     roots: SystemRoots = field(default_factory=SystemRoots)
     stopped: bool = False
+    shares: ProcessorShares | None = None
     _drives: dict[int, LocatedDrive] = field(default_factory=dict)
-    _shares: ProcessorShares | None = None
+    _pinned: list[int] = field(default_factory=list)
     _running: dict[int, _Process] = field(default_factory=dict)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _next_start_s: float = 0.0
@@ -151,11 +161,11 @@ class LotRunner:
 
     def run(self) -> Lot:
         """Run all that waits to its end, then report. Raises RecordError if lot.json can't be written."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._locate()
+        self.locate()
         write_lot(self.folder, self.lot)
         try:
-            self._run_all()
+            with self._tuned():
+                self._run_all()
             self._report_all()
         finally:
             self._end_all()
@@ -163,15 +173,25 @@ class LotRunner:
             write_lot(self.folder, self.lot)
         return self.lot
 
-    def _locate(self) -> None:
-        """Find the drive of each run that waits, and share the processors out among them."""
+    def _tuned(self) -> AbstractContextManager[object]:
+        if self.tune is None:
+            return nullcontext()
+        changes = host_changes(self.roots, self.tune, lasting=False)
+        return tuned_host(changes, self.tune, self.roots, Journal.of_machine())
+
+    def locate(self) -> None:
+        """Find the drive of each run that waits, and share the processors out among them, once."""
+        if self.shares is not None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
         for index, entry in self._waiting():
             try:
                 self._drives[index] = located(entry.request, self.roots)
             except OpenptsError as error:
                 self._set(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
-        nodes = [drive.numa_node for drive in self._drives.values()]
-        self._shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
+        self._pinned = [index for index in self._drives if self._needs_cpus(index)]
+        nodes = [self._drives[index].numa_node for index in self._pinned]
+        self.shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
 
     def _waiting(self) -> list[tuple[int, LotEntry]]:
         return [
@@ -218,7 +238,9 @@ class LotRunner:
 
     def _start(self, index: int, entry: LotEntry) -> None:
         drive, run_folder = self._drives[index], self.folder / entry.folder
-        cpus = self._take_cpus(index, entry.request)
+        cpus = None
+        if self.shares is not None and index in self._pinned:
+            cpus = self.shares.take(self._pinned.index(index))
         pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
         words = _words(entry.request, drive, run_folder, pinned, self.resume_words)
         log = (self.folder / f"{entry.folder}.log").open("ab")
@@ -247,12 +269,11 @@ class LotRunner:
             reason=None,
         )
 
-    def _take_cpus(self, index: int, request: RunRequest) -> tuple[int, ...] | None:
-        """None for a drive that needs none of its own, or whose operator has chosen."""
-        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in request.test_words)
-        if chosen or names_simulated(self._drives[index].target) or self._shares is None:
-            return None
-        return self._shares.take(list(self._drives).index(index))
+    def _needs_cpus(self, index: int) -> bool:
+        """Whether its processors are for the lot to choose; a simulated drive has no threads for I/O."""
+        words = self.lot.entries[index].request.test_words
+        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in words)
+        return not chosen and not names_simulated(self._drives[index].target)
 
     def _hear(self) -> None:
         due_s = self._next_start_s - time.monotonic()
@@ -306,8 +327,8 @@ class LotRunner:
         process.popen.stdout.close()
         process.log.close()
         os.close(process.ended)
-        if process.cpus is not None and self._shares is not None:
-            self._shares.give_back(list(self._drives).index(index), process.cpus)
+        if process.cpus is not None and self.shares is not None:
+            self.shares.give_back(self._pinned.index(index), process.cpus)
         entry = self.lot.entries[index]
         self._set(index, ended_at=_now(), **self._outcome(entry, code, process.error))
         self.lot = with_neighbours(self.lot, index)

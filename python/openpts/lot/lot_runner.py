@@ -29,6 +29,7 @@ from openpts.journal import Journal
 from openpts.lot.located_drive import LocatedDrive, located
 from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.record.lot import Lot, LotEntry, write_lot
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
@@ -89,8 +90,9 @@ def new_lot(
 ) -> Lot:
     """A lot that has not begun, with a folder for each request by its number and its drive."""
     return Lot(
+        lot_id=new_run_id(),
         command_line=tuple(command_line),
-        started_at=_now(),
+        started_at=_now("seconds"),
         at_most=at_most,
         stagger_s=stagger_s,
         entries=tuple(
@@ -160,17 +162,24 @@ class LotRunner:
     _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
 
     def run(self) -> Lot:
-        """Run all that waits to its end, then report. Raises RecordError if lot.json can't be written."""
-        self.locate()
-        write_lot(self.folder, self.lot)
-        try:
-            with self._tuned():
-                self._run_all()
-            self._report_all()
-        finally:
-            self._end_all()
-            self.lot = replace(self.lot, ended_at=_now())
+        """Run all that waits to its end, then report.
+
+        Raises RecordError if lot.json can't be written, or another process carries out this lot.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = f"lot of {len(self.lot.entries)} drives"
+        owner = RunOwner.this_process(self.lot.lot_id, target, (), self.roots)
+        with folder_claimed(self.folder, owner, again=(self.folder / CLAIM_NAME).exists()):
+            self.locate()
             write_lot(self.folder, self.lot)
+            try:
+                with self._tuned():
+                    self._run_all()
+                self._report_all()
+            finally:
+                self._end_all()
+                self.lot = replace(self.lot, ended_at=_now("seconds"))
+                write_lot(self.folder, self.lot)
         return self.lot
 
     def _tuned(self) -> AbstractContextManager[object]:
@@ -183,12 +192,11 @@ class LotRunner:
         """Find the drive of each run that waits, and share the processors out among them, once."""
         if self.shares is not None:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         for index, entry in self._waiting():
             try:
                 self._drives[index] = located(entry.request, self.roots)
             except OpenptsError as error:
-                self._set(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
+                self._change(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
         self._pinned = [index for index in self._drives if self._needs_cpus(index)]
         nodes = [self._drives[index].numa_node for index in self._pinned]
         self.shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
@@ -366,10 +374,14 @@ class LotRunner:
                 self._set(index, report_reason=f"{type(error).__name__}: {error}")
 
     def _set(self, index: int, **changes: object) -> None:
+        """Change an entry, on the disk as well."""
+        self._change(index, **changes)
+        write_lot(self.folder, self.lot)
+
+    def _change(self, index: int, **changes: object) -> None:
         entries = list(self.lot.entries)
         entries[index] = replace(entries[index], **changes)
         self.lot = replace(self.lot, entries=tuple(entries))
-        write_lot(self.folder, self.lot)
         self.listener(DriveChanged(index, entries[index]))
 
 
@@ -439,5 +451,5 @@ def _folder_name(number: int, count: int, request: RunRequest) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", f"{number:0{len(str(count))}}-{name}")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _now(timespec: str = "milliseconds") -> str:
+    return datetime.now(UTC).isoformat(timespec=timespec)

@@ -87,8 +87,8 @@ def common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, 
     standings = {row.standing for row, run in zip(rows, runs, strict=True) if run is not None}
     if len(standings) == 1:
         return standings.pop(), [replace(row, standing="") for row in rows]
-    mark = next((simulation_mark(run.manifest.target) for run in runs if run is not None), "")
-    if not mark:
+    marks = {simulation_mark(run.manifest.target) for run in runs if run is not None}
+    if len(marks) != 1 or not (mark := marks.pop()):
         return "", rows
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
 

@@ -38,6 +38,7 @@ def _device(listing: DeviceListing) -> dict[str, Any]:
         "path": listing.path,
         "model": listing.model,
         "serial": listing.serial,
+        "slot": listing.slot,
         "firmware": listing.firmware,
         "capacity_bytes": listing.capacity_bytes,
         "interface": listing.interface,

@@ -105,6 +105,7 @@ def _wear(listing: DeviceListing) -> str | None:
     return None if used is None else f"{used:.0f} %"
 
 
+_SLOT: Final = _Column("Slot", lambda listing: listing.slot)
 _LINK: Final = _Column("Link", lambda listing: listing.link.current)
 _TEMPERATURE: Final = _Column("Temp", _temperature, "right")
 _WEAR: Final = _Column("Wear", _wear, "right")
@@ -116,6 +117,7 @@ _INTERFACE: Final = _Column("Interface", lambda listing: listing.interface)
 _PURGE: Final = _Column("Purge", _purge)
 _FORM: Final = _Column("Form", lambda listing: listing.form_factor)
 _BY_IMPORTANCE: Final = (
+    _SLOT,
     _LINK,
     _TEMPERATURE,
     _WEAR,
@@ -128,6 +130,7 @@ _BY_IMPORTANCE: Final = (
     _FORM,
 )
 _COLUMNS: Final = (
+    _SLOT,
     _Column("Device", lambda listing: listing.path),
     _Column("Model", lambda listing: listing.model, shortest=8),
     _Column("Serial", lambda listing: listing.serial),
@@ -151,6 +154,7 @@ _NAMES: Final = {
     "manufacturer": "Manufacturer",
     "model": "Model",
     "serial": "Serial number",
+    "slot": "Slot",
     "firmware": "Firmware",
     "interface": "Interface",
     "form_factor": "Form factor",

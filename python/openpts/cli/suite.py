@@ -14,6 +14,13 @@ from typing import IO, Any
 import click
 import msgspec
 
+from openpts.cli.consent_options import (
+    CONFIRM_MEMBER,
+    CONFIRM_NAMESPACE,
+    CONSENT_OPTIONS,
+    consent_of,
+    taken,
+)
 from openpts.cli.end_of_run import end_judged, limit_options
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
@@ -97,6 +104,7 @@ _SUITE_OPTIONS = together(
 @_SUITE_OPTIONS
 @PURGE_OPTION
 @together(*limit_options())
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
 @RUN_OPTIONS
 def run_all(
     target: str,
@@ -120,7 +128,7 @@ def run_all(
     it is stopped.
     """
     stream = log_stream(as_json=as_json)
-    all_choices = _choices_of(tests, options)
+    all_choices, consent = _choices_of(tests, options), consent_of(**taken(options))
     _announce(target, all_choices, stream)
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     RunWriter.check_free(folder)
@@ -128,7 +136,7 @@ def run_all(
     parts = [
         SuitePart(choices.test, _with_seed(held_to_limits(order, limits_path, stop_on_fail=stop_on_fail)[0]))
         for choices in all_choices
-        for order in [order_of(target, choices, out=None, **options)]
+        for order in [order_of(target, choices, consent, out=None, **options)]
     ]
     suite = Suite(
         target=target,

@@ -15,7 +15,7 @@ from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import Cut
 
-VERSION: Final = "1.0"
+VERSION: Final = "1.1"
 """Major and minor: kinds and fields that are added raise the minor one, all else the major one."""
 
 _Utc = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="When, UTC, ISO 8601.")]
@@ -123,7 +123,10 @@ class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
 
 
 class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
-    """A second has passed in a step: counts since its start, rates of the time since the last one."""
+    """A second has passed in a step: counts since its start, rates of the time since the last one.
+
+    ``temperature_c`` is the last one that the drive has told, None if it tells none.
+    """
 
     place: Place
     step_elapsed_ns: int
@@ -131,6 +134,7 @@ class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     bytes: int
     iops: float
     bytes_per_s: float
+    temperature_c: float | None = None
 
 
 class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,16 +24,21 @@ from msgspec.structs import replace
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import OpenptsError, RecordError
 from openpts.exchange.events import EventLine, StreamFinished
+from openpts.host.tuning import host_changes
+from openpts.journal import Journal
 from openpts.lot.located_drive import LocatedDrive, located
 from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.record.lot import Lot, LotEntry, write_lot
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import SuiteState
 from openpts.runner.stop_signals import StopSignals
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.tuning import Scenario
 
 _POLL_S: Final = 0.5
 _READ_BYTES: Final = 1 << 16
@@ -84,8 +90,9 @@ def new_lot(
 ) -> Lot:
     """A lot that has not begun, with a folder for each request by its number and its drive."""
     return Lot(
+        lot_id=new_run_id(),
         command_line=tuple(command_line),
-        started_at=_now(),
+        started_at=_now("seconds"),
         at_most=at_most,
         stagger_s=stagger_s,
         entries=tuple(
@@ -103,6 +110,7 @@ def run_lot(
     stagger_s: float = 0.0,
     listener: LotListener = _unheard,
     report: Reporter | None = None,
+    tune: Scenario | None = None,
 ) -> Lot:
     """Carry out requests on this host, in their order, as many at once as allowed; see LotRunner.
 
@@ -110,7 +118,7 @@ def run_lot(
     and reason of each. No run's failure is an error here. Raises RecordError if lot.json can't be written.
     """
     lot = new_lot(requests, at_most=at_most, stagger_s=stagger_s)
-    return LotRunner(folder, lot, listener, report).run()
+    return LotRunner(folder, lot, listener, report, tune=tune).run()
 
 
 @dataclass(slots=True)
@@ -132,7 +140,9 @@ class LotRunner:
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
     ``resume_words`` are options for runs that have a record already and go on. The first Ctrl-C stops all
     runs in order, the second interrupts each, as it does a single run; a third leaves them to the kernel,
-    which ends them with this process.
+    which ends them with this process. ``tune``: the host is set up for the scenario before the first run and
+    put back behind the last; runs that ask for the same find it made. ``shares`` are there once the drives
+    were located.
     """
 
     folder: Path
@@ -140,38 +150,56 @@ class LotRunner:
     listener: LotListener = _unheard
     report: Reporter | None = None
     resume_words: tuple[str, ...] = ()
+    tune: Scenario | None = None
     roots: SystemRoots = field(default_factory=SystemRoots)
     stopped: bool = False
+    shares: ProcessorShares | None = None
     _drives: dict[int, LocatedDrive] = field(default_factory=dict)
-    _shares: ProcessorShares | None = None
+    _pinned: list[int] = field(default_factory=list)
     _running: dict[int, _Process] = field(default_factory=dict)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _next_start_s: float = 0.0
     _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
 
     def run(self) -> Lot:
-        """Run all that waits to its end, then report. Raises RecordError if lot.json can't be written."""
+        """Run all that waits to its end, then report.
+
+        Raises RecordError if lot.json can't be written, or another process carries out this lot.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._locate()
-        write_lot(self.folder, self.lot)
-        try:
-            self._run_all()
-            self._report_all()
-        finally:
-            self._end_all()
-            self.lot = replace(self.lot, ended_at=_now())
+        target = f"lot of {len(self.lot.entries)} drives"
+        owner = RunOwner.this_process(self.lot.lot_id, target, (), self.roots)
+        with folder_claimed(self.folder, owner, again=(self.folder / CLAIM_NAME).exists()):
+            self.locate()
             write_lot(self.folder, self.lot)
+            try:
+                with self._tuned():
+                    self._run_all()
+                self._report_all()
+            finally:
+                self._end_all()
+                self.lot = replace(self.lot, ended_at=_now("seconds"))
+                write_lot(self.folder, self.lot)
         return self.lot
 
-    def _locate(self) -> None:
-        """Find the drive of each run that waits, and share the processors out among them."""
+    def _tuned(self) -> AbstractContextManager[object]:
+        if self.tune is None:
+            return nullcontext()
+        changes = host_changes(self.roots, self.tune, lasting=False)
+        return tuned_host(changes, self.tune, self.roots, Journal.of_machine())
+
+    def locate(self) -> None:
+        """Find the drive of each run that waits, and share the processors out among them, once."""
+        if self.shares is not None:
+            return
         for index, entry in self._waiting():
             try:
                 self._drives[index] = located(entry.request, self.roots)
             except OpenptsError as error:
-                self._set(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
-        nodes = [drive.numa_node for drive in self._drives.values()]
-        self._shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
+                self._change(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
+        self._pinned = [index for index in self._drives if self._needs_cpus(index)]
+        nodes = [self._drives[index].numa_node for index in self._pinned]
+        self.shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
 
     def _waiting(self) -> list[tuple[int, LotEntry]]:
         return [
@@ -218,7 +246,9 @@ class LotRunner:
 
     def _start(self, index: int, entry: LotEntry) -> None:
         drive, run_folder = self._drives[index], self.folder / entry.folder
-        cpus = self._take_cpus(index, entry.request)
+        cpus = None
+        if self.shares is not None and index in self._pinned:
+            cpus = self.shares.take(self._pinned.index(index))
         pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
         words = _words(entry.request, drive, run_folder, pinned, self.resume_words)
         log = (self.folder / f"{entry.folder}.log").open("ab")
@@ -247,12 +277,11 @@ class LotRunner:
             reason=None,
         )
 
-    def _take_cpus(self, index: int, request: RunRequest) -> tuple[int, ...] | None:
-        """None for a drive that needs none of its own, or whose operator has chosen."""
-        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in request.test_words)
-        if chosen or names_simulated(self._drives[index].target) or self._shares is None:
-            return None
-        return self._shares.take(list(self._drives).index(index))
+    def _needs_cpus(self, index: int) -> bool:
+        """Whether its processors are for the lot to choose; a simulated drive has no threads for I/O."""
+        words = self.lot.entries[index].request.test_words
+        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in words)
+        return not chosen and not names_simulated(self._drives[index].target)
 
     def _hear(self) -> None:
         due_s = self._next_start_s - time.monotonic()
@@ -306,8 +335,8 @@ class LotRunner:
         process.popen.stdout.close()
         process.log.close()
         os.close(process.ended)
-        if process.cpus is not None and self._shares is not None:
-            self._shares.give_back(list(self._drives).index(index), process.cpus)
+        if process.cpus is not None and self.shares is not None:
+            self.shares.give_back(self._pinned.index(index), process.cpus)
         entry = self.lot.entries[index]
         self._set(index, ended_at=_now(), **self._outcome(entry, code, process.error))
         self.lot = with_neighbours(self.lot, index)
@@ -345,10 +374,14 @@ class LotRunner:
                 self._set(index, report_reason=f"{type(error).__name__}: {error}")
 
     def _set(self, index: int, **changes: object) -> None:
+        """Change an entry, on the disk as well."""
+        self._change(index, **changes)
+        write_lot(self.folder, self.lot)
+
+    def _change(self, index: int, **changes: object) -> None:
         entries = list(self.lot.entries)
         entries[index] = replace(entries[index], **changes)
         self.lot = replace(self.lot, entries=tuple(entries))
-        write_lot(self.folder, self.lot)
         self.listener(DriveChanged(index, entries[index]))
 
 
@@ -418,5 +451,5 @@ def _folder_name(number: int, count: int, request: RunRequest) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", f"{number:0{len(str(count))}}-{name}")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _now(timespec: str = "milliseconds") -> str:
+    return datetime.now(UTC).isoformat(timespec=timespec)

@@ -58,11 +58,13 @@ class LotEntry(Struct, frozen=True, kw_only=True):
 class Lot(Struct, frozen=True, kw_only=True):
     """All runs in the order in which they start. Times are ISO 8601, UTC.
 
-    ``at_most`` so many run at once, None: all; ``stagger_s`` is the time between two starts.
+    ``lot_id`` is in the claim of its folder. ``at_most`` so many run at once, None: all; ``stagger_s`` is the
+    time between two starts.
     """
 
     format: Literal["openpts-lot"] = "openpts-lot"
     version: str = VERSION
+    lot_id: str
     command_line: tuple[str, ...] = ()
     started_at: str
     ended_at: str | None = None

@@ -26,7 +26,7 @@ FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
 _MOST_KIB: Final = 1024
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 _SLOT_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")  # Slurm takes a leading digit for a count
-_SSH_NAME: Final = re.compile(r"[A-Za-z0-9_:\[][^\s\x00-\x1f\x7f]*")  # one with a dash would be an option
+_SSH_NAME: Final = re.compile(r"[A-Za-z0-9_:][^\s\x00-\x1f\x7f]*")  # one with a dash would be an option
 _RUNS: Final = "/var/lib/openpts/runs"
 _PROGRAM: Final = "openpts"
 
@@ -137,9 +137,7 @@ def _host(file: _File, name: str) -> Host:
         runs=Path(host.runs or file.runs),
         program=host.program or file.program,
         housekeeping=() if host.housekeeping is None else parse_cpu_list(host.housekeeping),
-        slots={
-            slot: Slot(given) if isinstance(given, str) else given for slot, given in host.slots.items()
-        },
+        slots={slot: Slot(given) if isinstance(given, str) else given for slot, given in host.slots.items()},
     )
 
 

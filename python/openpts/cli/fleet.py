@@ -17,6 +17,7 @@ from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.fleet.slurm import SlurmBackend
+from openpts.fleet.ssh import SshBackend
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import procedure_of
 from openpts.vocabulary.run_request import RunRequest
@@ -80,7 +81,7 @@ def backend_of(fleet_file: Path) -> Backend:
         case Engine.SLURM:
             return SlurmBackend(known, fleet_file.resolve())
         case Engine.SSH:
-            raise UsageError("not yet")
+            return SshBackend(known, fleet_file.resolve())
 
 
 @fleet.command(
@@ -138,12 +139,16 @@ def submit(  # noqa: PLR0913 an option each
     try:
         _show([backend_of(fleet_file).submit(request)], as_json=as_json)
     except FleetError as error:
-        raise FleetError(f"{error}; see openpts fleet observe {request.run_id} before it is submitted again") from error
+        raise FleetError(
+            f"{error}; see openpts fleet observe {request.run_id} before it is submitted again"
+        ) from error
 
 
 @fleet.command(short_help="Show where a run stands.")
 @_RUN_ID
-@click.option("--ask-host", is_flag=True, help="Ask the host even while it measures, which may show in its tail.")
+@click.option(
+    "--ask-host", is_flag=True, help="Ask the host even while it measures, which may show in its tail."
+)
 @_ON_CLIENT
 def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) -> None:
     """Show where a run stands, by the journal of its host, or by the scheduler while the host measures."""
@@ -209,7 +214,9 @@ def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
 
     table = Table("run", "stage", "host", "why", box=None)
     for run in runs:
-        table.add_row(run.run_id, Text(run.stage, style=_COLORS.get(run.stage, "")), run.host or "", Text(run.reason))
+        table.add_row(
+            run.run_id, Text(run.stage, style=_COLORS.get(run.stage, "")), run.host or "", Text(run.reason)
+        )
     table_console().print(table)
 
 

@@ -148,7 +148,10 @@ class HostJournal:
     def _stage(self, run_id: str, note: Note, alive: bool) -> tuple[RunStage, str]:
         if alive:
             owner = read_owner(self.claim_of(run_id))
-            return RunStage.RUNNING, "is starting" if owner is None else f"process {owner.pid}, since {owner.since}"
+            return (
+                RunStage.RUNNING,
+                "is starting" if owner is None else f"process {owner.pid}, since {owner.since}",
+            )
         if not self.claim_of(run_id).exists():
             if note.cancelled_at is not None:
                 return RunStage.CANCELLED, "before it had begun"

@@ -59,7 +59,9 @@ class HostSide:
             if alone and not journal.is_held(run_id):
                 found = journal.observe(run_id, alive=False)
                 if _may_begin(found, journal.note_of(run_id), again=again):
-                    self._carry_out(request, carry_out, job, resumes=found is not None and found.folder is not None)
+                    self._carry_out(
+                        request, carry_out, job, resumes=found is not None and found.folder is not None
+                    )
                 found = journal.settled(run_id, alive=False)
                 assert found is not None  # noqa: S101 it was begun by now
                 return found
@@ -94,7 +96,9 @@ class HostSide:
         if drive is None:
             raise TargetError(f"{where} is empty, and run {request.run_id} is for {request.serial}")
         if drive.is_block and drive.serial is None:
-            raise RefusedError(f"refused [slot]: the drive in {where} reports no serial number, and is not touched")
+            raise RefusedError(
+                f"refused [slot]: the drive in {where} reports no serial number, and is not touched"
+            )
         if request.serial is None and drive.is_block:
             raise UsageError(f"run {request.run_id} names no serial number: {where} has drive {drive.serial}")
         if drive.serial != request.serial:
@@ -102,7 +106,9 @@ class HostSide:
                 f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for {request.serial}"
             )
         if request.model is not None and drive.model != request.model:
-            raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {request.model}")
+            raise RefusedError(
+                f"refused [slot]: the drive in {where} is a {drive.model}, and no {request.model}"
+            )
         return drive
 
     def _meant(self, request: RunRequest) -> "tuple[str, Drive | None]":

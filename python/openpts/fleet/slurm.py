@@ -124,7 +124,9 @@ class SlurmBackend:
             return job.observation()
         if job is not None and not job.is_over and not ask_host:
             return job.observation()
-        hosts = [self.fleet.host(job.node)] if job is not None and job.node else list(self.fleet.hosts.values())
+        hosts = (
+            [self.fleet.host(job.node)] if job is not None and job.node else list(self.fleet.hosts.values())
+        )
         unasked = []
         for host in hosts:
             if not ask_host and _measuring(host.name, jobs):
@@ -172,7 +174,9 @@ class SlurmBackend:
             except FleetError:
                 continue  # `hosts` says which can't be asked
             found |= {
-                run.run_id: run for run in told if run.run_id not in found or found[run.run_id].host == host.name
+                run.run_id: run
+                for run in told
+                if run.run_id not in found or found[run.run_id].host == host.name
             }
         return [found[run_id] for run_id in sorted(found)]
 

@@ -17,6 +17,7 @@ from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.fleet.slurm import SlurmBackend
+from openpts.fleet.ssh import SshBackend
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import procedure_of
 from openpts.vocabulary.run_request import RunRequest
@@ -80,7 +81,7 @@ def backend_of(fleet_file: Path) -> Backend:
         case Engine.SLURM:
             return SlurmBackend(known, fleet_file.resolve())
         case Engine.SSH:
-            raise UsageError("not yet")
+            return SshBackend(known, fleet_file.resolve())
 
 
 @fleet.command(

@@ -154,7 +154,7 @@ def is_locked(path: Path) -> bool:
 
 
 def until_unlocked(path: Path) -> None:
-    """Return when all processes that have locked a file have ended; the kernel wakes us, and nothing before."""
+    """Return when all processes that have locked a file have ended; the kernel wakes us then."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         fcntl.fcntl(file, fcntl.F_OFD_SETLKW, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
 

@@ -109,7 +109,7 @@ def backend_of(fleet_file: Path) -> Backend:
 )
 @_ON_CLIENT
 @click.argument("test_words", metavar="TEST [OPTION]...", nargs=-1, required=True, type=click.UNPROCESSED)
-def submit(  # noqa: PLR0913 an option each
+def submit(
     *,
     host: str,
     slot: str,
@@ -139,15 +139,14 @@ def submit(  # noqa: PLR0913 an option each
     try:
         _show([backend_of(fleet_file).submit(request)], as_json=as_json)
     except FleetError as error:
-        raise FleetError(
-            f"{error}; see openpts fleet observe {request.run_id} before it is submitted again"
-        ) from error
+        look = f"see openpts fleet observe {request.run_id} before it is submitted again"
+        raise FleetError(f"{error}; {look}") from error
 
 
 @fleet.command(short_help="Show where a run stands.")
 @_RUN_ID
 @click.option(
-    "--ask-host", is_flag=True, help="Ask the host even while it measures, which may show in its tail."
+    "--ask-host", is_flag=True, help="Ask the host also while it measures, which its latencies may show."
 )
 @_ON_CLIENT
 def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) -> None:
@@ -167,7 +166,7 @@ def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
 @_RUN_ID
 @_ON_CLIENT
 def resume(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
-    """Go on with a run that was interrupted, on its drive, as `openpts resume` does. No scheduler does this."""
+    """Go on with a run that was interrupted, as `openpts resume` does; no scheduler does this by itself."""
     backend = backend_of(fleet_file)
     found = backend.observe(str(run_id))
     if found.stage is not RunStage.INTERRUPTED or found.request is None:
@@ -214,9 +213,8 @@ def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
 
     table = Table("run", "stage", "host", "why", box=None)
     for run in runs:
-        table.add_row(
-            run.run_id, Text(run.stage, style=_COLORS.get(run.stage, "")), run.host or "", Text(run.reason)
-        )
+        stage = Text(run.stage, style=_COLORS.get(run.stage, ""))
+        table.add_row(run.run_id, stage, run.host or "", Text(run.reason))
     table_console().print(table)
 
 

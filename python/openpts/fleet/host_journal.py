@@ -27,6 +27,7 @@ from openpts.vocabulary.run_request import RunRequest
 
 _NOTES: Final = "journal"
 _SCHEMA: Final = "openpts-fleet-run"
+_ENDS: Final = {RunState.COMPLETE: RunStage.COMPLETE, RunState.FAILED: RunStage.FAILED}
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """The note of a run. ``refused`` says why it was never begun; ``interrupted`` why it ended without an end.
+    """The note of a run. ``refused`` says why it was never begun, ``interrupted`` how it was cut off.
 
     ``cancelled_at`` is ISO 8601, UTC: from then on nothing starts it.
     """
@@ -146,30 +147,20 @@ class HostJournal:
         )
 
     def _stage(self, run_id: str, note: Note, alive: bool) -> tuple[RunStage, str]:
+        owner = read_owner(self.claim_of(run_id))
         if alive:
-            owner = read_owner(self.claim_of(run_id))
-            return (
-                RunStage.RUNNING,
-                "is starting" if owner is None else f"process {owner.pid}, since {owner.since}",
-            )
+            said = "is starting" if owner is None else f"process {owner.pid}, since {owner.since}"
+            return RunStage.RUNNING, said
         if not self.claim_of(run_id).exists():
-            if note.cancelled_at is not None:
-                return RunStage.CANCELLED, "before it had begun"
-            if note.refused:
-                return RunStage.FAILED, note.refused
-            return RunStage.INTERRUPTED, "was killed before it had claimed its drive: nothing was written"
+            return _stage_without_record(note)
         manifest = self._manifest(run_id)
-        match None if manifest is None else manifest.state:
-            case RunState.COMPLETE:
-                return RunStage.COMPLETE, ""
-            case RunState.FAILED:
-                return RunStage.FAILED, (manifest and manifest.state_reason) or ""
-            case _ if note.cancelled_at is not None:
-                return RunStage.CANCELLED, f"at {note.cancelled_at}"
-            case RunState.INTERRUPTED:
-                return RunStage.INTERRUPTED, (manifest and manifest.state_reason) or ""
-            case _:
-                return RunStage.INTERRUPTED, note.interrupted or self._how_it_was_cut(run_id)
+        state = None if manifest is None else manifest.state
+        reason = (manifest and manifest.state_reason) or ""
+        if state in _ENDS:
+            return _ENDS[state], reason
+        if note.cancelled_at is not None:
+            return RunStage.CANCELLED, f"at {note.cancelled_at}"
+        return RunStage.INTERRUPTED, reason or note.interrupted or self._how_it_was_cut(run_id)
 
     def _manifest(self, run_id: str) -> Manifest | None:
         """None where the run was cut before its record had begun."""
@@ -198,6 +189,14 @@ class HostJournal:
         names = {path.stem for path in (self.runs / _NOTES).glob("*.json")}
         names |= {path.parent.name for path in self.runs.glob(f"*/{CLAIM_NAME}")}
         return tuple(found for name in sorted(names) if (found := self.settled(name)) is not None)
+
+
+def _stage_without_record(note: Note) -> tuple[RunStage, str]:
+    if note.cancelled_at is not None:
+        return RunStage.CANCELLED, "before it had begun"
+    if note.refused:
+        return RunStage.FAILED, note.refused
+    return RunStage.INTERRUPTED, "was killed before it had claimed its drive: nothing was written"
 
 
 def now() -> str:

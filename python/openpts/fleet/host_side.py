@@ -25,7 +25,7 @@ from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
 
 _TO_STOP_S: Final = 45.0
-"""What a run gets to end its load and to close its record: less than Slurm's KillWait as docs/fleet.md has it."""
+"""What a run gets to end its load and close its record: less than KillWait in docs/fleet.md."""
 _TO_DIE_S: Final = 15.0
 _POLL_S: Final = 0.1
 _FILE: Final = "file:"
@@ -49,7 +49,7 @@ class HostSide:
     def start(
         self, request: RunRequest, carry_out: CarryOut, *, job: str | None = None, again: bool = False
     ) -> Observation:
-        """Carry out a run that was never begun; of any other, wait for its end if it goes on, and say how it is.
+        """Carry out a run that was never begun; wait for the end of one that goes on; say how it is.
 
         ``again`` goes on with one that was interrupted, as a new attempt. Raises RefusedError or TargetError
         if the slot is empty or has another drive, and what the run itself ends with.
@@ -59,9 +59,8 @@ class HostSide:
             if alone and not journal.is_held(run_id):
                 found = journal.observe(run_id, alive=False)
                 if _may_begin(found, journal.note_of(run_id), again=again):
-                    self._carry_out(
-                        request, carry_out, job, resumes=found is not None and found.folder is not None
-                    )
+                    resumes = found is not None and found.folder is not None
+                    self._carry_out(request, carry_out, job, resumes=resumes)
                 found = journal.settled(run_id, alive=False)
                 assert found is not None  # noqa: S101 it was begun by now
                 return found
@@ -91,19 +90,20 @@ class HostSide:
         return found
 
     def checked_drive(self, request: RunRequest) -> "Drive":
-        """The drive that the request means, as it is there. Raises RefusedError, TargetError and UsageError."""
+        """The drive that the request means. Raises RefusedError, TargetError and UsageError."""
         where, drive = self._meant(request)
         if drive is None:
             raise TargetError(f"{where} is empty, and run {request.run_id} is for {request.serial}")
         if drive.is_block and drive.serial is None:
-            raise RefusedError(
-                f"refused [slot]: the drive in {where} reports no serial number, and is not touched"
-            )
+            raise RefusedError(f"refused [slot]: the drive in {where} reports no serial number")
         if request.serial is None and drive.is_block:
-            raise UsageError(f"run {request.run_id} names no serial number: {where} has drive {drive.serial}")
+            raise UsageError(
+                f"run {request.run_id} names no serial number, and {where} has drive {drive.serial}"
+            )
         if drive.serial != request.serial:
             raise RefusedError(
-                f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for {request.serial}"
+                f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for "
+                f"{request.serial}"
             )
         if request.model is not None and drive.model != request.model:
             raise RefusedError(
@@ -165,9 +165,8 @@ class HostSide:
             while journal.is_alive(run_id) and time.monotonic() < deadline_s:
                 time.sleep(_POLL_S)
         if journal.is_alive(run_id):
-            raise FleetError(
-                f"run {run_id} goes on in a process that can't be seen: see fuser -v {journal.claim_of(run_id)}"
-            )
+            claim = journal.claim_of(run_id)
+            raise FleetError(f"run {run_id} goes on in a process that can't be seen: see fuser -v {claim}")
         found = journal.settled(run_id)
         assert found is not None  # noqa: S101 it has a note
         return found

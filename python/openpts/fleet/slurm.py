@@ -72,7 +72,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SlurmBackend:
-    """The fleet of a fleet file, which has the same path on its hosts; slots are GRES of the type ``slot``."""
+    """The fleet of a fleet file, which has the same path on its hosts; a slot is a GRES of its name."""
 
     fleet: Fleet
     fleet_file: Path
@@ -124,9 +124,8 @@ class SlurmBackend:
             return job.observation()
         if job is not None and not job.is_over and not ask_host:
             return job.observation()
-        hosts = (
-            [self.fleet.host(job.node)] if job is not None and job.node else list(self.fleet.hosts.values())
-        )
+        all_hosts = list(self.fleet.hosts.values())
+        hosts = [self.fleet.host(job.node)] if job is not None and job.node else all_hosts
         unasked = []
         for host in hosts:
             if not ask_host and _measuring(host.name, jobs):
@@ -173,11 +172,7 @@ class SlurmBackend:
                 told = self._journal(host)
             except FleetError:
                 continue  # `hosts` says which can't be asked
-            found |= {
-                run.run_id: run
-                for run in told
-                if run.run_id not in found or found[run.run_id].host == host.name
-            }
+            found |= {run.run_id: run for run in told}
         return [found[run_id] for run_id in sorted(found)]
 
     def hosts(self) -> Sequence[HostState]:
@@ -245,7 +240,7 @@ def _decoded(text: str, kind: Any) -> Any:
 def _call(words: Sequence[str], *, stdin: str = "", patience_s: float = _TO_ANSWER_S) -> str:
     """What a program says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        done = subprocess.run(  # noqa: S603 words of ours, and of the fleet file
+        done = subprocess.run(
             words, input=stdin, capture_output=True, text=True, timeout=patience_s, check=False
         )
     except FileNotFoundError as error:

@@ -68,6 +68,7 @@ WRITES_FILES_BY_NAME = {
 }
 CHANGES_NAMES = {
     "device/targets/scratch_file.py": "files that it made",
+    "fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
     "folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
     "plots/drawing_cache.py": "drawings that make room",
@@ -77,6 +78,7 @@ MAKES_FOLDERS = {
     "cli/export.py": "where the operator wants an export",
     "cli/io.py": "for a capture",
     "cli/suite.py": "a suite's",
+    "fleet/fetch.py": "where the operator wants runs from other hosts",
     "folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "journal_turn.py": "the journal's",

@@ -105,6 +105,7 @@ _COMMANDS = {
     "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
     "export": Place("openpts.cli.export:export", "Write runs in the forms of other programs."),
+    "fleet": Place("openpts.cli.fleet:fleet", "Run tests on the drives of other hosts."),
     "gate": Place("openpts.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "import": Place("openpts.cli.import_results:import_results", "Make runs of results of fio and TKperf."),

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.campaign.status import CampaignStatus
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.report.population.figures import PopulationFigures
 from openpts.report.summary import RunFigures
 
 _DOCS: Final = Path(__file__).parent
+CAMPAIGN: Final = _DOCS / "campaign.schema.json"
 EVENTS: Final = _DOCS / "events.schema.json"
 POPULATION: Final = _DOCS / "population.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
@@ -21,6 +23,7 @@ TABLES: Final = _DOCS / "tables.json"
 def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
+        CAMPAIGN: _text(_schema("openpts.campaign/1", CampaignStatus)),
         EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         POPULATION: _text(_schema("openpts.population/1", PopulationFigures)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),

@@ -91,6 +91,9 @@ _COMMANDS = {
     "benchmarks": Place(
         "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
     ),
+    "campaign": Place(
+        "openpts.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
+    ),
     "capture": Place(
         "openpts.cli.capture:capture_command", "Record the I/O of devices while programs use them."
     ),

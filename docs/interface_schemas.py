@@ -8,10 +8,12 @@ import msgspec
 
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
+from openpts.record.lot import Lot
 from openpts.report.summary import RunFigures
 
 _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
+LOT: Final = _DOCS / "lot.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
 TABLES: Final = _DOCS / "tables.json"
 
@@ -19,7 +21,8 @@ TABLES: Final = _DOCS / "tables.json"
 def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
-        EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
+        EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
+        LOT: _text(_schema("openpts-lot 1.0", Lot)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
     }

@@ -1,5 +1,6 @@
 """Several drives at once: each a process, a record and a state of its own."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -12,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from docs.interface_schemas import LOT
+from jsonschema import Draft202012Validator
 
 from openpts.errors import RecordError
 from openpts.lot.lot_runner import run_lot
@@ -218,6 +221,9 @@ def test_loop_devices_are_confirmed_each_and_share_the_processors(
     ended = openpts(*words, *confirmed, cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
     entries = ended.json["entries"]
+    schema = Draft202012Validator(json.loads(LOT.read_text()))
+    schema.validate(ended.json)
+    schema.validate(json.loads((tmp_path / "lot/lot.json").read_text()))
     assert [entry["state"] for entry in entries] == ["complete"] * 2
     if len(os.sched_getaffinity(0)) > 1:
         pinned = [

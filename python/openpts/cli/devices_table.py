@@ -58,6 +58,8 @@ def _fitting(listings: Sequence[DeviceListing], width: int) -> dict[_Column, int
         if column.shortest is not None
     }
     for column in _BY_IMPORTANCE:
+        if column is _SLOT and not any(map(column.text, listings)):
+            continue
         more = chosen | {column: column.width(listings)}
         if sum(more.values()) + _GAP * (len(more) - 1) <= width:
             chosen = more
@@ -117,8 +119,8 @@ _INTERFACE: Final = _Column("Interface", lambda listing: listing.interface)
 _PURGE: Final = _Column("Purge", _purge)
 _FORM: Final = _Column("Form", lambda listing: listing.form_factor)
 _BY_IMPORTANCE: Final = (
-    _SLOT,
     _LINK,
+    _SLOT,
     _TEMPERATURE,
     _WEAR,
     _MEDIA,

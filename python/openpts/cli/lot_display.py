@@ -26,6 +26,7 @@ _UNKNOWN: Final = "-"
 _WIDE: Final = 110
 _VERY_WIDE: Final = 150
 _LINES_AROUND: Final = 5
+_SHORT: Final = 12
 _STYLES: Final = {
     SuiteState.RUNNING: "bold",
     SuiteState.COMPLETE: "green",
@@ -104,9 +105,13 @@ class LotTable:
         columns = _columns(width)
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
         for heading in columns:
-            is_number = heading in _NUMBERS
+            is_short = heading == "Model" and width < _WIDE
             table.add_column(
-                heading, justify="right" if is_number else "left", no_wrap=True, overflow="ellipsis"
+                heading,
+                justify="right" if heading in _NUMBERS else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                max_width=_SHORT if is_short else None,
             )
         room = max(1, height - _LINES_AROUND)
         shown = self.rows if len(self.rows) <= room else sorted(self.rows, key=_urgency)[:room]
@@ -150,9 +155,7 @@ _NUMBERS: Final = {"Done", "IOPS", "MB/s", "Temp"}
 
 
 def _columns(width: int) -> dict[str, _Column]:
-    left_out = {"Drive"} if width < _VERY_WIDE else set()
-    left_out |= {"Model"} if width < _WIDE else set()
-    return {heading: text for heading, text in _COLUMNS.items() if heading not in left_out}
+    return {heading: text for heading, text in _COLUMNS.items() if heading != "Drive" or width >= _VERY_WIDE}
 
 
 @dataclass(slots=True)

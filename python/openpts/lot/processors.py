@@ -66,7 +66,10 @@ class ProcessorShares:
                     "share one, and the host may be what is measured"
                 )
             else:
-                each = f"{len(shares[0])} for each of {len(shares)} drives at once"
+                at_once = (
+                    f"each of {len(shares)} drives at once" if len(shares) > 1 else "one drive at a time"
+                )
+                each = f"{len(shares[0])} for {at_once}"
                 lines.append(f"{which}, {each}" + (f", {drives} in all" if drives > len(shares) else ""))
         return lines
 

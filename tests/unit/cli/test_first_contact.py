@@ -207,7 +207,7 @@ def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
         (("run", "ipos"), "Did you mean 'iops'? `openpts run --help` lists all."),
         (("help", "run", "ipos"), "Did you mean 'iops'? `openpts run --help` lists all."),
         (("help", "io", "now"), "`openpts io` has no commands of its own."),
-        (("run", "iops", "--max-round", "5"), "Did you mean '--max-rounds'? `openpts run iops --help` lists"),
+        (("run", "iops", "--max-round", "5"), "Did you mean one of: '--max-rounds', '--run-id'?"),
         (("run", "iops", "sim:client-qlv"), "there is no preset 'client-qlv': did you mean client-qlc?"),
         (("sim", "show", "Enterprise-TCL"), "did you mean enterprise-tlc?"),
         (("plan", "iops", "--capacity", "1TB", "--purge", "dicsard"), "did you mean discard?"),

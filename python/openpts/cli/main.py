@@ -88,6 +88,7 @@ _VERSION_LINE = "openpts %(version)s"
 
 # Where each command is; it is loaded when it is asked for, which for some takes half a second.
 _COMMANDS = {
+    "archive": Place("openpts.cli.archive:archive", "Keep finished runs in one place, and ask all of them."),
     "benchmarks": Place(
         "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
     ),

@@ -52,7 +52,7 @@ def _steps(run: "Run") -> Iterator[Row]:
     for number, step in enumerate(run.steps):
         sample, stimulus = step.sample, step.sample.step.stimulus
         yield {
-            **_place(number, step),
+            **place_of(number, step),
             **(_stimulus(stimulus) if stimulus else {}),
             "stimulus": str(sample.step),
             "state": str(sample.state),
@@ -72,7 +72,7 @@ def _streams(run: "Run") -> Iterator[Row]:
         parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
         for position, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=False)):
             yield {
-                **_place(number, step),
+                **place_of(number, step),
                 "stream": position,
                 "name": stream.name,
                 **_stimulus(stream.stimulus),
@@ -103,7 +103,7 @@ def _stream_intervals(run: "Run") -> Iterator[Row]:
         for interval in step.sample.intervals:
             for position, part in enumerate(interval.streams):
                 yield {
-                    **_place(number, step),
+                    **place_of(number, step),
                     "interval": interval.index,
                     "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
                     "stream": position,
@@ -117,7 +117,7 @@ def _intervals(run: "Run") -> Iterator[Row]:
     for number, step in enumerate(run.steps):
         for interval in step.sample.intervals:
             yield {
-                **_place(number, step),
+                **place_of(number, step),
                 "interval": interval.index,
                 "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
                 **_figures(interval),
@@ -133,7 +133,7 @@ def _operations(run: "Run") -> Iterator[Row]:
     for number, step in enumerate(run.steps):
         for name, operation in step.sample.operations.items():
             if operation.ios:
-                yield {**_place(number, step), "operation": name, **_counts(operation)}
+                yield {**place_of(number, step), "operation": name, **_counts(operation)}
 
 
 def _histograms(run: "Run") -> Iterator[Row]:
@@ -178,7 +178,7 @@ def _deviations(run: "Run") -> Iterator[Row]:
 
 
 _INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
-_PLACE: Final = {"step": _INT, "cycle": _INT, "phase": _TEXT, "number": _INT, "position": _INT}
+PLACE_COLUMNS: Final = {"step": _INT, "cycle": _INT, "phase": _TEXT, "number": _INT, "position": _INT}
 _FIGURES: Final = {
     "elapsed_ns": _INT,
     "ios": _INT,
@@ -200,7 +200,7 @@ Frame = tuple[Mapping[str, str], Callable[["Run"], Iterator[Row]]]
 FRAMES: Final[Mapping[str, Frame]] = {
     "steps": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             **_STIMULUS,
             "state": _TEXT,
             "ended_by": _TEXT,
@@ -214,7 +214,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "intervals": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "interval": _INT,
             "started_ns": _INT,
             **_FIGURES,
@@ -227,7 +227,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "streams": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "stream": _INT,
             "name": _TEXT,
             **_STIMULUS,
@@ -243,7 +243,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "stream_intervals": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "interval": _INT,
             "started_ns": _INT,
             "stream": _INT,
@@ -254,7 +254,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "operations": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "operation": _TEXT,
             "ios": _INT,
             "bytes": _INT,
@@ -287,7 +287,8 @@ FRAMES: Final[Mapping[str, Frame]] = {
 }
 
 
-def _place(number: int, step: "StepRecord") -> Row:
+def place_of(number: int, step: "StepRecord") -> Row:
+    """``PLACE_COLUMNS`` of a step with this number."""
     place = step.place
     return {
         "step": number,

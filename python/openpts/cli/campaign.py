@@ -27,7 +27,7 @@ from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.population import show_population
-from openpts.errors import InterruptedRunError, RunFailedError, UsageError
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.fleet.port import RunStage
 from openpts.record.suite import SuiteState
 
@@ -116,9 +116,21 @@ def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Write the report into this folder. [default: population in the campaign's]",
 )
+@click.option(
+    "--archive",
+    "archived",
+    metavar="ARCHIVE",
+    help="Add the runs to this archive, too: a folder, or s3://...",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(
-    *, file: Path, folder: Path | None, fleet_file: Path | None, out: Path | None, as_json: bool
+    *,
+    file: Path,
+    folder: Path | None,
+    fleet_file: Path | None,
+    out: Path | None,
+    archived: str | None,
+    as_json: bool,
 ) -> None:
     """Report on the runs of the campaign of FILE as `openpts population` does.
 
@@ -132,6 +144,8 @@ def report(
     folders = tuple(Path(one.folder) for one in found.runs if one.folder is not None)
     if not folders:
         raise UsageError(f"the campaign in {place} has no run to report on here")
+    if archived is not None:
+        _archive([Path(one.folder) for one in found.runs if one.folder and one.state in _DONE], archived)
     show_population(folders, out=out or place / "population", as_json=as_json)
 
 
@@ -245,6 +259,17 @@ def _fetch(found: CampaignStatus, fleet_file: Path, out: Path) -> None:
             click.echo(f"not fetched: {'; '.join(reasons)}", err=True)
             continue
         fetch(read_fleet(fleet_file), known[one.run_id], out)
+
+
+def _archive(folders: Sequence[Path], place: str) -> None:
+    """Raises RecordError if a run could not be added."""
+    from openpts.archive.add import add_runs  # noqa: PLC0415 slow to load
+    from openpts.archive.store import Store  # noqa: PLC0415 likewise
+
+    results = list(add_runs(Store.of(place), folders, redact=False, replace=False))
+    if failed := [str(one.error) for one in results if one.error is not None]:
+        raise RecordError(f"{len(failed)} runs were not archived: {failed[0]}")
+    click.echo(f"archive: {len(folders)} runs in {place}", err=True)
 
 
 def _end(found: CampaignStatus, file: Path) -> None:

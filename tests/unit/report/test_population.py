@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,15 @@ from openpts.plots.svg import draw_figures
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.population.build import build_population
-from openpts.report.population.drives import Drive, DriveRun, Population, Populations, ValueName, drive_run
+from openpts.report.population.drives import (
+    Drive,
+    DriveRun,
+    Population,
+    Populations,
+    ValueName,
+    _populations,
+    drive_run,
+)
 from openpts.report.population.figures import population_figures
 from openpts.report.population.findings import PopulationFinding, findings_of
 from openpts.vocabulary.better import Better
@@ -65,6 +74,7 @@ def lot(
                         drive=f"SN{place:03}",
                         kind=("X100", "1,600 GB"),
                         conditions="{}",
+                        condition="",
                         started_at=f"2026-01-{number + 1:02}T00:{place:02}:00+00:00",
                         red_line="",
                         deviations=0,
@@ -153,6 +163,20 @@ def test_runs_of_a_drive_are_one_drive_and_tell_the_repeatability(manifest: Mani
     assert value.repeats is not None
     assert value.repeats.within == pytest.approx(0.001, rel=0.3)
     assert value.repeats.between == pytest.approx(0.004, rel=0.4)
+
+
+def test_runs_under_other_conditions_of_a_campaign_are_another_population(tmp_path: Path) -> None:
+    """A chamber is no condition of the test: the label tells."""
+    made = []
+    for seed, condition in product((1, 2), ("cool", "warm")):
+        run = labeled(made_up_run("iops"), condition=condition, repetition="1")
+        facts = {**run.manifest.dut, "serial": Fact(f"S-{seed}", "test")}
+        run = replace(run, manifest=replace(run.manifest, dut=facts), folder=tmp_path / f"{seed}{condition}")
+        made.append(drive_run(run))
+    found = list(_populations(made))
+    assert [one.title for one in found] == ["IOPS, cool, population 1", "IOPS, warm, population 2"]
+    assert [len(one.drives) for one in found] == [2, 2]
+    assert all("condition" not in run.groups and "repetition" not in run.groups for run in made)
 
 
 def front(report: Report) -> list[str]:

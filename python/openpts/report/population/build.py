@@ -8,6 +8,7 @@ from openpts.report.population.drives import Populations
 from openpts.report.population.findings import NamedDrive, PathEffect, PopulationFinding, ValueFinding
 from openpts.report.population.pages import spread_table, value_page
 from openpts.report.population.words import (
+    OF_THE_LOT,
     RATE,
     RULE,
     SWAP,
@@ -62,7 +63,7 @@ def _front_page(populations: Populations, findings: Sequence[PopulationFinding])
     for finding in findings:
         title = f"{finding.population.title}. " if len(findings) > 1 else ""
         blocks += [Verdict(f"{title}{sentence}") for sentence in what_may_be_said(finding)]
-    blocks += [Verdict(RULE), Verdict(RATE)]
+    blocks += [Verdict(OF_THE_LOT), Verdict(RULE), Verdict(RATE)]
     if populations.left_out:
         blocks.append(_left_out_table(populations))
     return Page("population", "The population", tuple(blocks), mandatory=True)

@@ -33,6 +33,8 @@ _TIMES: Final = frozenset({"ms", "us", "s"})
 _MEANS: Final = ("mean", "art", "average")
 _PATH_FACTS: Final = {"pcie": "link", "hba": "HBA", "firmware": "firmware"}
 _SLOT: Final = "slot"
+_NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
+"""Labels that are said otherwise: a campaign's condition makes a population of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,18 @@ class ValueName:
 
 @dataclass(frozen=True, slots=True)
 class DriveRun:
-    """What a population needs of a run; ``groups`` are what it shares with other drives, by name."""
+    """What a population needs of a run.
+
+    ``condition`` is the name that a campaign has for its conditions, empty for any other run; ``conditions``
+    are those of the test. ``groups`` are what it shares with other drives, by name.
+    """
 
     folder: str
     test: str
     drive: str
     kind: tuple[str, ...]
     conditions: str
+    condition: str
     started_at: str
     red_line: str
     deviations: int
@@ -111,7 +118,8 @@ class Population:
     @property
     def title(self) -> str:
         """The test, and which of its populations."""
-        title = procedure_of(self.test).title
+        condition = self.drives[0].first.condition
+        title = ", ".join(word for word in (procedure_of(self.test).title, condition) if word)
         return f"{title}, population {self.number}" if self.number else title
 
     @property
@@ -200,7 +208,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
     model = fact_of(dut, "model") or manifest.target.name
     groups = {"host": labels.get("host") or (manifest.attempts[0].host if manifest.attempts else "")}
     groups |= {name: fact_of(dut, key) or "" for key, name in _PATH_FACTS.items()}
-    groups |= {name: text for name, text in labels.items() if name not in {"host", _SLOT}}
+    groups |= {name: text for name, text in labels.items() if name not in _NO_GROUPS}
     gated = GatedRun.of(run)
     return DriveRun(
         folder=str(run.folder),
@@ -208,6 +216,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
         drive=fact_of(dut, "serial") or manifest.target.path,
         kind=(model, format_capacity(manifest.target.user_capacity_bytes)),
         conditions=conditions_key(run),
+        condition=labels.get("condition", ""),
         started_at=manifest.started_at,
         red_line=standing_of(run).red_line,
         deviations=len(run.ledger),
@@ -268,7 +277,7 @@ def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
         sets: dict[tuple[str, ...], list[DriveRun]] = {}
         for run in runs:
             if run.test == test:
-                sets.setdefault((*run.kind, run.conditions), []).append(run)
+                sets.setdefault((*run.kind, run.conditions, run.condition), []).append(run)
         by_size = sorted(sets.values(), key=len, reverse=True)
         for number, of_set in enumerate(by_size, start=1):
             yield _population(test, number if len(by_size) > 1 else 0, of_set)

@@ -72,6 +72,7 @@ class TestFigures(Struct, frozen=True):
 
     test: str
     kind: list[str]
+    condition: str | None
     drives: int
     paths: list[str]
     confidence_beyond_one_end: float
@@ -122,6 +123,7 @@ def _test(finding: PopulationFinding) -> TestFigures:
     return TestFigures(
         test=own.test,
         kind=list(own.kind),
+        condition=own.drives[0].first.condition or None,
         drives=count,
         paths=list(finding.paths),
         confidence_beyond_one_end=confidence_beyond_one_end(count),

@@ -36,6 +36,9 @@ RATE: Final = (
     f"long tails have more. Effects of a path: a further {100 * FALSE_ALARM:g} % of reports, by drawing at "
     "random how drives were dealt out (Westfall and Young)."
 )
+OF_THE_LOT: Final = (
+    "All this holds for the population that the drives were drawn from: one lot tells of that lot."
+)
 SWAP: Final = (
     "A drive and its slot can't be told apart by a single run. Swap the named drive with another one and "
     "test both again: what moves with the drive is the drive's."
@@ -96,7 +99,8 @@ def what_may_be_said(finding: PopulationFinding) -> Iterator[str]:
     )
     ranks = median_ranks(count)
     if ranks is None:
-        yield f"The population's median has no bounds with {100 * CONFIDENCE:g} % confidence: 6 drives have."
+        confidence_pct = f"{100 * CONFIDENCE:g} %"
+        yield f"The population's median has no bounds with {confidence_pct} confidence: that takes 6 drives."
     else:
         rank, confidence = ranks
         which = (
@@ -120,7 +124,6 @@ def what_may_be_said(finding: PopulationFinding) -> Iterator[str]:
             f"No drive is named. Up to {100 * missed_share(count):.1f} % of the population may be such "
             f"drives and none of them among these {count} ({100 * CONFIDENCE:g} % confidence)."
         )
-    yield "All this holds for the population that the drives were drawn from: one lot tells of that lot."
 
 
 def repeat_line(finding: ValueFinding) -> str:

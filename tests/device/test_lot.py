@@ -232,3 +232,12 @@ def test_loop_devices_are_confirmed_each_and_share_the_processors(
         ]
         assert len(set(pinned)) == len(pinned)
         assert [entry["cpus"] is not None for entry in entries] == [True, True]
+
+
+def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
+    drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
+    ended = openpts("run", *TEST, *drives, *QUICK, "--out", "lot", cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    assert "population: lot/population/population.html" in ended.stdout
+    report = json.loads((tmp_path / "lot/population/population.json").read_text())
+    assert report["subtitle"] == "2 drives: theory 1,000 MB"

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import DATABASE_NAME
+from tests.support.openpts_command import COMMAND
 
 PLAN = """\
 title = "Lot 7"
@@ -29,19 +29,15 @@ slot = "bay1"
 target = "sim:theory?capacity=1GB&seed=2"
 slot = "bay2"
 [[tests]]
-test = "lat"
-options = ["--quick"]
+test = "iops"
+options = ["--precondition-passes=1", "--read-pcts=0", "--block-sizes=4KiB", "--tracking=RND 4KiB RW0",
+  "--max-rounds=5", "--step-seconds=0.5"]
 """
 RUNS = 4
 
 
 def openpts(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "openpts.cli.main", *words]
-    return subprocess.run(_as_program(command), capture_output=True, text=True, timeout=300, check=False)
-
-
-def _as_program(command: list[str]) -> list[str]:
-    return [command[0], "-c", "from openpts.cli.main import main; main()", *command[3:]]
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=300, check=False)
 
 
 def status(file: Path) -> dict[str, object]:
@@ -59,7 +55,7 @@ def _has_begun(folder: Path) -> bool:
 
 def killed_in_the_first_run(file: Path) -> None:
     """When a record has begun, SIGKILL; the kernel ends the runs."""
-    command = _as_program([sys.executable, "-m", "", "campaign", "run", str(file), "--no-report"])
+    command = (*COMMAND, "campaign", "run", str(file), "--no-report")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, process_group=0) as process:
         folder = file.with_suffix("")
         deadline_s = time.monotonic() + 120

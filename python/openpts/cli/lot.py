@@ -17,6 +17,7 @@ from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import counts_text, lot_shown_on
 from openpts.cli.parameter_options import own_words
+from openpts.cli.population import population_beside
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import reports_on
 from openpts.cli.run import held_to_limits, order_of
@@ -138,6 +139,8 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
         click.echo(msgspec.json.format(msgspec.json.encode(lot), indent=2).decode())
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
+    if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
+        click.echo(population_beside(runner.folder), file=stream)
     _end(lot, runner.folder, stopped=runner.stopped)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from openpts.cli.compare_text import print_table
 from openpts.cli.console import table_console
 from openpts.cli.report import print_notes
+from openpts.errors import OpenptsError
 
 if TYPE_CHECKING:
     from openpts.pages.model import Report
@@ -74,6 +75,20 @@ def show_population(
     _print(report)
     for path in written:
         click.echo(f"report: {path}")
+
+
+def population_beside(folder: Path) -> str:
+    """Write the population of a lot into its folder, and say where it is, or why there is none."""
+    from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
+    from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
+    from openpts.report.population.findings import findings_of  # noqa: PLC0415 likewise
+
+    try:
+        populations = read_populations([folder])
+        written = _write(build_population(populations, findings_of(populations)), folder / "population")
+    except OpenptsError as error:  # the runs and their reports count more
+        return f"no population: {error}"
+    return "\n".join(f"population: {path}" for path in written)
 
 
 def _write(report: "Report", out: Path) -> list[str]:

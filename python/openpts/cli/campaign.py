@@ -181,7 +181,7 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
             planned = refuse_changes(state.campaign, file)
         else:
             state = begin(place, planned, requests_of(planned))
-        click.echo(f"{len(state.requests)} runs, {planned.order}, in {place}")
+        click.echo(f"{_runs(len(state.requests))}, {planned.order}, in {place}")
         if on_fleet and fleet_file is not None:
             _on_fleet(place, msgspec.structs.replace(state, campaign=planned), fleet_file)
         else:
@@ -280,30 +280,36 @@ def _end(found: CampaignStatus, file: Path) -> None:
         first = left[0]
         reason = f": {first.reason}" if first.reason else ""
         raise RunFailedError(
-            f"{len(left)} of {len(found.runs)} runs did not end well: run {first.number} on {first.drive} is "
+            f"{len(left)} of {_runs(len(found.runs))} did not end well: run {first.number} on {first.drive} is "
             f"{first.state}{reason}; `openpts campaign status {file}` lists all"
         )
 
 
+def _runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"
+
+
 def _counts(found: CampaignStatus) -> str:
     states = ", ".join(f"{count} {state}" for state, count in found.counts().items())
-    return f"{len(found.runs)} runs: {states}"
+    return f"{_runs(len(found.runs))}: {states}"
 
 
 def _print(found: CampaignStatus, *, begun: bool) -> None:
-    table = table_of(">#", "Test", "Condition", ">Repetition", "Host", "Slot", "=Drive", "State", "Why")
-    for one in found.runs:
-        place = (one.host or "-", one.slot or "-", one.drive)
-        table.add_row(
-            str(one.number),
-            one.test,
-            one.condition or "-",
-            str(one.repetition),
-            *place,
-            str(one.state),
-            one.reason or "-",
-            style=_STYLES.get(str(one.state), ""),
-        )
+    columns: dict[str, list[str | None]] = {
+        ">#": [str(one.number) for one in found.runs],
+        "=State": [one.state for one in found.runs],
+        "=Test": [one.test for one in found.runs],
+        "Condition": [one.condition for one in found.runs],
+        ">Repeat": [str(one.repetition) for one in found.runs],
+        "Host": [one.host for one in found.runs],
+        "=Slot": [one.slot for one in found.runs],
+        "Drive": [one.drive for one in found.runs],
+        "Why": [one.reason for one in found.runs],
+    }
+    shown = {heading: texts for heading, texts in columns.items() if any(texts)}
+    table = table_of(*shown)
+    for one, *texts in zip(found.runs, *shown.values(), strict=True):
+        table.add_row(*(text or "-" for text in texts), style=_STYLES.get(one.state, ""))
     table_console().print(table)
     running = ", carried out now" if found.is_running else ""
-    click.echo(f"{_counts(found)}{running}" if begun else f"{len(found.runs)} runs, not begun")
+    click.echo(f"{_counts(found)}{running}" if begun else f"{_runs(len(found.runs))}, not begun")

@@ -280,8 +280,8 @@ def _end(found: CampaignStatus, file: Path) -> None:
         first = left[0]
         reason = f": {first.reason}" if first.reason else ""
         raise RunFailedError(
-            f"{len(left)} of {_runs(len(found.runs))} did not end well: run {first.number} on {first.drive} is "
-            f"{first.state}{reason}; `openpts campaign status {file}` lists all"
+            f"{len(left)} of {_runs(len(found.runs))} did not end well: run {first.number}, on "
+            f"{first.drive}, is {first.state}{reason}; `openpts campaign status {file}` lists all"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.campaign.status import CampaignStatus
 from openpts.cli.benchmarks import BenchmarkList
 from openpts.cli.capture import CaptureCost, Captured
 from openpts.cli.conformance import ConformanceDocument, GuideDocument
@@ -26,13 +27,18 @@ from openpts.cli.trace_text import TraceDocument
 from openpts.cli.verify import VerifiedReport
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
+from openpts.record.lot import Lot
 from openpts.report.compare.figures import ComparisonDocument
 from openpts.report.gate.documents import GateDocument, PowerDocument
+from openpts.report.population.figures import PopulationFigures
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.vocabulary.document import Failure
 
 _DOCS: Final = Path(__file__).parent
+CAMPAIGN: Final = _DOCS / "campaign.schema.json"
 EVENTS: Final = _DOCS / "events.schema.json"
+LOT: Final = _DOCS / "lot.schema.json"
+POPULATION: Final = _DOCS / "population.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
 OUTPUTS: Final = _DOCS / "outputs.schema.json"
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -80,6 +86,9 @@ def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
         EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
+        LOT: _text(_schema("openpts-lot 1.0", Lot)),
+        CAMPAIGN: _text(_schema("openpts.campaign/1", CampaignStatus)),
+        POPULATION: _text(_schema("openpts.population/1", PopulationFigures)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),

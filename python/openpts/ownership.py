@@ -26,7 +26,7 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.folder_files import check_files, synchronize_folder
-from openpts.system_files import SystemRoots, boot_id, printable, read_text
+from openpts.system_files import SystemRoots, boot_id, printable, read_lines, read_text
 
 CLAIM_NAME: Final = "claim.jsonl"
 """The file of a run folder with an owner on each line: of the run's beginning, and of each resumption."""
@@ -131,6 +131,54 @@ def _locked(fd: int) -> int:
         os.close(fd)
         raise
     return fd
+
+
+@contextmanager
+def locked_alone(path: Path) -> Iterator[None]:
+    """Lock a file, made where missing, as long as the block lasts. Raises BlockingIOError, and OSError."""
+    fd = _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process has locked a file, or one that inherited its lock; takes none."""
+    try:
+        with path.open("rb") as file:
+            answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _WHOLE_FILE)
+    except FileNotFoundError:
+        return False
+    return bool(_FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+
+def until_unlocked(path: Path) -> None:
+    """Return when all processes that have locked a file have ended; the kernel wakes us then."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLKW, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
+
+
+def lockers(path: Path, roots: SystemRoots) -> tuple[int, ...]:
+    """The processes that hold a lock on a file, also one that they inherited, by our own counting of them."""
+    return tuple(
+        dict.fromkeys(
+            int(fd.parts[-3])
+            for fd in roots.proc.glob("[0-9]*/fd/*")
+            if _leads_to(fd, path) and any("OFDLCK" in line for line in read_lines(_info_of(fd)))
+        )
+    )
+
+
+def _leads_to(fd: Path, path: Path) -> bool:
+    try:
+        return fd.readlink() == path
+    except OSError:
+        return False
+
+
+def _info_of(fd: Path) -> Path:
+    return fd.parent.parent / "fdinfo" / fd.name
 
 
 def holder_of(name: str, folder: Path) -> str | None:

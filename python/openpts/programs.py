@@ -17,6 +17,8 @@ from openpts.ownership import owned_descriptors
 from openpts.system_files import printable
 
 _SYSTEM_PROGRAM_FOLDERS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
+_HANDED_ON: Final = ("SSH_AUTH_SOCK", "SLURM_CONF")
+"""What ssh finds the operator's keys by, and Slurm's commands their cluster."""
 _PACKAGES: Final = {
     "nvme": "nvme-cli",
     "hdparm": "hdparm",
@@ -28,6 +30,7 @@ _PACKAGES: Final = {
     "smartctl": "smartmontools",
     "mdadm": "mdadm",
     "wipefs": "util-linux",
+    "ssh": "openssh-client",
 }
 _LONGEST_COMPLAINT: Final = 300
 
@@ -87,7 +90,11 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}"},
+            env={
+                "LC_ALL": "C",
+                "PATH": f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}",
+                **{name: os.environ[name] for name in _HANDED_ON if name in os.environ},
+            },
             # what changes a drive goes on if we are killed, and with it our claim of that drive
             pass_fds=owned_descriptors() if to_the_end else (),
             start_new_session=True,

@@ -22,6 +22,7 @@ from openpts.exchange.imports.fio_import import fio_results
 from openpts.exchange.imports.imported_run import Source, Wanted
 from openpts.exchange.imports.tkperf_import import tkperf_results
 from openpts.exchange.junit import junit_of
+from openpts.fleet.configuration import read_fleet
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
@@ -185,6 +186,24 @@ limits = ["tp.seq-128k.write >= -3 %", "tp.seq-128k.rw0.4 nines <= 1.1 x", "tp.s
 false_alarm_pct = 0.5
 miss_pct = 5
 most_runs = 7
+""",
+)
+FLEETS = (
+    b"""backend = "ssh"
+runs = "/srv/openpts"
+program = "/opt/openpts/bin/openpts"
+[hosts.h1]
+address = "10.77.0.2"
+user = "root"
+ssh_options = ["-p", "2222"]
+housekeeping = "0-1,8"
+[hosts.h1.slots]
+s00 = "/dev/disk/by-path/pci-0000:01:00.0-nvme-1"
+s01 = { target = "/dev/nvme1n1", model = "PM9A3" }
+""",
+    b"""backend = "slurm"
+[hosts]
+h2 = { runs = "/data/runs", slots = { a = "sim:mlc?capacity=4GB", b = "file:/data/f?size=1GiB" } }
 """,
 )
 URLS = (
@@ -416,6 +435,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "TOML plan": Reader("plan.toml", from_texts(*PLANS_TOML), plan_of),
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),
+        "fleet file": Reader("fleet.toml", from_texts(*FLEETS), read_fleet),
         "benchmark": Reader(
             "mine.toml",
             from_texts(

@@ -18,6 +18,7 @@ from openpts.errors import OpenptsError
 from tests.mutations.readers import (
     DESCRIPTIONS,
     FILES_OF_TKPERF,
+    FLEETS,
     LIMITS,
     OUTPUTS_OF_FIO,
     PLANS_TOML,
@@ -55,6 +56,7 @@ SAMPLES = {
     "TOML plan": 150,
     "YAML plan": 100,
     "description": 600,
+    "fleet file": 300,
     "benchmark": 150,
     "limits": 300,
     "baseline": 300,
@@ -146,6 +148,7 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "TOML plan": PLANS_TOML,
         "YAML plan": PLANS_YAML,
         "description": DESCRIPTIONS,
+        "fleet file": FLEETS,
         "suite": (SUITE,),
         "fio's result": RESULTS_OF_FIO,
         "fio's output": OUTPUTS_OF_FIO,

@@ -28,6 +28,7 @@ HARMLESS_FLAGS = {
 }
 
 OPENS_FOR_WRITING = {
+    "campaign/journal.py": "its own journal, to append lines",
     "capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a new file on the file system that it has made",
     "device/guard/guard.py": "drives",
@@ -46,6 +47,7 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
+    "campaign/journal.py": "its own journal",
     "capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
@@ -68,15 +70,18 @@ WRITES_FILES_BY_NAME = {
 }
 CHANGES_NAMES = {
     "device/targets/scratch_file.py": "files that it made",
+    "fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
     "folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
     "plots/drawing_cache.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
+    "campaign/journal.py": "a campaign's",
     "capture/tracefs.py": "a trace instance",
     "cli/export.py": "where the operator wants an export",
     "cli/io.py": "for a capture",
     "cli/suite.py": "a suite's",
+    "fleet/fetch.py": "where the operator wants runs from other hosts",
     "folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "journal_turn.py": "the journal's",

@@ -11,6 +11,9 @@ from openpts.units import NS_PER_S
 
 # A sample holds until the next one, but no longer than so many times the usual distance of two.
 _HOLDS_TIMES: Final = 3
+# Times of a scaled drive are rounded: a step may begin that much before the end of the step before it, which
+# is the moment of the counter's value.
+_ROUNDING_NS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class WattMeter:
 
 def counter_change(t_ns: Sequence[int], values: Sequence[float], begin_ns: int, end_ns: int) -> float | None:
     """How far a counter went; None before its first value, and where it went back."""
-    first, last = bisect_right(t_ns, begin_ns) - 1, bisect_right(t_ns, end_ns) - 1
+    first, last = bisect_right(t_ns, begin_ns + _ROUNDING_NS) - 1, bisect_right(t_ns, end_ns) - 1
     if first < 0 or values[last] < values[first]:
         return None
     return values[last] - values[first]

@@ -24,13 +24,14 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
         if isinstance(block, Verdict) and block.tone != "info":
             console.print(block.text, style="red" if block.tone == "fail" else "green")
         elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):
-            _print(console, block)
+            print_table(console, block)
     tables = report.tables()
     for test in comparison.tests:
-        _print(console, tables[_SETS.format(test.test)])
+        print_table(console, tables[_SETS.format(test.test)])
 
 
-def _print(console: Console, shown: ReportTable) -> None:
+def print_table(console: Console, shown: ReportTable) -> None:
+    """A table of a report as text."""
     table = Table(title=shown.title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column in (shown.head, *shown.columns):
         table.add_column(column.label, justify="right" if column.align == "right" else "left")

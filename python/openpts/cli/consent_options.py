@@ -7,6 +7,18 @@ from typing import Any, Final
 import click
 
 from openpts.device.guard.consent import Consent
+from openpts.errors import UsageError
+
+_NAMES: Final = (
+    "confirm_serial",
+    "confirm_serials",
+    "confirm_device_path",
+    "confirm_device_paths",
+    "erase_signatures",
+    "overwrite_file",
+    "confirm_namespace",
+    "confirm_members",
+)
 
 CONFIRM_NAMESPACE: Final[Callable[[Any], Any]] = click.option(
     "--confirm-namespace",
@@ -27,16 +39,60 @@ CONFIRM_MEMBER: Final[Callable[[Any], Any]] = click.option(
 )
 """For commands that run tests."""
 
-CONSENT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
-    click.option("--confirm-serial", metavar="SERIAL", help="Confirm the drive by its serial number."),
-    click.option(
-        "--confirm-device-path",
-        metavar="PATH",
-        help="Confirm the device by its path, if its serial number is missing or not unique.",
-    ),
+_SERIAL_HELP: Final = "Confirm the drive by its serial number"
+_PATH_HELP: Final = "Confirm the device by its path, if its serial number is missing or not unique"
+_TO_ERASE: Final[tuple[Callable[[Any], Any], ...]] = (
     click.option("--erase-signatures", is_flag=True, help="Erase partition tables and file systems found."),
     click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not create."),
 )
+
+CONSENT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
+    click.option("--confirm-serial", metavar="SERIAL", help=f"{_SERIAL_HELP}."),
+    click.option("--confirm-device-path", metavar="PATH", help=f"{_PATH_HELP}."),
+    *_TO_ERASE,
+)
+"""For commands on one target."""
+
+CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Callable[[Any], Any], ...]] = (
+    click.option(
+        "--confirm-serial",
+        "confirm_serials",
+        metavar="SERIAL",
+        multiple=True,
+        help=f"{_SERIAL_HELP}; repeat for each of several.",
+    ),
+    click.option(
+        "--confirm-device-path",
+        "confirm_device_paths",
+        metavar="PATH",
+        multiple=True,
+        help=f"{_PATH_HELP}; repeat for each.",
+    ),
+    *_TO_ERASE,
+)
+"""For commands that also take several."""
+
+
+def consent_of_one(
+    *, confirm_serials: tuple[str, ...], confirm_device_paths: tuple[str, ...], **others: Any
+) -> Consent:
+    """The consent to lose what is on one drive, from options for several. Raises UsageError for two words."""
+    for name, words in (
+        ("--confirm-serial", confirm_serials),
+        ("--confirm-device-path", confirm_device_paths),
+    ):
+        if len(words) > 1:
+            raise UsageError(f"{name} is given {len(words)} times for one drive")
+    return consent_of(
+        confirm_serial=next(iter(confirm_serials), None),
+        confirm_device_path=next(iter(confirm_device_paths), None),
+        **others,
+    )
+
+
+def taken(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the words of consent out of a command's options."""
+    return {name: options.pop(name) for name in _NAMES if name in options}
 
 
 def consent_of(

@@ -37,6 +37,7 @@ class ListedDevice(Struct, frozen=True, kw_only=True):
     path: str
     model: str | None
     serial: str | None
+    slot: str | None
     firmware: str | None
     capacity_bytes: int
     interface: str | None
@@ -64,6 +65,7 @@ class ListedDevice(Struct, frozen=True, kw_only=True):
             path=listing.path,
             model=listing.model,
             serial=listing.serial,
+            slot=listing.slot,
             firmware=listing.firmware,
             capacity_bytes=listing.capacity_bytes,
             interface=listing.interface,

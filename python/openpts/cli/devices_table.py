@@ -58,6 +58,8 @@ def _fitting(listings: Sequence[DeviceListing], width: int) -> dict[_Column, int
         if column.shortest is not None
     }
     for column in _BY_IMPORTANCE:
+        if column is _SLOT and not any(map(column.text, listings)):
+            continue
         more = chosen | {column: column.width(listings)}
         if sum(more.values()) + _GAP * (len(more) - 1) <= width:
             chosen = more
@@ -105,6 +107,7 @@ def _wear(listing: DeviceListing) -> str | None:
     return None if used is None else f"{used:.0f} %"
 
 
+_SLOT: Final = _Column("Slot", lambda listing: listing.slot)
 _LINK: Final = _Column("Link", lambda listing: listing.link.current)
 _TEMPERATURE: Final = _Column("Temp", _temperature, "right")
 _WEAR: Final = _Column("Wear", _wear, "right")
@@ -117,6 +120,7 @@ _PURGE: Final = _Column("Purge", _purge)
 _FORM: Final = _Column("Form", lambda listing: listing.form_factor)
 _BY_IMPORTANCE: Final = (
     _LINK,
+    _SLOT,
     _TEMPERATURE,
     _WEAR,
     _MEDIA,
@@ -128,6 +132,7 @@ _BY_IMPORTANCE: Final = (
     _FORM,
 )
 _COLUMNS: Final = (
+    _SLOT,
     _Column("Device", lambda listing: listing.path),
     _Column("Model", lambda listing: listing.model, shortest=8),
     _Column("Serial", lambda listing: listing.serial),
@@ -151,6 +156,7 @@ _NAMES: Final = {
     "manufacturer": "Manufacturer",
     "model": "Model",
     "serial": "Serial number",
+    "slot": "Slot",
     "firmware": "Firmware",
     "interface": "Interface",
     "form_factor": "Form factor",

@@ -3,13 +3,15 @@
 That is one after Ctrl-S, on a connection that hangs, or a pager that shows its first page.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from threading import Thread
-from typing import Final
+from typing import Final, TypeVar
 
-from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, Ticked
+from openpts.runner.events import PurgeProgressed, RunPaused, Ticked
+
+_Event = TypeVar("_Event")
 
 # Of a display that is so far behind, the latest progress is of no use.
 _MOST_WAITING: Final = 100
@@ -17,16 +19,18 @@ _PATIENCE_S: Final = 2.0
 
 
 @contextmanager
-def heard_apart(shown: AbstractContextManager[Listener]) -> Iterator[Listener]:
+def heard_apart(
+    shown: AbstractContextManager[Callable[[_Event], None]],
+) -> Iterator[Callable[[_Event], None]]:
     """Yield a listener that returns at once. At the end all is shown, unless the display is stuck."""
-    events = SimpleQueue[Event | None]()
+    events = SimpleQueue[_Event | None]()
 
     def show() -> None:
         with shown as hear:
             while (event := events.get()) is not None:
                 hear(event)
 
-    def put(event: Event) -> None:
+    def put(event: _Event) -> None:
         if not (isinstance(event, Ticked | PurgeProgressed | RunPaused) and events.qsize() > _MOST_WAITING):
             events.put(event)
 
@@ -39,7 +43,7 @@ def heard_apart(shown: AbstractContextManager[Listener]) -> Iterator[Listener]:
         _wait(thread, events)
 
 
-def _wait(thread: Thread, events: SimpleQueue[Event | None]) -> None:
+def _wait(thread: Thread, events: SimpleQueue[_Event | None]) -> None:
     """Until the thread has ended, or nothing comes of it any more."""
     waiting = -1
     while thread.is_alive() and waiting != (waiting := events.qsize()):

@@ -89,8 +89,12 @@ _VERSION_LINE = "openpts %(version)s"
 
 # Where each command is; it is loaded when it is asked for, which for some takes half a second.
 _COMMANDS = {
+    "archive": Place("openpts.cli.archive:archive", "Keep finished runs in one place, and ask all of them."),
     "benchmarks": Place(
         "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
+    ),
+    "campaign": Place(
+        "openpts.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
     ),
     "capture": Place(
         "openpts.cli.capture:capture_command", "Record the I/O of devices while programs use them."
@@ -106,6 +110,7 @@ _COMMANDS = {
     "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
     "export": Place("openpts.cli.export:export", "Write runs in the forms of other programs."),
+    "fleet": Place("openpts.cli.fleet:fleet", "Run tests on the drives of other hosts."),
     "gate": Place("openpts.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "import": Place("openpts.cli.import_results:import_results", "Make runs of results of fio and TKperf."),
@@ -113,6 +118,9 @@ _COMMANDS = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
+    "population": Place(
+        "openpts.cli.population:population", "Show how drives of one kind differ, and which stand out."
+    ),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "rehearse": Place(
         "openpts.cli.rehearse:rehearse_command",

@@ -1,7 +1,7 @@
 """The parameters of a test as options, made from its conditions."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import click
@@ -18,6 +18,7 @@ from openpts.schema_words import words_and_place
 from openpts.vocabulary.drive_class import DriveClass
 
 _PREFIX: Final = "parameter_"
+_WORDS: Final = "openpts.cli.parameter_options.words"
 
 
 def parameter_options(
@@ -41,6 +42,7 @@ class WithRest(WithBaseline):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words behind the first ``--`` apart; what comes before is as of any command."""
+        ctx.meta[_WORDS] = tuple(args)
         if self.rest is None:
             return super().parse_args(ctx, args)
         place = args.index("--") if "--" in args else len(args)
@@ -71,10 +73,52 @@ def command_with_rest(test: Procedure, command: click.Command) -> click.Command:
 def target_of(test: Procedure, options: dict[str, Any]) -> str | None:
     """Take TARGET out of a command's options. A word alone is TARGET: a plan has the parameter before it."""
     target: str | None = options.pop("target")
+    return target if target is not None else _lone_word(test, options)
+
+
+def targets_of(test: Procedure, options: dict[str, Any], drives: str | None) -> tuple[str, ...]:
+    """Take all TARGETs out of a command's options; where others name drives there need be none."""
+    targets: tuple[str, ...] = options.pop("targets")
+    if targets or drives is not None:
+        return targets
+    word = _lone_word(test, options)
+    return () if word is None else (word,)
+
+
+def _lone_word(test: Procedure, options: dict[str, Any]) -> str | None:
+    word: str | None = None
     for name, parameter in parameters_of(test.conditions).items():
-        if target is None and parameter.argument and not parameter.is_rest:
-            target, options[f"{_PREFIX}{name}"] = options[f"{_PREFIX}{name}"], None
-    return target
+        if word is None and parameter.argument and not parameter.is_rest:
+            word, options[f"{_PREFIX}{name}"] = options[f"{_PREFIX}{name}"], None
+    return word
+
+
+def own_words(test: Procedure, options: dict[str, Any], left_out: Collection[str]) -> tuple[str, ...]:
+    """The words of this command as they were typed, without targets and without some options."""
+    context = click.get_current_context()
+    takes_value = {
+        name: isinstance(one, click.Option) and not one.is_flag
+        for one in context.command.params
+        for name in (*one.opts, *one.secondary_opts)
+    }
+    arguments = sum(
+        options[f"{_PREFIX}{name}"] is not None
+        for name, one in parameters_of(test.conditions).items()
+        if one.argument and not one.is_rest
+    )
+    kept: list[str] = []
+    words = iter(context.meta[_WORDS])
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            return (*kept, word, *words)
+        if name not in takes_value:  # an argument of the test, or a target
+            kept += [word] if arguments > 0 else []
+            arguments -= 1
+            continue
+        value = [next(words)] if takes_value[name] and not equals else []
+        kept += [] if name in left_out else [word, *value]
+    return tuple(kept)
 
 
 def given_as_options(conditions: type[Conditions], options: dict[str, Any]) -> Given:

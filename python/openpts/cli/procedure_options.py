@@ -50,7 +50,8 @@ SEED_OPTION = click.option(
 _TARGET: Final = """
     TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
     simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N to override its own. PRESET is the
-    name of one that ships or the path of a TOML file.
+    name of one that ships or the path of a TOML file. Several TARGETs are tested at once, each in a run of
+    its own.
 """
 _TARGET_OF_PROGRAMS: Final = """
     TARGET is a directory on a mounted file system, which is taken as it is: only COMMAND writes there. Or it

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from openpts.cli.printed_document import print_object
-from openpts.errors import OpenptsError
+from openpts.errors import OpenptsError, UsageError
+from openpts.record.lot import LOT_NAME
 
 if TYPE_CHECKING:
-    from openpts.report.write import WrittenReport
+    from openpts.report.write import ReportOptions, WrittenReport
 
 
 @click.command()
@@ -51,20 +53,61 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     """Rebuild the report of runs from their folders alone.
 
     RUN is a run folder, or that of a suite, which includes all of its runs. Several runs of one drive make
-    one report. The device is not needed. The same folders give the same figures, and the same files byte for
-    byte. In the run folder a report is called report.pdf and so on; with --out it is named after drive, date
-    and tests.
+    one report; a lot has one for each drive, and a page that lists them. The device is not needed. The same
+    folders give the same figures, and the same files byte for byte. In the run folder a report is called
+    report.pdf and so on; with --out it is named after drive, date and tests.
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
     from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
 
-    source = ReportSource.of(runs, out)
-    written = write_report(source, out=out, options=ReportOptions(style=Style(style), **options))
-    if as_json:
-        print_figures(source.run_folders, [written], redact=options["redact"])
+    chosen = ReportOptions(style=Style(style), **options)
+    if (lot := _lot_among(runs)) is not None:
+        folders, written = _reports_on_lot(lot, out, chosen)
     else:
-        print_paths(written, sys.stdout)
-    note_unfinished(source.run_folders)
+        source = ReportSource.of(runs, out)
+        folders, written = source.run_folders, [write_report(source, out=out, options=chosen)]
+    if as_json:
+        print_figures(folders, written, redact=options["redact"])
+    else:
+        for one in written:
+            print_paths(one, sys.stdout)
+    note_unfinished(folders)
+
+
+def _lot_among(runs: Sequence[Path]) -> Path | None:
+    """The lot, if one is reported on. Raises UsageError for a lot among other runs."""
+    lots = [run for run in runs if (run / LOT_NAME).exists()]
+    if lots and len(runs) > 1:
+        raise UsageError(f"{lots[0]} is a lot, with a report for each drive: name it alone")
+    return lots[0] if lots else None
+
+
+def _reports_on_lot(
+    folder: Path, out: Path | None, options: "ReportOptions"
+) -> "tuple[tuple[Path, ...], list[WrittenReport]]":
+    """Reports on all runs that have a record, each in its folder, and the page that lists them."""
+    from openpts.record.lot import read_lot, write_lot  # noqa: PLC0415 slow to load
+    from openpts.record.reader import has_begun  # noqa: PLC0415 likewise
+    from openpts.report.lot_index import write_lot_index  # noqa: PLC0415 likewise
+    from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
+    from openpts.report.write import write_report  # noqa: PLC0415 likewise
+
+    lot, folders, written = read_lot(folder), [], []
+    entries = list(lot.entries)
+    for index, entry in enumerate(entries):
+        run = folder / entry.folder
+        if run.exists() and has_begun(run):
+            folders.append(run)
+            place = None if out is None else out / entry.folder
+            written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
+            if out is None:
+                reports = tuple(path.name for path in written[-1].documents)
+                entries[index] = replace(entry, reports=reports, report_reason=None)
+    if out is None:
+        lot = replace(lot, entries=tuple(entries))
+        write_lot(folder, lot)
+        write_lot_index(folder, lot)
+    return tuple(folders), written
 
 
 def note_unfinished(run_folders: Iterable[Path]) -> None:

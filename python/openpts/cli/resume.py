@@ -1,17 +1,24 @@
-"""`openpts resume`: go on with a run or a suite that was cut off."""
+"""`openpts resume`: go on with a run, a suite or a lot that was cut off."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.consent_options import (
+    CONFIRM_MEMBER,
+    CONFIRM_NAMESPACE,
+    CONSENT_OPTIONS_OF_SEVERAL,
+    consent_of_one,
+)
 from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.run import run_and_log
 from openpts.cli.suite import resume_suite
+from openpts.errors import UsageError
 from openpts.procedures.registry import procedure_of
+from openpts.record.lot import LOT_NAME
 from openpts.record.reader import stored_run
 from openpts.record.suite import SUITE_NAME
 from openpts.runner.order import Order
@@ -37,7 +44,7 @@ RESUME_OPTIONS = together(
         is_flag=True,
         help="Continue with another version of openpts or of the kernel; entered in the ledger.",
     ),
-    *CONSENT_OPTIONS,
+    *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
     CONFIRM_MEMBER,
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
@@ -46,7 +53,7 @@ RESUME_OPTIONS = together(
 )
 
 
-@click.command("resume", short_help="Go on with a run or a suite that was cut off.")
+@click.command("resume", short_help="Go on with a run, a suite or a lot that was cut off.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @RESUME_OPTIONS
 def resume(
@@ -60,7 +67,7 @@ def resume(
     as_json: bool,
     **consent: Any,
 ) -> None:
-    """Go on with the run, or the suite, in FOLDER. DESTROYS ALL DATA on the target, as the run did.
+    """Go on with the run, the suite or the lot in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 
     Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
     off after a purge begins again with this purge, as the specification allows no interruption; with
@@ -73,7 +80,14 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    agreed = consent_of(**consent)
+    if (folder / LOT_NAME).exists():
+        from openpts.cli.lot import resume_lot  # noqa: PLC0415 few commands are on several drives
+
+        if target is not None:
+            raise UsageError("--target names one drive: those of a lot are found by their serial numbers")
+        resume_lot(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
+        return
+    agreed = consent_of_one(**consent)
     if (folder / SUITE_NAME).exists():
         resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
         return

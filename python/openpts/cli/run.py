@@ -11,17 +11,25 @@ from uuid import UUID
 
 import click
 
-from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.consent_options import (
+    CONFIRM_MEMBER,
+    CONFIRM_NAMESPACE,
+    CONSENT_OPTIONS_OF_SEVERAL,
+    consent_of_one,
+    taken,
+)
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
+from openpts.cli.lot_options import LOT_OPTIONS, refuse_alone
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
+from openpts.cli.parameter_options import WithRest, command_with_rest, targets_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.run_display import shown_on
+from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import (
@@ -119,9 +127,6 @@ PURGE_OPTION = click.option(
 )
 
 RUN_OPTIONS = together(
-    *CONSENT_OPTIONS,
-    CONFIRM_NAMESPACE,
-    CONFIRM_MEMBER,
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
@@ -232,11 +237,12 @@ def _command(test: Procedure) -> click.Command:
         test.name, cls=WithRest, help=help_of(test), short_help=f"{test.title} test ({test.source})."
     )
     @together(*options_of(test))
-    @click.argument("target", metavar="TARGET", required=False)
+    @click.argument("targets", metavar="TARGET...", nargs=-1)
     @together(*([PURGE_OPTION] if test.purges else []))
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @together(*limit_options(test.conditions))
     @_RUN_ID_OPTION
+    @together(*LOT_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
     @RUN_OPTIONS
     def command(
         *,
@@ -248,14 +254,27 @@ def _command(test: Procedure) -> click.Command:
         baseline: tuple[Path, ...] = (),
         stop_on_fail: bool = False,
         require_steady: bool = False,
+        drives: str | None = None,
+        stagger_s: float | None = None,
+        at_most: int | None = None,
         **options: Any,
     ) -> None:
-        target = target_of(test, options)
-        if target is None:
-            raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
-        order = order_of(target, choices_of(test, options), **options)
-        order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
+        targets = targets_of(test, options, drives)
         limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
+        if len(targets) > 1 or drives is not None:
+            from openpts.cli.lot import LotWords, run_several  # noqa: PLC0415 few runs are of several drives
+
+            if continued is not None:
+                raise UsageError("--continue follows the run of one drive: name one TARGET")
+            words = LotWords(targets, drives, stagger_s or 0.0, at_most, as_json=as_json, no_report=no_report)
+            run_several(test, words, options, limits)
+            return
+        refuse_alone(stagger_s=stagger_s, at_most=at_most)
+        if not targets:
+            raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
+        consent = consent_of_one(**taken(options))
+        order = order_of(targets[0], choices_of(test, options), consent, **options)
+        order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
         stream = log_stream(as_json=as_json)
         folder = run_and_log(test, limits.ordered(order, test), stream)
         end_run(test, folder, stream, no_report=no_report, as_json=as_json)
@@ -270,6 +289,7 @@ for _test in PROCEDURES.values():
 def order_of(
     target: str,
     choices: Choices,
+    consent: Consent,
     *,
     purge: str | None = None,
     operator: str | None,
@@ -287,7 +307,6 @@ def order_of(
     scenario: str | None,
     tune: bool,
     describe: Path | None,
-    **consent: Any,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineArgs(io_path=io_path, cpus=cpus)
@@ -300,7 +319,7 @@ def order_of(
             quick_on_simulated(choices, parse_simulated_target(target)) if on_simulated else choices.adjust
         ),
         admit=choices.admit,
-        consent=consent_of(**consent),
+        consent=consent,
         purge_choice=choices.purge(purge),
         people=choices.people(People(operator, auditor, sponsor, labels)),
         command_line=tuple(sys.argv[1:]),

@@ -13,6 +13,13 @@ import click
 from msgspec import Struct
 
 from openpts.cli.baseline_option import WithBaseline
+from openpts.cli.consent_options import (
+    CONFIRM_MEMBER,
+    CONFIRM_NAMESPACE,
+    CONSENT_OPTIONS,
+    consent_of,
+    taken,
+)
 from openpts.cli.end_of_run import RunLimits, end_judged, limit_options
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
@@ -98,6 +105,7 @@ _SUITE_OPTIONS = together(
 @_SUITE_OPTIONS
 @PURGE_OPTION
 @together(*limit_options())
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
 @RUN_OPTIONS
 def run_all(
     target: str,
@@ -122,13 +130,13 @@ def run_all(
     it is stopped.
     """
     stream = log_stream(as_json=as_json)
-    all_choices = _choices_of(tests, options)
+    all_choices, consent = _choices_of(tests, options), consent_of(**taken(options))
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
     parts = [
         SuitePart(choices.test, _with_seed(limits.ordered(order, choices.test)))
         for choices in all_choices
-        for order in [order_of(target, choices, out=None, **options)]
+        for order in [order_of(target, choices, consent, out=None, **options)]
     ]
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     RunWriter.check_free(folder)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
-_RUN: Final = "run"
+RUN_NAME: Final = "run"
 _FLOAT, _TEXT, _BOOL = "float64", "string", "bool"
 _LABELS: Final = {"name": _TEXT, "value": _TEXT}
-_MEASURES: Final = {
+MEASURE_COLUMNS: Final = {
     "key": _TEXT,
     "label": _TEXT,
     "unit": _TEXT,
@@ -32,8 +32,8 @@ _MEASURES: Final = {
 def columns_of_tables() -> dict[str, dict[str, str]]:
     """The columns of each table by its name, with Arrow's names of their types."""
     frames = {name: columns for name, (columns, _) in FRAMES.items()}
-    of_run = {"labels": _LABELS, "measures": _MEASURES, **frames}
-    return {"runs": RUN_COLUMNS, **{name: {_RUN: _TEXT, **columns} for name, columns in of_run.items()}}
+    of_run = {"labels": _LABELS, "measures": MEASURE_COLUMNS, **frames}
+    return {"runs": RUN_COLUMNS, **{name: {RUN_NAME: _TEXT, **columns} for name, columns in of_run.items()}}
 
 
 def parquet_files(runs: Iterable[Run]) -> dict[str, bytes]:
@@ -61,14 +61,15 @@ def _writer(file: io.BytesIO, like: "pyarrow.Table") -> "ParquetWriter":
 def _tables(run: Run) -> Iterator[tuple[str, "pyarrow.Table"]]:
     yield "runs", arrow_table(RUN_COLUMNS, [run_row(run)])
     labels = [{"name": name, "value": value} for name, value in run.manifest.people.labels.items()]
-    yield "labels", _of_run(run, arrow_table(_LABELS, labels))
+    yield "labels", with_run(run, arrow_table(_LABELS, labels))
     found = procedure_of(run.manifest.conditions.test).report(run).measures
-    measures = [{name: getattr(one, name) for name in _MEASURES} for one in found]
-    yield "measures", _of_run(run, arrow_table(_MEASURES, measures))
+    measures = [{name: getattr(one, name) for name in MEASURE_COLUMNS} for one in found]
+    yield "measures", with_run(run, arrow_table(MEASURE_COLUMNS, measures))
     for name in FRAMES:
-        yield name, _of_run(run, run.frame(name))
+        yield name, with_run(run, run.frame(name))
 
 
-def _of_run(run: Run, table: "pyarrow.Table") -> "pyarrow.Table":
-    runs = arrow_table({_RUN: _TEXT}, [{_RUN: run.manifest.test_id}] * table.num_rows)
-    return table.add_column(0, _RUN, runs.column(0))
+def with_run(run: Run, table: "pyarrow.Table") -> "pyarrow.Table":
+    """The table with the run's ID as its first column."""
+    runs = arrow_table({RUN_NAME: _TEXT}, [{RUN_NAME: run.manifest.test_id}] * table.num_rows)
+    return table.add_column(0, RUN_NAME, runs.column(0))

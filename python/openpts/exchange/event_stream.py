@@ -62,6 +62,7 @@ class EventStream:
                 bytes=progress.bytes - self._began[1],
                 iops=self._rate.iops,
                 bytes_per_s=self._rate.bytes_per_s,
+                temperature_c=tick.temperature_c,
             )
 
 

@@ -125,7 +125,10 @@ class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
 
 
 class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
-    """A second has passed in a step: counts since its start, rates of the time since the last one."""
+    """A second has passed in a step: counts since its start, rates of the time since the last one.
+
+    ``temperature_c`` is the last one that the drive has told, None if it tells none.
+    """
 
     place: Place
     step_elapsed_ns: int
@@ -133,6 +136,7 @@ class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     bytes: int
     iops: float
     bytes_per_s: float
+    temperature_c: float | None = None
 
 
 class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -22,7 +22,11 @@ class RunStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A run as last seen. ``reason`` says why it is in this stage; ``job`` is the engine's own number."""
+    """A run as last seen. ``reason`` says why it is in this stage; ``job`` is the engine's own number.
+
+    ``folder`` is where its record is on the host, None before there is one; ``request`` what was asked for,
+    None where only the engine told.
+    """
 
     run_id: str
     stage: RunStage
@@ -30,11 +34,16 @@ class Observation:
     reason: str = ""
     job: str | None = None
     folder: str | None = None
+    request: RunRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """A host and its slots by name, each with the serial number of its drive, or None if it is empty."""
+    """A host and its slots by name, each with the serial number of its drive, or None if it is empty.
+
+    A serial number is empty where the drive reports none. There are no slots where the host was not asked:
+    it can't be reached, or a run is measured there; ``reason`` says which.
+    """
 
     name: str
     is_up: bool
@@ -45,11 +54,17 @@ class HostState:
 class Backend(Protocol):
     """Slurm, or ssh with transient systemd units. Methods raise FleetError if the engine can't answer."""
 
-    def submit(self, request: RunRequest) -> Observation:
-        """Start a run at most once: one that the host has claimed already is observed, and not started."""
+    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+        """Start a run at most once: one that the host has claimed already is observed, and not started.
 
-    def observe(self, run_id: str) -> Observation:
-        """Where a run stands, from the host's journal if it can be read, else from the engine."""
+        ``again`` goes on with one that was interrupted, as a new attempt; no engine does that by itself.
+        """
+
+    def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
+        """Where a run stands, from the host's journal if it can be read, else from the engine.
+
+        A host that measures is left alone, and the engine's word taken; ``ask_host`` asks it all the same.
+        """
 
     def cancel(self, run_id: str) -> Observation:
         """Stop a run and all processes that write for it; what was recorded stays."""

@@ -53,7 +53,7 @@ def _steps(run: "Run") -> Iterator[Row]:
     for number, step in enumerate(run.steps):
         sample, stimulus = step.sample, step.sample.step.stimulus
         yield {
-            **_place(number, step),
+            **place_of(number, step),
             **(_stimulus(stimulus) if stimulus else {}),
             "stimulus": str(sample.step),
             "state": str(sample.state),
@@ -73,7 +73,7 @@ def _streams(run: "Run") -> Iterator[Row]:
         parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
         for position, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=False)):
             yield {
-                **_place(number, step),
+                **place_of(number, step),
                 "stream": position,
                 "name": stream.name,
                 **_stimulus(stream.stimulus),
@@ -104,7 +104,7 @@ def _stream_intervals(run: "Run") -> Iterator[Row]:
         for interval in step.sample.intervals:
             for position, part in enumerate(interval.streams):
                 yield {
-                    **_place(number, step),
+                    **place_of(number, step),
                     "interval": interval.index,
                     "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
                     "stream": position,
@@ -123,7 +123,7 @@ def _intervals(run: "Run") -> Iterator[Row]:
         for interval in step.sample.intervals:
             of_interval = marks[interval.index] if interval.index < len(marks) else None
             yield {
-                **_place(number, step),
+                **place_of(number, step),
                 "interval": interval.index,
                 "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
                 **_figures(interval),
@@ -140,7 +140,7 @@ def _operations(run: "Run") -> Iterator[Row]:
     for number, step in enumerate(run.steps):
         for name, operation in step.sample.operations.items():
             if operation.ios:
-                yield {**_place(number, step), "operation": name, **_counts(operation)}
+                yield {**place_of(number, step), "operation": name, **_counts(operation)}
 
 
 def _histograms(run: "Run") -> Iterator[Row]:
@@ -185,7 +185,7 @@ def _deviations(run: "Run") -> Iterator[Row]:
 
 
 _INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
-_PLACE: Final = {"step": _INT, "cycle": _INT, "phase": _TEXT, "number": _INT, "position": _INT}
+PLACE_COLUMNS: Final = {"step": _INT, "cycle": _INT, "phase": _TEXT, "number": _INT, "position": _INT}
 _FIGURES: Final = {
     "elapsed_ns": _INT,
     "ios": _INT,
@@ -207,7 +207,7 @@ Frame = tuple[Mapping[str, str], Callable[["Run"], Iterator[Row]]]
 FRAMES: Final[Mapping[str, Frame]] = {
     "steps": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             **_STIMULUS,
             "state": _TEXT,
             "ended_by": _TEXT,
@@ -221,7 +221,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "intervals": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "interval": _INT,
             "started_ns": _INT,
             **_FIGURES,
@@ -235,7 +235,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "streams": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "stream": _INT,
             "name": _TEXT,
             **_STIMULUS,
@@ -251,7 +251,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "stream_intervals": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "interval": _INT,
             "started_ns": _INT,
             "stream": _INT,
@@ -262,7 +262,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
     ),
     "operations": (
         {
-            **_PLACE,
+            **PLACE_COLUMNS,
             "operation": _TEXT,
             "ios": _INT,
             "bytes": _INT,
@@ -295,7 +295,8 @@ FRAMES: Final[Mapping[str, Frame]] = {
 }
 
 
-def _place(number: int, step: "StepRecord") -> Row:
+def place_of(number: int, step: "StepRecord") -> Row:
+    """``PLACE_COLUMNS`` of a step with this number."""
     place = step.place
     return {
         "step": number,

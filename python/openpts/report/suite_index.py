@@ -12,6 +12,7 @@ from openpts.folder_files import write_files
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.decoding import in_visible_lines
+from openpts.record.lot import LotEntry
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
@@ -43,8 +44,29 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
     """Write index.html beside suite.json, from the records in the folder. Raises RecordError."""
     suite = in_visible_lines(suite, Suite)
     runs = [run_of_entry(folder, entry) for entry in suite.entries]
-    rows = [_row(entry, run) for entry, run in zip(suite.entries, runs, strict=True)]
-    mark, rows = _common_mark(rows, runs)
+    rows = [
+        index_row(entry.title, procedure_of(entry.test).source, entry, run)
+        for entry, run in zip(suite.entries, runs, strict=True)
+    ]
+    mark, rows = common_mark(rows, runs)
+    return write_index(
+        folder,
+        mark=mark,
+        rows=rows,
+        title=f"openpts suite on {suite.target}",
+        heading=f"{suite.revision} suite on {suite.target}",
+        drive=_drive_text(runs),
+        of_each="Test",
+        started_at=suite.started_at,
+        ended_at=suite.ended_at,
+        command=" ".join(("openpts", *suite.command_line)),
+        reports=suite.reports,
+        report_reason=suite.report_reason or "",
+    )
+
+
+def write_index(folder: Path, **values: object) -> Path:
+    """Write index.html with these values of the page. Raises RecordError."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -52,18 +74,7 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("suite.html.j2").render(
-        mark=mark,
-        target=suite.target,
-        drive=_drive_text(runs),
-        revision=suite.revision,
-        started_at=suite.started_at,
-        ended_at=suite.ended_at,
-        command=" ".join(("openpts", *suite.command_line)),
-        rows=rows,
-        reports=suite.reports,
-        report_reason=suite.report_reason or "",
-    )
+    page = environment.get_template("suite.html.j2").render(**values)
     try:
         write_files(folder, {INDEX_NAME: page.encode()})
     except OSError as error:
@@ -71,18 +82,18 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
     return folder / INDEX_NAME
 
 
-def _common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, list[IndexRow]]:
+def common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, list[IndexRow]]:
     """What all that ran are not, once at the head; each row keeps what is its own."""
     standings = {row.standing for row, run in zip(rows, runs, strict=True) if run is not None}
     if len(standings) == 1:
         return standings.pop(), [replace(row, standing="") for row in rows]
-    mark = next((simulation_mark(run.manifest.target) for run in runs if run is not None), "")
-    if not mark:
+    marks = {simulation_mark(run.manifest.target) for run in runs if run is not None}
+    if len(marks) != 1 or not (mark := marks.pop()):
         return "", rows
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
 
 
-def run_of_entry(folder: Path, entry: SuiteEntry) -> Run | None:
+def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
     if entry.state in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}:
         return None
@@ -92,13 +103,13 @@ def run_of_entry(folder: Path, entry: SuiteEntry) -> Run | None:
         return None
 
 
-def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
+def index_row(title: str, source: str, entry: SuiteEntry | LotEntry, run: Run | None) -> IndexRow:
+    """The row of a run that has these words in its first column."""
     reason = "; ".join(word for word in (entry.reason, entry.report_reason) if word)
-    source = procedure_of(entry.test).source
     if run is None:
-        return IndexRow(entry.title, source, entry.state, reason)
+        return IndexRow(title, source, entry.state, reason)
     return IndexRow(
-        title=entry.title,
+        title=title,
         source=source,
         state=entry.state,
         reason=reason,

@@ -89,11 +89,12 @@ class StepsStarted:
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """A fraction of a second has passed in the step at ``position``."""
+    """A fraction of a second has passed in the step at ``position``; the temperature is the last sampled."""
 
     place: StepPlace
     step: Step
     progress: EngineProgress
+    temperature_c: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -382,7 +382,7 @@ class LiveDriver:
             if sample is not None:
                 return self._on_clock(sample)
             progress = self.engine.progress()
-            self.emit(Ticked(self._place, step, progress))
+            self.emit(Ticked(self._place, step, progress, self.sampler.temperature_c))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
             if faulty:

@@ -39,6 +39,7 @@ class Sampler:
     """Samples of gauges since they were last taken, on the host's monotonic clock.
 
     While ``leave_drive_alone`` is set, nothing is sampled for which the drive would have to be asked.
+    ``temperature_c`` is the drive's last one, None if it has told none.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Sampler:
         self._gauges = tuple(gauges)
         self.period_s = period_s
         self.leave_drive_alone = False
+        self.temperature_c: float | None = None
         self._power = power
         self._sampled: deque[Sampled] = deque()
         self._stopped = threading.Event()
@@ -99,6 +101,7 @@ class Sampler:
                     silent = each.gauge.asks_drive and self.leave_drive_alone
                     if period % each.gauge.each == 0 and not silent:
                         self._sampled.extend(each.news())
+                        self.temperature_c = each.last_value("temperature_c", self.temperature_c)
                 period += 1
                 due_s = max(due_s + self.period_s, time.monotonic())
             for each in opened:
@@ -142,6 +145,10 @@ class _Open:
         for name, (at_ns, value) in self._last.items():
             if self._stored[name][0] < at_ns:
                 yield at_ns, name, value
+
+    def last_value(self, name: str, otherwise: float | None) -> float | None:
+        """The last value of that name, if this gauge has it."""
+        return self._last[name][1] if name in self._last else otherwise
 
     def close(self) -> None:
         for descriptor in self.descriptors:

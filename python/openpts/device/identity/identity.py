@@ -10,6 +10,7 @@ from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
 from openpts.device.identity.drive_name import first_attribute, model, name_with_model, serial_number
 from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface
 from openpts.device.identity.media import media
+from openpts.device.identity.slot import slot
 from openpts.device.link.pcie import pci_functions, pcie_link
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller
 from openpts.device.nvme.nvme_identify import NvmeController
@@ -104,6 +105,7 @@ def drive_facts(
         "file_system": _RAW,
         "pcie": pcie_link(hardware_folder(device)),
         "hba": host_bus_adapter(device, roots),
+        "slot": slot(device, roots),
     }
 
 

@@ -105,6 +105,11 @@ class DeviceListing:
         return self._fact("serial").value
 
     @property
+    def slot(self) -> str | None:
+        """Slot or bay, else the path to it."""
+        return self._fact("slot").value
+
+    @property
     def firmware(self) -> str | None:
         """Firmware revision."""
         return self._fact("firmware").value

@@ -174,7 +174,7 @@ class GatedRun:
     @cached_property
     def _subjects(self) -> dict[Tokens, _Subject]:
         found: dict[Tokens, _Subject] = {}
-        for name, part, is_round in _parts_of(self.run):
+        for _, name, part, is_round in parts_of(self.run):
             subject = found.setdefault(tokens_of(name), _Subject(name, is_of_rounds=is_round))
             subject.parts.append(part)
         return found
@@ -312,18 +312,20 @@ def _value(times: ResponseTimes, part: Measured, word: str, percentile: float | 
     return None if found_ns is None else found_ns / NS_PER_MS
 
 
-def _parts_of(run: Run) -> Iterator[tuple[str, Measured, bool]]:
-    """Name and figures of each stimulus and stream that results are made of, and whether it is of a round."""
+def parts_of(run: Run) -> Iterator[tuple[StepRecord, str, Measured, bool]]:
+    """Step, name and figures of each stimulus and stream that results are made of, and whether it is of a
+    round.
+    """
     for step, is_round in _steps_of(run):
         place, sample = step.place, step.sample
         prefix = "" if is_round else f"{place.phase} {place.number} "
         for name, part in _named(step):
-            yield f"{prefix}{name}", part, is_round
+            yield step, f"{prefix}{name}", part, is_round
             done = [one for one in _OPERATIONS if part.operations[one].ios]
             for operation in done if len(done) > 1 or sample.streams else ():
-                yield f"{prefix}{name} {operation}", _alone(part, operation), is_round
+                yield step, f"{prefix}{name} {operation}", _alone(part, operation), is_round
         if len(sample.streams) > 1:
-            yield f"{prefix}all", sample, is_round
+            yield step, f"{prefix}all", sample, is_round
 
 
 def _named(step: StepRecord) -> Iterator[tuple[str, Measured]]:

@@ -1,0 +1,157 @@
+"""How often a population report names sound drives, and whether it names planted ones.
+
+Values: populations are drawn of values that are normal, rounded, or long-tailed, with the rule of `openpts
+population` and its share of errors for ten values. Drives: simulated drives of one model, whose program time
+and cooling are drawn for each, run a short test; three are planted: one 5 % slower, one 3 K hotter, one with
+ten times the tail. Then the report is made from the run folders.
+
+    .venv/bin/python -m benches.population_outliers [--populations 400] [--drives 100] [--folder DIR]
+
+`--drives 0` leaves the simulated drives out. A run takes half a second of a processor.
+"""
+
+import argparse
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from scipy.stats import beta
+from tests.simulated.one_point import run_one_point
+
+from openpts.analysis.outliers import find_outliers
+from openpts.report.population.drives import read_populations
+from openpts.report.population.findings import FALSE_ALARM, GAP_ERROR, findings_of
+from openpts.report.population.words import named_line
+from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
+
+PRESET: Final = Path("python/openpts/simulation/presets/enterprise-tlc.toml")
+POINT: Final = TrackingVariable(AccessPattern.RANDOM, 4096, 65)
+VALUES: Final = 10
+SPREAD: Final = 0.005
+SPREAD_K: Final = 0.3
+SLOWER: Final = 1.085
+"""A program time with which the test point is 5 % slower, found by trial."""
+LONG_TAIL: Final = "period_ms = 300.0, stall_ms = 33.0"
+"""Housekeeping with which p99.9 of the test point is ten times as long, found by trial."""
+PLANTED: Final = ("5 % slower", "3 K hotter", "ten times the tail")
+_DRAW: Final = random.Random(20010)
+
+
+def of_t(degrees: float) -> float:
+    return _DRAW.gauss(0, 1) / math.sqrt(_DRAW.gammavariate(degrees / 2, 2) / degrees)
+
+
+LAWS: Final[dict[str, Callable[[], float]]] = {
+    "normal": lambda: _DRAW.gauss(0, 1),
+    "normal, rounded to 2 sigma": lambda: round(_DRAW.gauss(45, 0.5)),
+    "two makers of flash": lambda: _DRAW.gauss(_DRAW.choice([0, 6]), 1),
+    "logarithm of a maximum (Gumbel)": lambda: -math.log(_DRAW.expovariate(1)),
+    "exponential": lambda: _DRAW.expovariate(1),
+    "Laplace": lambda: _DRAW.choice([-1, 1]) * _DRAW.expovariate(1),
+    "t, 5 degrees of freedom": lambda: of_t(5),
+}
+
+
+def bounds_pct(count: int, of: int) -> str:
+    low = beta.ppf(0.025, count, of - count + 1) if count else 0.0
+    high = beta.ppf(0.975, count + 1, of - count) if count < of else 1.0
+    return f"{100 * count / of:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
+
+
+def value_rates(populations: int, drives: int) -> None:
+    """Of ten values of each drive, all by one rule: how often a report names a sound drive."""
+    print(f"{populations} reports of {VALUES} values on {drives} sound drives: reports with a false alarm")
+    error = FALSE_ALARM / VALUES
+    for name, draw in LAWS.items():
+        lots = [[[draw() for _ in range(drives)] for _ in range(VALUES)] for _ in range(populations)]
+        texts = []
+        for gap_error in (GAP_ERROR, error):
+            found = [sum(bool(find_outliers(v, error, gap_error).outliers) for v in lot) for lot in lots]
+            reports = sum(count > 0 for count in found)
+            texts.append(
+                f"{bounds_pct(reports, populations)}; a value {100 * sum(found) / populations / VALUES:.3f} %"
+            )
+        print(f"  {name}: {texts[0]}; as slow I/Os {texts[1]}")
+
+
+def power(populations: int, drives: int) -> None:
+    """How often a drive is named that is off by so many standard deviations of normal values."""
+    for sigmas in (5, 6, 7, 8, 10):
+        texts = []
+        for gap_error in (GAP_ERROR, FALSE_ALARM / VALUES):
+            named = 0
+            for _ in range(populations):
+                values = [_DRAW.gauss(0, 1) for _ in range(drives - 1)] + [float(sigmas)]
+                found = find_outliers(values, FALSE_ALARM / VALUES, gap_error).outliers
+                named += any(one.place == drives - 1 for one in found)
+            texts.append(f"{100 * named / populations:.0f} %")
+        print(f"  {drives} drives, {sigmas} sigma off: named in {texts[0]}; as slow I/Os {texts[1]}")
+
+
+def preset(place: Path, number: int, planted: str) -> Path:
+    """A drive of the model, with what is drawn for it and what is planted."""
+    text = PRESET.read_text().partition("# Published figures")[0]
+    program_us = 2880 * math.exp(_DRAW.gauss(0, SPREAD)) * (SLOWER if planted == "5 % slower" else 1)
+    ambient_c = 30 + _DRAW.gauss(0, SPREAD_K) + (3 if planted == "3 K hotter" else 0)
+    changes = {"program_us = 2880.0": f"program_us = {program_us:.4f}"}
+    changes["ambient_c = 30.0"] = f"ambient_c = {ambient_c:.4f}"
+    if planted == "ten times the tail":
+        changes["period_ms = 700.0, stall_ms = 1.8"] = LONG_TAIL
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path = place / f"{number}" / "lot.toml"  # one name: one model
+    path.parent.mkdir()
+    path.write_text(text)
+    return path
+
+
+def simulated(place: Path, drives: int) -> None:
+    """Three of the drives are planted; the report has to name these and no other."""
+    planted = dict(zip(_DRAW.sample(range(drives), len(PLANTED)), PLANTED, strict=True))
+    for number in range(drives):
+        path = preset(place, number, planted.get(number, ""))
+        target = f"{path}?capacity=64GB&scale=40&state=worn-in&seed={number}"
+        folder = place / f"run-{number:03}"
+        run_one_point(
+            target, folder, max_rounds=5, step_s=15, point=POINT, purge=PurgeChoice.NONE, seed=number
+        )
+    (finding,) = findings_of(read_populations([place]))
+    for value in finding.values:
+        print(f"  {value.name.title}: {value.median:.5g}, spread {value.spread:.2g} {value.unit_of_distance}")
+    for number, what in sorted(planted.items()):
+        print(f"  planted: {what} is SIM{number:04X}")
+    for value, one in finding.named:
+        right = int(one.drive.name.removeprefix("SIM"), 16) in planted
+        print(f"  named{'' if right else ' WRONGLY'}: {named_line(value, one)}")
+    named = {int(one.drive.name.removeprefix("SIM"), 16) for _, one in finding.named}
+    missed = [what for number, what in planted.items() if number not in named]
+    print(f"  missed: {', '.join(missed) or 'none'}; sound drives named: {len(named - planted.keys())}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--populations", type=int, default=400)
+    parser.add_argument("--drives", type=int, default=100)
+    parser.add_argument("--folder", type=Path, help="keep the simulated runs in this new folder")
+    options = parser.parse_args()
+    for drives in (100, 24):
+        if options.populations:
+            value_rates(options.populations, drives)
+            power(options.populations, drives)
+    if not options.drives:
+        return
+    print(f"{options.drives} simulated drives, three of them planted:")
+    with TemporaryDirectory() as place:
+        if options.folder is not None:
+            options.folder.mkdir(parents=True)
+        simulated(options.folder or Path(place), options.drives)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What a sample of drives says of those that were not tested: order statistics, free of any distribution.
+
+Wilks, Ann. Math. Stat. 12 (1941): the share of a population that lies beyond the smallest of n values has a
+Beta(n, 1) distribution, whatever the values are like. Shares have the bounds of Clopper and Pearson.
+The drives are taken as drawn at random from the population.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean, median, variance
+from typing import Final
+
+CONFIDENCE: Final = 0.95
+COVERED: Final = 0.9
+MAD_TO_SIGMA: Final = 1.482602218505602
+"""The standard deviation of normal values over the median of their distances from the median."""
+
+
+def spread_of(values: Sequence[float]) -> float:
+    """The median distance from the median, scaled to the standard deviation of normal values."""
+    middle = median(values)
+    return MAD_TO_SIGMA * median(abs(value - middle) for value in values)
+
+
+def confidence_beyond_one_end(drives: int, share: float = COVERED) -> float:
+    """The confidence that so much of the population is at or above the smallest of the drives."""
+    return -math.expm1(drives * math.log(share))
+
+
+def confidence_between_ends(drives: int, share: float = COVERED) -> float:
+    """The confidence that so much of the population is between the smallest and the largest."""
+    return 1 - drives * share ** (drives - 1) + (drives - 1) * share**drives
+
+
+def missed_share(drives: int, confidence: float = CONFIDENCE) -> float:
+    """The largest share of bad drives in the population of which none may be among so many drives."""
+    return -math.expm1(math.log1p(-confidence) / drives)
+
+
+def median_ranks(drives: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
+    """The rank from either end between which the population's median is, and with what confidence.
+
+    None where even the smallest and the largest do not reach the confidence: below 6 drives for 95 %.
+    """
+    best = None
+    tail = 0.0
+    for rank in range(1, drives // 2 + 1):
+        tail += comb(drives, rank - 1) / 2**drives
+        if 1 - 2 * tail < confidence:
+            break
+        best = rank, 1 - 2 * tail
+    return best
+
+
+def share_bounds(found: int, drives: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Between which shares of the population have a property that so many of the drives have."""
+    error = (1 - confidence) / 2
+    low = _root(lambda share: 1 - _at_most(found - 1, drives, share) - error) if found else 0.0
+    high = _root(lambda share: error - _at_most(found, drives, share)) if found < drives else 1.0
+    return low, high
+
+
+def _at_most(count: int, drives: int, share: float) -> float:
+    return sum(comb(drives, k) * share**k * (1 - share) ** (drives - k) for k in range(count + 1))
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return (low + high) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatability:
+    """The spread of single runs of one drive, and that between drives without it, as standard deviations."""
+
+    within: float
+    between: float
+    degrees_of_freedom: int
+
+    @property
+    def hides_drives(self) -> bool:
+        """Whether drives differ by no more than repeated runs of one of them."""
+        return self.between <= self.within
+
+
+def repeatability(runs_of_drives: Sequence[Sequence[float]]) -> Repeatability | None:
+    """From drives with several runs, by an analysis of variance; None where no drive has two runs."""
+    several = [runs for runs in runs_of_drives if len(runs) > 1]
+    degrees = sum(len(runs) - 1 for runs in several)
+    if not degrees or len(runs_of_drives) < 2:
+        return None
+    within = sum((len(runs) - 1) * variance(runs) for runs in several) / degrees
+    of_means = within * fmean(1 / len(runs) for runs in runs_of_drives)
+    between = max(0.0, variance([fmean(runs) for runs in runs_of_drives]) - of_means)
+    return Repeatability(math.sqrt(within), math.sqrt(between), degrees)

@@ -1,0 +1,206 @@
+"""The catalogue: Parquet files of entries, one for each run. An entry makes a run a part of the archive.
+
+A run's tables are written first, then a catalogue file with its entry. Files are never changed: merging
+writes a new one and then removes those that it was made of. A process that is killed between the two leaves
+entries twice, which readers pass over. Nothing waits for anything else, so that storage needs no locks.
+"""
+
+import hashlib
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from openpts.archive.store import Store
+from openpts.archive.tables import CATALOGUE_COLUMNS, VERSION, parquet_bytes, table_of_rows
+from openpts.errors import RecordError, UsageError
+from openpts.record.frames import Row
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ABOUT: Final = "archive.json"
+CATALOGUE: Final = "catalogue"
+DATA: Final = "data"
+_FORMAT: Final = "openpts.archive"
+_LARGE_BYTES: Final = 8_000_000
+_MOST_ROWS: Final = 10_000
+MOST_SMALL: Final = 64
+"""So many small catalogue files are merged by whoever adds the next run."""
+
+
+class About(msgspec.Struct, frozen=True):
+    """What ``archive.json`` says: an archive is read by each openpts that knows its first number."""
+
+    format: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is needed of a run's entry to add to an archive, or to check it."""
+
+    run: str
+    added_at: str
+    content_sha256: str
+    origin: str
+    folder: str
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """Bytes and SHA-256 by name, where they were asked for."""
+
+
+_ENTRY_COLUMNS: Final = ("run", "added_at", "content_sha256", "origin", "folder")
+_FILE_COLUMNS: Final = ("file_table", "file_bytes", "file_sha256")
+
+
+def begin(store: Store) -> None:
+    """Make an archive where there is none. Raises UsageError if something else is there."""
+    if about(store) is not None:
+        return
+    if strange := next(iter(store.names()), None):
+        raise UsageError(
+            f"{store.place} is not an archive, and not empty: it has {strange}; name a new folder or prefix"
+        )
+    store.write({ABOUT: msgspec.json.encode(About(_FORMAT, VERSION)) + b"\n"})
+
+
+def about(store: Store) -> About | None:
+    """What the archive says of itself; None where there is none.
+
+    Raises RecordError for one that this openpts can't read.
+    """
+    try:
+        found = msgspec.json.decode(store.read(ABOUT), type=About)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"can't read {ABOUT} of the archive {store.place}: {error}") from error
+    if found.format != _FORMAT or _first_number(found.version) != _first_number(VERSION):
+        raise RecordError(
+            f"{store.place} is {found.format} of version {found.version}, and this openpts reads {_FORMAT} "
+            f"of version {VERSION}: use the openpts that made it"
+        )
+    return found
+
+
+def existing(store: Store) -> Store:
+    """The same, if there is an archive. Raises UsageError or RecordError."""
+    if about(store) is None:
+        raise UsageError(
+            f"no archive in {store.place}: `openpts archive add RUN --to {store.place}` makes one"
+        )
+    return store
+
+
+def catalogue_files(store: Store) -> list[str]:
+    """The names of all catalogue files."""
+    return [name for name in store.names(CATALOGUE) if name.endswith(".parquet")]
+
+
+def commit(store: Store, row: Row) -> None:
+    """Enter a run whose files are written: from now on it is in the archive."""
+    _write(store, [table_of_rows(CATALOGUE_COLUMNS, [row])])
+
+
+def entries(store: Store, *, with_files: bool = False, without: Collection[str] = ()) -> Iterator[Entry]:
+    """All entries, also those of runs that were added again, but not of catalogue files ``without``.
+
+    Raises RecordError for a damaged file.
+    """
+    columns = (*_ENTRY_COLUMNS, *(_FILE_COLUMNS if with_files else ()))
+    done = set(without)
+    waiting = set(catalogue_files(store)) - done
+    while waiting:
+        name = waiting.pop()
+        done.add(name)
+        try:
+            table = read_table(store, name, columns)
+        except FileNotFoundError:  # merged meanwhile into one that was not listed yet
+            waiting |= set(catalogue_files(store)) - done
+            continue
+        yield from map(_entry, table.to_pylist())
+
+
+def _entry(row: Row) -> Entry:
+    files = zip(*(row.pop(name, ()) for name in _FILE_COLUMNS), strict=True)
+    return Entry(
+        **row, files={f"{row['folder']}/{table}.parquet": (size, digest) for table, size, digest in files}
+    )
+
+
+def newest(found: Iterator[Entry]) -> dict[str, Entry]:
+    """The entry that counts of each run: the one that was added last."""
+    by_run: dict[str, Entry] = {}
+    for one in found:
+        if one.run not in by_run or _age(one) > _age(by_run[one.run]):
+            by_run[one.run] = one
+    return by_run
+
+
+def merge(store: Store, *, at_least: int = 2) -> int:
+    """Merge small catalogue files if there are so many; returns how many were merged.
+
+    Raises RecordError for a damaged one.
+    """
+    stored = store.names(CATALOGUE)
+    small = [name for name, one in stored.items() if one.size_bytes < _LARGE_BYTES]
+    if len(small) < at_least:
+        return 0
+    held: dict[str, pyarrow.Table] = {}
+    total = 0
+    for name in small:
+        with suppress(FileNotFoundError):  # merged meanwhile
+            held[name] = read_table(store, name)
+        if sum(one.num_rows for one in held.values()) >= _MOST_ROWS:
+            total += _replace(store, held)
+            held = {}
+    return total + _replace(store, held)
+
+
+def _replace(store: Store, tables: "dict[str, pyarrow.Table]") -> int:
+    """Write what several files have as one, then remove them."""
+    if len(tables) < 2:
+        return 0
+    written = _write(store, list(tables.values()))
+    for name in tables:
+        if name != written:
+            store.remove(name)
+    return len(tables)
+
+
+def _write(store: Store, tables: "list[pyarrow.Table]") -> str:
+    content = parquet_bytes(tables)
+    name = f"{CATALOGUE}/{hashlib.sha256(content).hexdigest()}.parquet"
+    store.write({name: content})
+    return name
+
+
+def read_table(store: Store, name: str, columns: Sequence[str] | None = None) -> "pyarrow.Table":
+    """A Parquet file of the archive, if its content is whole. Raises RecordError, FileNotFoundError."""
+    import pyarrow as arrow  # noqa: PLC0415 a package that only archives and notebooks need
+    from pyarrow import parquet  # noqa: PLC0415 as above
+
+    content = store.read(name)
+    try:
+        return parquet.read_table(
+            io.BytesIO(content), columns=_listed(columns), page_checksum_verification=True
+        )
+    except (arrow.ArrowException, OSError) as error:
+        raise RecordError(
+            f"can't read {name} of the archive {store.place}: {error}; see `openpts archive check`"
+        ) from error
+
+
+def _listed(columns: Sequence[str] | None) -> Any:
+    return None if columns is None else list(columns)
+
+
+def _age(entry: Entry) -> tuple[str, str]:
+    return entry.added_at, entry.folder
+
+
+def _first_number(version: str) -> str:
+    return version.partition(".")[0]

@@ -1,0 +1,144 @@
+"""Where an archive is: a folder, or a prefix in S3-compatible storage. Objects are written once, whole."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from openpts.errors import RecordError, UsageError
+from openpts.folder_files import write_files
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_S3: Final = "s3://"
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object: ``written_at`` is when it was written, UTC."""
+
+    size_bytes: int
+    written_at: datetime
+
+
+@dataclass(frozen=True)
+class Store:
+    """Objects by their names relative to ``place``. Methods raise RecordError if the storage fails."""
+
+    place: str
+    _filesystem: "FileSystem"
+    _root: str
+
+    @classmethod
+    def of(cls, place: str) -> Self:
+        """The storage that an operator names: a folder, or ``s3://BUCKET/PREFIX``.
+
+        Raises UsageError for another address, and without pyarrow.
+        """
+        if "://" in place and not place.startswith(_S3):
+            scheme = place.partition("://")[0]
+            raise UsageError(f"can't use {scheme}:// for an archive: name a folder or {_S3}BUCKET/PREFIX")
+        try:
+            from pyarrow import fs  # noqa: PLC0415 a package that only archives and notebooks need
+        except ImportError:
+            raise missing_packages() from None
+        root = place.removeprefix(_S3).strip("/")
+        if not place.startswith(_S3):
+            return cls(place, fs.LocalFileSystem(), str(Path(place).absolute()))
+        if not root:
+            raise UsageError(f"{place} names no bucket: use {_S3}BUCKET/PREFIX")
+        region = _first_of(_REGIONS)
+        endpoint = _first_of(_ENDPOINTS)
+        with _told(f"can't reach {place}"):
+            if endpoint is None:
+                return cls(place, fs.S3FileSystem(region=region), root)
+            return cls(place, fs.S3FileSystem(region=region, endpoint_override=endpoint), root)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine, or one that is mounted here."""
+        return not self.place.startswith(_S3)
+
+    def names(self, below: str = "") -> dict[str, Stored]:
+        """All objects below a folder, in the order of their names; none if there is no such folder."""
+        from pyarrow import fs  # noqa: PLC0415 as above
+
+        selector = fs.FileSelector(self._path(below), recursive=True, allow_not_found=True)
+        with _told(f"can't list the archive {self.place}"):
+            found = self._filesystem.get_file_info(selector)
+        return {
+            info.path.removeprefix(f"{self._root}/"): Stored(info.size, info.mtime.astimezone(UTC))
+            for info in sorted(found, key=lambda info: str(info.path))
+            if info.type == fs.FileType.File and not info.path.endswith("/")
+        }
+
+    def read(self, name: str) -> bytes:
+        """An object's content. Raises FileNotFoundError if it is not there."""
+        with (
+            _told(f"can't read {name} of the archive {self.place}"),
+            self._filesystem.open_input_file(self._path(name)) as file,
+        ):
+            content: bytes = file.read()
+        return content
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Write objects by their names; each is there as a whole when it is there at all, and lasts."""
+        with _told(f"can't write into the archive {self.place}"):
+            if self.is_local:
+                root = Path(self._root)
+                root.mkdir(parents=True, exist_ok=True)
+                write_files(root, files)
+                return
+            for name, content in files.items():
+                with self._filesystem.open_output_stream(self._path(name)) as stream:
+                    stream.write(content)
+
+    def remove(self, name: str) -> None:
+        """Remove an object, or a folder with all that is in it; one that is gone already is no matter."""
+        with _told(f"can't remove {name} from the archive {self.place}"), suppress(FileNotFoundError):
+            path = self._path(name)
+            [info] = self._filesystem.get_file_info([path])
+            remove = self._filesystem.delete_file if info.is_file else self._filesystem.delete_dir
+            remove(path)
+
+    def url(self, name: str) -> str:
+        """An object as DuckDB calls it, after ``prepare``."""
+        return self._path(name) if self.is_local else f"{_S3}{self._path(name)}"
+
+    def prepare(self, connection: Any) -> None:
+        """Let DuckDB read these objects through Arrow, whose S3 client needs no extension from the net."""
+        if self.is_local:
+            return
+        from fsspec.implementations.arrow import ArrowFSWrapper  # noqa: PLC0415 only for S3
+
+        connection.register_filesystem(ArrowFSWrapper(self._filesystem))
+        # threads wait for the storage, and not for processors
+        connection.execute("SET threads = 32")
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+
+def missing_packages() -> UsageError:
+    """What to say where the packages of archives are not installed."""
+    return UsageError("archives need DuckDB and pyarrow: pip install 'openpts[archive]'")
+
+
+def _first_of(names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if (value := os.environ.get(name))), None)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # Arrow's have no strerror
+        raise RecordError(f"{what}: {error.strerror or error}") from error

@@ -1,0 +1,213 @@
+"""What an archive holds of a run: its tables as Parquet, and its entry in the catalogue."""
+
+import hashlib
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from openpts.archive.distributions import (
+    INTERVAL_BUCKETS_PER_OCTAVE,
+    STEP_BUCKETS_PER_OCTAVE,
+    coarse_buckets,
+)
+from openpts.exchange.arrow_files import MEASURE_COLUMNS, RUN_NAME, columns_of_tables, with_run
+from openpts.exchange.flat_rows import RUN_COLUMNS, run_row
+from openpts.pages.measure import Measured as Measure
+from openpts.pages.measure import key_of
+from openpts.procedures.registry import procedure_of
+from openpts.record.frames import FRAMES, PLACE_COLUMNS, Row, place_of
+from openpts.record.reader import Run
+from openpts.report.gate.figures import parts_of
+from openpts.vocabulary.sample import Measured, OperationSample
+
+if TYPE_CHECKING:
+    import pyarrow
+
+VERSION: Final = "1.0"
+_INT, _TEXT = "int64", "string"
+_INTS, _TEXTS = "list<int64>", "list<string>"
+_DISTRIBUTION: Final = {
+    "operation": _TEXT,
+    "ios": _INT,
+    "bytes": _INT,
+    "latency_sum_ns": _INT,
+    "latency_min_ns": _INT,
+    "latency_max_ns": _INT,
+    "bucket_highest_ns": _INTS,
+    "bucket_ios": _INTS,
+}
+LATENCIES: Final = "latencies"
+INTERVAL_LATENCIES: Final = "interval_latencies"
+DISTRIBUTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    LATENCIES: {**PLACE_COLUMNS, "stream": _INT, "subjects": _TEXTS, **_DISTRIBUTION},
+    INTERVAL_LATENCIES: {"step": _INT, "interval": _INT, **_DISTRIBUTION},
+}
+"""``subjects`` are what results are made of this row: the names by which limits find a stimulus or stream.
+``stream`` is null in the row of the whole step."""
+
+MEASURE_LISTS: Final = {f"measure_{name}": f"list<{kind}>" for name, kind in MEASURE_COLUMNS.items()}
+CATALOGUE_COLUMNS: Final = {
+    **RUN_COLUMNS,
+    "host": _TEXT,
+    "labels": "map<string, string>",
+    "redacted": "bool",
+    "added_at": _TEXT,
+    "archive_version": _TEXT,
+    "content_sha256": _TEXT,
+    "origin": _TEXT,
+    "subjects": _TEXTS,
+    **MEASURE_LISTS,
+    "folder": _TEXT,
+    "file_table": _TEXTS,
+    "file_bytes": _INTS,
+    "file_sha256": _TEXTS,
+}
+"""A row for each run: what a run is of, its measures as lists of equal length, and its files."""
+
+RUN_VIEW: Final = tuple(CATALOGUE_COLUMNS)[: tuple(CATALOGUE_COLUMNS).index("archive_version")]
+
+
+def columns_of_archive() -> dict[str, dict[str, str]]:
+    """The columns of each table that can be asked, by its name, with Arrow's names of their types."""
+    exported = columns_of_tables()
+    return {
+        "runs": {name: CATALOGUE_COLUMNS[name] for name in RUN_VIEW},
+        "measures": exported["measures"],
+        **{name: exported[name] for name in FRAMES if name != "histograms"},
+        **{name: {RUN_NAME: _TEXT, **columns} for name, columns in DISTRIBUTIONS.items()},
+    }
+
+
+def parquet_tables(run: Run) -> dict[str, bytes]:
+    """The run's tables that have rows, each as a Parquet file. The run must have been read with the
+    histograms of its intervals.
+    """
+    frames = ((name, run.frame(name)) for name in FRAMES if name != "histograms")
+    rows = ((LATENCIES, _latencies(run)), (INTERVAL_LATENCIES, _interval_latencies(run)))
+    files = {name: _parquet(with_run(run, table)) for name, table in frames if table.num_rows}
+    for name, found in rows:
+        table = table_of_rows(DISTRIBUTIONS[name], list(found))
+        if table.num_rows:
+            files[name] = _parquet(with_run(run, table))
+    return files
+
+
+def catalogue_row(run: Run, content_sha256: str, folder: str, files: Mapping[str, bytes]) -> Row:
+    """The run's entry. ``folder`` is where its ``files`` are, by the names of their tables."""
+    measures = procedure_of(run.manifest.conditions.test).report(run).measures
+    attempts = run.manifest.attempts
+    return {
+        **run_row(run),
+        "host": attempts[0].host if attempts else None,
+        "labels": list(run.manifest.people.labels.items()),
+        "added_at": datetime.now(UTC).isoformat(),
+        "archive_version": VERSION,
+        "content_sha256": content_sha256,
+        "origin": origin_of(run),
+        "subjects": list(dict.fromkeys(chain.from_iterable(_subjects(run).values()))),
+        **_measure_lists(measures),
+        "folder": folder,
+        "file_table": list(files),
+        "file_bytes": [len(content) for content in files.values()],
+        "file_sha256": [hashlib.sha256(content).hexdigest() for content in files.values()],
+    }
+
+
+def origin_of(run: Run) -> str:
+    """Which run it is, whatever became of it since: two may have one ID by accident."""
+    first = run.manifest.attempts[:1]
+    facts = (run.manifest.test_id, run.manifest.started_at, *((one.host, one.pid) for one in first))
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def table_of_rows(columns: Mapping[str, str], rows: list[Row]) -> "pyarrow.Table":
+    """Rows as Arrow with these columns, lists among them."""
+    import pyarrow as arrow  # noqa: PLC0415 a package that only archives and notebooks need
+
+    return arrow.Table.from_pylist(rows, schema=arrow.schema([(n, _type(k)) for n, k in columns.items()]))
+
+
+def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
+    """Tables of one schema as one file, whose pages have checksums."""
+    import pyarrow as arrow  # noqa: PLC0415 as above
+    from pyarrow import parquet  # noqa: PLC0415 as above
+
+    file = io.BytesIO()
+    parquet.write_table(
+        arrow.concat_tables(tables), file, compression="zstd", row_group_size=16384, write_page_checksum=True
+    )
+    return file.getvalue()
+
+
+def _parquet(table: "pyarrow.Table") -> bytes:
+    return parquet_bytes([table])
+
+
+def _type(kind: str) -> "pyarrow.DataType":
+    import pyarrow as arrow  # noqa: PLC0415 as above
+
+    if kind.startswith("list<"):
+        return arrow.list_(arrow.type_for_alias(kind[5:-1]))
+    if kind.startswith("map<"):
+        return arrow.map_(arrow.string(), arrow.string())
+    return arrow.type_for_alias(kind)
+
+
+def _measure_lists(measures: "tuple[Measure, ...]") -> Row:
+    return {f"measure_{name}": [getattr(one, name) for one in measures] for name in MEASURE_COLUMNS}
+
+
+def _latencies(run: Run) -> Iterator[Row]:
+    """A row for each operation of each step; where it has several streams, also of each of them."""
+    subjects = _subjects(run)
+    for number, step in enumerate(run.steps):
+        sample = step.sample
+        parts: list[tuple[int | None, Measured]] = [(None, sample), *enumerate(sample.streams)]
+        for stream, part in parts:
+            for name, operation in part.operations.items():
+                if operation.ios:
+                    yield {
+                        **place_of(number, step),
+                        "stream": stream,
+                        "subjects": subjects.get(id(operation), []),
+                        **_distribution(name, operation, STEP_BUCKETS_PER_OCTAVE),
+                    }
+
+
+def _subjects(run: Run) -> dict[int, list[str]]:
+    """Which results are made of the operations of a step, by the identity of their samples."""
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for _, name, part, _ in parts_of(run):
+        for operation in part.transfers:
+            if operation.histogram:  # imported results have none
+                found[id(operation)].append(key_of(name))
+    return found
+
+
+def _interval_latencies(run: Run) -> Iterator[Row]:
+    for number, step in enumerate(run.steps):
+        for interval in step.sample.intervals:
+            for name, operation in interval.operations.items():
+                if operation.ios:
+                    yield {
+                        "step": number,
+                        "interval": interval.index,
+                        **_distribution(name, operation, INTERVAL_BUCKETS_PER_OCTAVE),
+                    }
+
+
+def _distribution(name: str, operation: OperationSample, buckets_per_octave: int) -> dict[str, Any]:
+    highest_ns, ios = coarse_buckets(operation.histogram, buckets_per_octave)
+    return {
+        "operation": name,
+        "ios": operation.ios,
+        "bytes": operation.bytes,
+        "latency_sum_ns": operation.latency_sum_ns,
+        "latency_min_ns": operation.latency_min_ns,
+        "latency_max_ns": operation.latency_max_ns,
+        "bucket_highest_ns": highest_ns,
+        "bucket_ios": ios,
+    }

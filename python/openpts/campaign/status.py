@@ -1,0 +1,111 @@
+"""Where a campaign stands: each of its runs with its state and the reason for it."""
+
+from pathlib import Path
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from openpts.campaign.journal import CampaignState, is_carried_out
+from openpts.record.lot import LOT_NAME, LotEntry, read_lot
+from openpts.record.suite import SuiteState
+from openpts.vocabulary.run_request import RunRequest
+
+SCHEMA: Final = "openpts.campaign/1"
+FETCHED: Final = "runs"
+"""The folder with the run folders of other hosts, below that of the campaign."""
+
+
+class RunStatus(Struct, frozen=True, kw_only=True):
+    """A run of a campaign. ``folder`` is where its record is on this host, None if it is not here.
+
+    ``state`` is a ``SuiteState``, of other hosts a ``RunStage``.
+    """
+
+    run_id: str
+    number: int
+    test: str
+    condition: str | None
+    repetition: int
+    drive: str
+    slot: str | None
+    host: str | None
+    state: str
+    reason: str | None
+    folder: str | None
+
+
+class CampaignStatus(Struct, frozen=True, kw_only=True):
+    """What ``openpts campaign status --json`` prints. ``is_running``: a process carries it out."""
+
+    schema: Literal["openpts.campaign/1"] = SCHEMA
+    title: str
+    folder: str
+    is_running: bool
+    runs: tuple[RunStatus, ...]
+
+    def counts(self) -> dict[str, int]:
+        """How many runs are in which state, in the order in which states occur."""
+        states = [str(run.state) for run in self.runs]
+        return {state: states.count(state) for state in dict.fromkeys(states)}
+
+
+def status_of(folder: Path, state: CampaignState) -> CampaignStatus:
+    """What the campaign's folder tells of its runs. Raises RecordError."""
+    running = is_carried_out(folder)
+    entries = read_lot(folder).entries if (folder / LOT_NAME).exists() else ()
+    by_id = {entry.request.run_id: entry for entry in entries}
+    return CampaignStatus(
+        title=state.campaign.title,
+        folder=str(folder),
+        is_running=running,
+        runs=tuple(
+            _on_fleet(folder, state, number, request)
+            if request.host
+            else _here(folder, number, request, by_id.get(request.run_id), running=running)
+            for number, request in enumerate(state.requests, start=1)
+        ),
+    )
+
+
+def _here(
+    folder: Path, number: int, request: RunRequest, entry: LotEntry | None, *, running: bool
+) -> RunStatus:
+    if entry is None:
+        return _status(number, request, SuiteState.WAITING)
+    killed = entry.state is SuiteState.RUNNING and not running
+    state, reason = entry.state, entry.reason
+    if killed:
+        state, reason = SuiteState.INTERRUPTED, "the campaign was killed"
+    return _status(number, request, state, reason, folder=folder / entry.folder, slot=entry.slot)
+
+
+def _on_fleet(folder: Path, state: CampaignState, number: int, request: RunRequest) -> RunStatus:
+    seen = state.seen.get(request.run_id)
+    if seen is None:
+        return _status(number, request, SuiteState.WAITING)
+    place = folder / FETCHED / request.run_id
+    return _status(number, request, seen.stage, seen.reason or None, folder=place)
+
+
+def _status(
+    number: int,
+    request: RunRequest,
+    state: str,
+    reason: str | None = None,
+    *,
+    folder: Path | None = None,
+    slot: str | None = None,
+) -> RunStatus:
+    return RunStatus(
+        run_id=request.run_id,
+        number=number,
+        test=request.test_words[0],
+        condition=request.labels.get("condition"),
+        repetition=int(request.labels["repetition"]),
+        drive=request.serial or request.target or "",
+        slot=request.slot or slot,
+        host=request.host,
+        state=state,
+        reason=reason,
+        folder=str(folder) if folder is not None and folder.exists() else None,
+    )

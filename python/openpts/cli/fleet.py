@@ -1,0 +1,288 @@
+"""`openpts fleet`: runs on the drives of other hosts."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import click
+import msgspec
+
+from openpts.cli.console import table_console
+from openpts.cli.help_order import InOrder, together
+from openpts.cli.run import labels_of
+from openpts.errors import FleetError, UsageError
+from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
+from openpts.fleet.host_side import HostSide
+from openpts.fleet.port import Backend, HostState, Observation, RunStage
+from openpts.fleet.slurm import SlurmBackend
+from openpts.fleet.ssh import SshBackend
+from openpts.ownership import new_run_id
+from openpts.procedures.registry import procedure_of
+from openpts.vocabulary.run_request import RunRequest
+
+_COLORS: Final = {
+    RunStage.COMPLETE: "green",
+    RunStage.FAILED: "red",
+    RunStage.INTERRUPTED: "red",
+    RunStage.CANCELLED: "yellow",
+    RunStage.UNKNOWN: "yellow",
+}
+
+FLEET_OPTION: Final = click.option(
+    "--fleet",
+    "fleet_file",
+    metavar="FILE",
+    envvar="OPENPTS_FLEET",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=FLEET_FILE,
+    show_default=True,
+    help="The fleet file: hosts, slots, and what starts runs there.",
+)
+_JSON: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object; see docs/interfaces.md."
+)
+_ON_CLIENT: Final = together(FLEET_OPTION, _JSON)
+_ON_HOST: Final = together(FLEET_OPTION, click.option("--here", "host", metavar="HOST", required=True))
+_RUN_ID: Final = click.argument("run_id", metavar="RUN-ID", type=click.UUID)
+
+
+class FleetRuns(msgspec.Struct, frozen=True):
+    """What `submit`, `observe`, `cancel`, `resume` and `list` print with --json."""
+
+    runs: tuple[Observation, ...]
+    schema: str = "openpts-fleet-runs"
+    schema_version: int = 1
+
+
+class FleetHosts(msgspec.Struct, frozen=True):
+    """What `hosts` prints with --json."""
+
+    hosts: tuple[HostState, ...]
+    schema: str = "openpts-fleet-hosts"
+    schema_version: int = 1
+
+
+@click.group(cls=InOrder, subcommand_metavar="COMMAND [ARGS]...")
+def fleet() -> None:
+    """Run tests on the drives of other hosts, each at most once.
+
+    The fleet file names hosts and slots, and whether Slurm or ssh starts runs there; see docs/fleet.md. A run
+    has an ID of its own: however often it is submitted, it is carried out once, and what the host has on its
+    disk decides how it ended.
+    """
+
+
+def backend_of(fleet_file: Path) -> Backend:
+    """What starts runs on the hosts of a fleet file. Raises UsageError."""
+    known = read_fleet(fleet_file)
+    match known.backend:
+        case Engine.SLURM:
+            return SlurmBackend(known, fleet_file.resolve())
+        case Engine.SSH:
+            return SshBackend(known, fleet_file.resolve())
+
+
+@fleet.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    short_help="Start a run on the drive in a slot.",
+)
+@click.option("--host", required=True, metavar="HOST", help="Host, by its name in the fleet file.")
+@click.option("--slot", required=True, metavar="SLOT", help="Slot of this host that the drive is in.")
+@click.option(
+    "--serial",
+    metavar="SERIAL",
+    help="Serial number of the drive that has to be there; without it only a simulated drive or a file is.",
+)
+@click.option("--model", metavar="MODEL", help="Model that the drive has to be.")
+@click.option(
+    "--run-id", metavar="UUID", type=click.UUID, help="ID of the run, to submit it once more; a new one."
+)
+@click.option(
+    "--label",
+    "labels",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=labels_of,
+    help="Label the run, in record, report, metrics and exports; may be repeated.",
+)
+@_ON_CLIENT
+@click.argument("test_words", metavar="TEST [OPTION]...", nargs=-1, required=True, type=click.UNPROCESSED)
+def submit(
+    *,
+    host: str,
+    slot: str,
+    serial: str | None,
+    model: str | None,
+    run_id: UUID | None,
+    labels: dict[str, str],
+    fleet_file: Path,
+    as_json: bool,
+    test_words: tuple[str, ...],
+) -> None:
+    """Start TEST with its options on the drive in a slot. DESTROYS ALL DATA on it.
+
+    The host starts it only if the drive in the slot has the serial number that is given. The command returns
+    when the scheduler has the run for good, some seconds later.
+    """
+    procedure_of(test_words[0])
+    request = RunRequest(
+        run_id=new_run_id() if run_id is None else str(run_id),
+        test_words=test_words,
+        slot=slot,
+        model=model,
+        serial=serial,
+        host=host,
+        labels=labels,
+    )
+    try:
+        _show([backend_of(fleet_file).submit(request)], as_json=as_json)
+    except FleetError as error:
+        look = f"see openpts fleet observe {request.run_id} before it is submitted again"
+        raise FleetError(f"{error}; {look}") from error
+
+
+@fleet.command(short_help="Show where a run stands.")
+@_RUN_ID
+@click.option(
+    "--ask-host", is_flag=True, help="Ask the host also while it measures, which its latencies may show."
+)
+@_ON_CLIENT
+def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) -> None:
+    """Show where a run stands, by the journal of its host, or by the scheduler while the host measures."""
+    _show([backend_of(fleet_file).observe(str(run_id), ask_host=ask_host)], as_json=as_json)
+
+
+@fleet.command(short_help="Stop a run, and all processes that write for it.")
+@_RUN_ID
+@_ON_CLIENT
+def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
+    """Stop a run, and all processes that write for it. What it has recorded stays on the host."""
+    _show([backend_of(fleet_file).cancel(str(run_id))], as_json=as_json)
+
+
+@fleet.command(short_help="Go on with a run that was interrupted.")
+@_RUN_ID
+@_ON_CLIENT
+def resume(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
+    """Go on with a run that was interrupted, as `openpts resume` does; no scheduler does this by itself."""
+    backend = backend_of(fleet_file)
+    found = backend.observe(str(run_id))
+    if found.stage is not RunStage.INTERRUPTED or found.request is None:
+        raise UsageError(f"run {run_id} is {found.stage}: only one that was interrupted can go on")
+    _show([backend.submit(found.request, again=True)], as_json=as_json)
+
+
+@fleet.command("list", short_help="List the runs of all hosts.")
+@_ON_CLIENT
+def list_(*, fleet_file: Path, as_json: bool) -> None:
+    """List the runs that the scheduler or a host knows, oldest first."""
+    _show(backend_of(fleet_file).list(), as_json=as_json)
+
+
+@fleet.command(short_help="List the hosts, and the drives in their slots.")
+@_ON_CLIENT
+def hosts(*, fleet_file: Path, as_json: bool) -> None:
+    """List the hosts, and the serial numbers of the drives in their slots where nothing is measured."""
+    found = backend_of(fleet_file).hosts()
+    if as_json:
+        _print_json(FleetHosts(tuple(found)))
+        return
+    from rich.table import Table  # noqa: PLC0415 hosts themselves show no tables
+
+    table = Table("host", "up", "slot", "drive", "state", box=None)
+    for host in found:
+        slots = host.slots or {"": ""}
+        for at, (name, serial) in enumerate(slots.items()):
+            what = "empty" if serial is None else serial
+            first = (host.name, "yes" if host.is_up else "no") if at == 0 else ("", "")
+            table.add_row(*first, name, what, host.reason if at == 0 else "")
+    table_console().print(table)
+
+
+def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
+    if as_json:
+        _print_json(FleetRuns(tuple(runs)))
+        return
+    if not runs:
+        click.echo("no runs")
+        return
+    from rich.table import Table  # noqa: PLC0415 likewise
+    from rich.text import Text  # noqa: PLC0415 likewise
+
+    table = Table("run", "stage", "host", "why", box=None)
+    for run in runs:
+        stage = Text(run.stage, style=_COLORS.get(run.stage, ""))
+        table.add_row(run.run_id, stage, run.host or "", Text(run.reason))
+    table_console().print(table)
+
+
+def _print_json(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
+# What the commands above have hosts do; the scheduler or ssh types these.
+
+
+def host_side_of(fleet_file: Path, host: str) -> HostSide:
+    """The host of a fleet file that this machine is. Raises UsageError."""
+    return HostSide(read_fleet(fleet_file).host(host))
+
+
+@fleet.command(hidden=True)
+@click.argument("request", metavar="REQUEST")
+@click.option("--job")
+@click.option("--again", is_flag=True)
+@_ON_HOST
+def start(*, request: str, job: str | None, again: bool, fleet_file: Path, host: str) -> None:
+    """Carry out the run of REQUEST, a JSON object, or wait for the end of the one that was begun before."""
+    try:
+        wanted = msgspec.json.decode(request, type=RunRequest)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the request makes no sense: {error}") from error
+    found = host_side_of(fleet_file, host).start(wanted, _carry_out, job=job, again=again)
+    click.echo(f"run {found.run_id} is {found.stage} {found.reason}".rstrip())
+    if found.stage is not RunStage.COMPLETE:
+        raise FleetError(f"run {found.run_id} is {found.stage}: {found.reason}")
+
+
+def _carry_out(words: Sequence[str]) -> None:
+    """In this process, so that nothing else of openpts is in memory while it measures."""
+    from openpts.cli.resume import resume as resume_command  # noqa: PLC0415 only what is carried out is loaded
+    from openpts.cli.run_commands import run as run_command  # noqa: PLC0415
+
+    commands: dict[str, Callable[..., Any]] = {"run": run_command.main, "resume": resume_command.main}
+    sys.argv = ["openpts", *words]  # as the record has it
+    try:
+        commands[words[0]](args=list(words[1:]), prog_name=f"openpts {words[0]}", standalone_mode=False)
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from error
+
+
+@fleet.command(hidden=True)
+@click.argument("run_id", type=click.UUID)
+@_ON_HOST
+def stop(*, run_id: UUID, fleet_file: Path, host: str) -> None:
+    """End the run and all that write for it; nothing starts it from now on."""
+    _print_json([host_side_of(fleet_file, host).stop(str(run_id))])
+
+
+@fleet.command(hidden=True)
+@click.argument("run_id", type=click.UUID, required=False)
+@_ON_HOST
+def journal(*, run_id: UUID | None, fleet_file: Path, host: str) -> None:
+    """Print what this host knows of the run, or of all, as a JSON list."""
+    known = host_side_of(fleet_file, host).journal
+    if run_id is None:
+        _print_json(known.all())
+    else:
+        found = known.settled(str(run_id))
+        _print_json([] if found is None else [found])
+
+
+@fleet.command(hidden=True)
+@_ON_HOST
+def slots(*, fleet_file: Path, host: str) -> None:
+    """Print the serial number of what is in each slot, as a JSON object; null where nothing is."""
+    _print_json(host_side_of(fleet_file, host).slots())

@@ -1,0 +1,61 @@
+"""`openpts fleet check`: what a fleet's configuration gets wrong."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+from rich.text import Text
+
+from openpts.cli.console import table_console, table_of
+from openpts.errors import FleetError
+from openpts.fleet.check.finding import Finding, Severity
+from openpts.fleet.check.fleet import check_fleet
+from openpts.fleet.configuration import read_fleet
+
+_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
+_WIDE: Final = 110
+
+
+class FleetFindings(msgspec.Struct, frozen=True):
+    """What `openpts fleet check --json` prints; ``hosts`` are those that were checked."""
+
+    hosts: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    schema: str = "openpts-fleet-check"
+    schema_version: int = 1
+
+
+def checked(fleet_file: Path, *, as_json: bool) -> None:
+    """Check a fleet, and print what is wrong. Raises FleetError if there are errors."""
+    fleet = read_fleet(fleet_file)
+    findings = check_fleet(fleet, fleet_file.resolve())
+    if as_json:
+        result = FleetFindings(tuple(fleet.hosts), findings)
+        click.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
+    else:
+        _print(findings)
+    slots = sum(len(host.slots) for host in fleet.hosts.values())
+    size = f"{len(fleet.hosts)} hosts with {slots} slots"
+    counts = Counter(one.severity for one in findings)
+    if counts[Severity.ERROR]:
+        raise FleetError(f"{size}: {counts[Severity.ERROR]} errors, {counts[Severity.WARNING]} warnings")
+    if not as_json:
+        click.echo(f"{size}: no errors, {counts[Severity.WARNING]} warnings")
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    console = table_console()
+    if console.width >= _WIDE:
+        table = table_of("", "=Where", "=What", "Now", "Why it matters", "What to do")
+        for one in findings:
+            severity = Text(one.severity, _STYLES[one.severity])
+            table.add_row(severity, one.where, one.subject, one.found, one.reason, one.remedy)
+        console.print(table)
+        return
+    for one in findings:
+        head = Text(f"{one.severity} ", _STYLES[one.severity])
+        console.print(head.append(f"{one.where}, {one.subject}: {one.found}", "default"))
+        console.print(Text(f"    {one.reason}\n    -> {one.remedy}", "dim"))

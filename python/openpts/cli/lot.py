@@ -1,0 +1,240 @@
+"""A run on several drives at once: `openpts run TEST DRIVE DRIVE...`, and what resumes and reports it."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final
+
+import click
+import msgspec
+from msgspec.structs import replace as changed
+
+from openpts.cli.consent_options import consent_of, taken
+from openpts.cli.console import table_console, table_of
+from openpts.cli.end_of_run import RunLimits
+from openpts.cli.heard_apart import heard_apart
+from openpts.cli.live_outputs import log_stream
+from openpts.cli.lot_display import counts_text, lot_shown_on
+from openpts.cli.parameter_options import own_words
+from openpts.cli.population import population_beside
+from openpts.cli.procedure_options import choices_of
+from openpts.cli.report import reports_on
+from openpts.cli.run import order_of
+from openpts.device.block_device import BlockDevice, whole_drives
+from openpts.device.guard.consent import Consent
+from openpts.device.identity.drive_name import serial_number
+from openpts.errors import (
+    InterruptedRunError,
+    OpenptsError,
+    RecordError,
+    RunFailedError,
+    TargetError,
+    UsageError,
+)
+from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, refuse_any
+from openpts.lot.drive_file import WrittenDrive
+from openpts.lot.lot_runner import LotRunner, Reporter, new_lot
+from openpts.procedures.kit.procedure import Procedure
+from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest
+from openpts.record.suite import SuiteState
+from openpts.record.writer import RunWriter, remove_unbegun
+from openpts.report.lot_index import INDEX_NAME, write_lot_index
+from openpts.system_files import SystemRoots
+
+_OF_THE_LOT: Final = (
+    "--drives",
+    "--stagger",
+    "--at-most",
+    "--out",
+    "--json",
+    "--no-report",
+    "--confirm-serial",
+    "--confirm-device-path",
+)
+_OF_ONE_RUN: Final = {
+    "--events": "lot.json has the state of each drive",
+    "--ocp-diag": "a file has one run",
+    "--metrics": "an address or a file has one run",
+    "--run-id": "each run has an ID of its own",
+}
+"""Options that make no sense of several runs, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LotWords:
+    """What was asked for beside the test: which drives, how they start, what is printed."""
+
+    targets: tuple[str, ...]
+    drives: str | None
+    stagger_s: float
+    at_most: int | None
+    as_json: bool
+    no_report: bool
+
+
+def run_several(test: Procedure, words: LotWords, options: dict[str, Any], limits: RunLimits) -> None:
+    """Run the test on several drives, each a run of its own in a folder of the lot's.
+
+    Raises RefusedLotError before anything has started, and at the end the error of the drives that failed.
+    """
+    stream, roots = log_stream(as_json=words.as_json), SystemRoots()
+    test_words = (test.name, *own_words(test, options, _OF_THE_LOT))
+    for word in test_words:
+        if (name := word.partition("=")[0]) in _OF_ONE_RUN:
+            raise UsageError(f"{name} is for a single drive: {_OF_ONE_RUN[name]}")
+    agreed = taken(options)
+    chosen = _chosen(named_drives(words.targets, words.drives, roots), agreed, roots, stream)
+    choices = choices_of(test, options)
+    for one in chosen:
+        order = order_of(one.name, choices, Consent(), **options)
+        limits.ordered(order, test)
+        order.wanted_conditions(test)
+    lot = new_lot(
+        [one.request(test_words) for one in chosen],
+        at_most=words.at_most,
+        stagger_s=words.stagger_s,
+        command_line=sys.argv[1:],
+    )
+    out: Path | None = options["out"]
+    folder = out or Path("openpts-runs") / f"lot-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{test.name}"
+    RunWriter.check_free(folder)
+    runner = LotRunner(folder, lot, tune=order.scenario if order.tune else None)
+    _carry_out(runner, stream, as_json=words.as_json, no_report=words.no_report)
+
+
+def _chosen(
+    named: Iterable[WrittenDrive], agreed: dict[str, Any], roots: SystemRoots, stream: IO[str]
+) -> list[ChosenDrive]:
+    """The drives, listed. Raises RefusedLotError if one is refused."""
+    serials: tuple[str, ...] = agreed.pop("confirm_serials")
+    paths: tuple[str, ...] = agreed.pop("confirm_device_paths")
+    consent = consent_of(confirm_serial=None, confirm_device_path=None, **agreed)
+    chosen = chosen_drives(named, consent, serials, paths, roots)
+    table = table_of(">#", "=Drive", "Slot", "Model", "=Serial", "To test?")
+    for number, one in enumerate(chosen, start=1):
+        slot = one.written.slot if one.drive is None else one.drive.slot
+        table.add_row(str(number), one.name, slot or "-", one.model or "-", one.serial or "-", one.verdict)
+    table_console(stream).print(table)
+    refuse_any(chosen, serials, paths)
+    return chosen
+
+
+def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
+    runner.report = None if no_report else _reporter()
+    runner.locate()
+    if runner.shares is not None:
+        for line in runner.shares.words():
+            click.echo(line, file=stream)
+    try:
+        with heard_apart(lot_shown_on(stream, runner.lot)) as hear:
+            runner.listener = hear
+            lot = runner.run()
+    finally:
+        if (runner.folder / LOT_NAME).exists():
+            write_lot_index(runner.folder, runner.lot)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(lot), indent=2).decode())
+    index = runner.folder / INDEX_NAME
+    click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
+    if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
+        click.echo(population_beside(runner.folder), file=stream)
+    _end(lot, runner.folder, stopped=runner.stopped)
+
+
+def _reporter() -> Reporter:
+    def report(run_folder: Path) -> Sequence[str]:
+        return [path.name for written in reports_on(run_folder) for path in written.documents]
+
+    return report
+
+
+def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:
+    """Raises the error whose exit code the drives' runs ended with, RunFailedError if there are several."""
+    if stopped:
+        raise InterruptedRunError(
+            f"stopped by the operator, {counts_text(lot.entries)}: `openpts resume {folder}` goes on"
+        )
+    failed = [entry for entry in lot.entries if entry.exit_code]
+    if not failed:
+        return
+    codes = {entry.exit_code for entry in failed}
+    kind = _error_of(codes.pop()) if len(codes) == 1 else RunFailedError
+    first = failed[0]
+    raise kind(
+        f"{len(failed)} of {len(lot.entries)} runs did not end well: {first.folder}: {first.reason}; "
+        f"{folder / INDEX_NAME} lists the state of each"
+    )
+
+
+def _error_of(code: int | None) -> type[OpenptsError]:
+    """The class of errors with an exit code; that of failed runs for a process that was killed."""
+    classes: list[type[OpenptsError]] = [OpenptsError]
+    for one in classes:
+        if one.exit_code == code:
+            return one
+        classes += one.__subclasses__()
+    return RunFailedError
+
+
+def resume_lot(
+    folder: Path,
+    agreed: dict[str, Any],
+    accepted: Mapping[str, bool],
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    """Go on with the drives that are not done. Raises RecordError if none is left."""
+    lot, roots = read_lot(folder), SystemRoots()
+    entries = [_as_recorded(folder, entry) for entry in lot.entries]
+    left = [index for index, entry in enumerate(entries) if entry.state is SuiteState.WAITING]
+    if not left:
+        raise RecordError(f"{folder} has come to its end: no drive is left to resume")
+    requests = [entries[index].request for index in left]
+    named = [
+        WrittenDrive(target=_where_now(entries[index], roots), slot=entries[index].request.slot)
+        for index in left
+    ]
+    chosen = _chosen(named, agreed, roots, stream)
+    for index, one, request in zip(left, chosen, requests, strict=True):
+        entries[index] = changed(entries[index], request=changed(request, target=one.name))
+    words = tuple(f"--{name.replace('_', '-')}" for name, given in accepted.items() if given)
+    lot = changed(lot, entries=tuple(entries), ended_at=None)
+    runner = LotRunner(folder, lot, resume_words=words)
+    _carry_out(runner, stream, as_json=as_json, no_report=no_report)
+
+
+def _as_recorded(folder: Path, entry: LotEntry) -> LotEntry:
+    """The state of a run by its record: it may have come to its end after the lot was killed."""
+    run_folder = folder / entry.folder
+    if entry.state in DONE:
+        return entry
+    if run_folder.exists() and not has_begun(run_folder):
+        remove_unbegun(run_folder)
+    elif run_folder.exists() and read_manifest(run_folder).state is RunState.COMPLETE:
+        return changed(entry, state=SuiteState.COMPLETE, reason=None, exit_code=0)
+    return changed(entry, state=SuiteState.WAITING)
+
+
+def _where_now(entry: LotEntry, roots: SystemRoots) -> str | None:
+    """The target of a run; of a drive that has another node since, that one."""
+    target, serial = entry.request.target, entry.request.serial
+    if target is None or serial is None or not target.startswith(str(roots.dev)):
+        return target
+    if _serial_at(target, roots) == serial:
+        return target
+    return next(
+        (str(disk.node) for disk in whole_drives(roots) if serial_number(disk).value == serial), target
+    )
+
+
+def _serial_at(target: str, roots: SystemRoots) -> str | None:
+    try:
+        return serial_number(BlockDevice.of_node(Path(target), roots)).value
+    except TargetError:
+        return None

@@ -1,0 +1,114 @@
+"""`openpts population`: many drives of one kind, and those that do not belong to the others."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from openpts.cli.compare_text import print_table
+from openpts.cli.console import table_console
+from openpts.cli.report import print_notes
+from openpts.errors import OpenptsError
+
+if TYPE_CHECKING:
+    from openpts.pages.model import Report
+
+_PIPE_COLUMNS = 150
+
+
+@click.command("population")
+@click.argument("runs", metavar="RUN...|FOLDER...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write HTML, PDF, data and model into this folder.",
+)
+@click.option(
+    "--paper",
+    type=click.Choice(["a4", "us-letter"]),
+    default="a4",
+    show_default=True,
+    help="Paper of the PDF.",
+)
+@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def population(runs: tuple[Path, ...], *, out: Path | None, paper: str, redact: bool, as_json: bool) -> None:
+    """Show how drives of one kind differ, and name those that do not belong to the others.
+
+    A folder stands for all runs below it. Runs of one test on drives of one model under the same conditions
+    are a population. Outliers are named by a rule that bounds false alarms over all values and drives of the
+    report. Values that go with slot, host, link or the order of starts are shown as such, so that a slow path
+    is not taken for a slow drive.
+    """
+    show_population(runs, out=out, paper=paper, redact=redact, as_json=as_json)
+
+
+def show_population(
+    runs: tuple[Path, ...],
+    *,
+    out: Path | None,
+    paper: str = "a4",
+    redact: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Print the population of runs, and write its report where ``out`` says so."""
+    from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
+    from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
+    from openpts.report.population.figures import population_figures  # noqa: PLC0415 likewise
+    from openpts.report.population.findings import findings_of  # noqa: PLC0415 likewise
+    from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
+
+    populations = read_populations(runs)
+    findings = findings_of(populations)
+    report = build_population(populations, findings, paper=paper)
+    figures: dict[str, Any] = msgspec.to_builtins(population_figures(populations, findings))
+    if redact:
+        records = [run.manifest for run in populations.runs]
+        report, (figures,) = redacted(report, records), redacted_figures([figures], records)
+    written = _write(report, out) if out is not None else []
+    if as_json:
+        text = msgspec.json.format(msgspec.json.encode({**figures, "reports": written}), indent=2)
+        click.echo(text.decode())
+        return
+    _print(report)
+    for path in written:
+        click.echo(f"report: {path}")
+
+
+def population_beside(folder: Path) -> str:
+    """Write the population of a lot into its folder, and say where it is, or why there is none."""
+    from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
+    from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
+    from openpts.report.population.findings import findings_of  # noqa: PLC0415 likewise
+
+    try:
+        populations = read_populations([folder])
+        written = _write(build_population(populations, findings_of(populations)), folder / "population")
+    except OpenptsError as error:  # the runs and their reports count more
+        return f"no population: {error}"
+    return "\n".join(f"population: {path}" for path in written)
+
+
+def _write(report: "Report", out: Path) -> list[str]:
+    from openpts.report.write import write_model  # noqa: PLC0415 slow to load
+
+    written = write_model(report, out)
+    print_notes(written)
+    return [str(path) for path in written.documents]
+
+
+def _print(report: "Report") -> None:
+    """The first page as text."""
+    from openpts.pages.model import Table, Verdict  # noqa: PLC0415 slow to load
+
+    console = table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS)
+    for line in report.alerts():
+        console.print(line, style="bold red")
+    for block in report.front[0].blocks:
+        if isinstance(block, Verdict):
+            console.print(block.text, style={"fail": "red", "pass": "green"}.get(block.tone))
+        elif isinstance(block, Table):
+            print_table(console, block)
+            console.print()

@@ -1,0 +1,186 @@
+"""The fleet file: which hosts there are, how they are reached, and what is in their slots.
+
+A slot is a place, such as a bay of a chassis, and no drive: what is in it is read there, and compared with
+the request, when a run starts.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from openpts.device.link.nearby_cpus import parse_cpu_list
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.errors import UsageError
+from openpts.near_word import near_word
+from openpts.operator_files.source_position import Path as Keys
+from openpts.operator_files.toml_text import read_toml
+from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
+
+FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
+"""Where the fleet file is on hosts, and where commands look for it."""
+
+_MOST_KIB: Final = 1024
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
+_SLOT_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")  # Slurm takes a leading digit for a count
+_SSH_NAME: Final = re.compile(r"[A-Za-z0-9_:][^\s\x00-\x1f\x7f]*")  # one with a dash would be an option
+_RUNS: Final = "/var/lib/openpts/runs"
+_PROGRAM: Final = "openpts"
+
+_Text = Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class Engine(StrEnum):
+    """What starts programs on the hosts of a fleet."""
+
+    SLURM = "slurm"
+    SSH = "ssh"
+
+
+class Slot(Struct, frozen=True):
+    """A place for a drive; ``target`` as for `openpts run`, best a path of /dev/disk/by-path.
+
+    ``model`` is the model of drive that belongs there, empty for any.
+    """
+
+    target: _Text
+    model: str = ""
+
+
+class _Host(Struct, frozen=True):
+    """The table of a host."""
+
+    slots: dict[str, _Text | Slot]
+    address: _Text | None = None
+    user: _Text | None = None
+    ssh_options: tuple[_Text, ...] = ()
+    runs: _Text | None = None
+    program: _Text | None = None
+    housekeeping: _Text | None = None
+
+
+class _File(Struct, frozen=True):
+    """All that a fleet file may have; ``runs`` and ``program`` hold where a host has none of its own."""
+
+    backend: Engine
+    hosts: dict[str, _Host]
+    runs: _Text = _RUNS
+    program: _Text = _PROGRAM
+
+
+class Host(Struct, frozen=True):
+    """A host of a fleet; ``name`` is that of its node in Slurm.
+
+    ``address`` and ``user`` are what ssh is given, and ``ssh_options`` the words before them. ``runs`` is the
+    folder of its runs' folders, ``program`` the openpts that is installed there. ``housekeeping`` are the
+    processors for the operating system, daemons and openpts itself; with none, nothing is kept apart.
+    """
+
+    name: str
+    address: str
+    user: str | None
+    ssh_options: tuple[str, ...]
+    runs: Path
+    program: str
+    housekeeping: tuple[int, ...]
+    slots: dict[str, Slot]
+
+
+class Fleet(Struct, frozen=True):
+    """What a fleet file says."""
+
+    backend: Engine
+    hosts: dict[str, Host]
+
+    def host(self, name: str) -> Host:
+        """The host of that name. Raises UsageError."""
+        if name not in self.hosts:
+            near = near_word(name, self.hosts)
+            meant = f"did you mean {near}?" if near else f"known are {', '.join(self.hosts) or 'none'}"
+            raise UsageError(f"the fleet file has no host {name}: {meant}")
+        return self.hosts[name]
+
+    def slot(self, host: str, name: str) -> Slot:
+        """A slot of a host. Raises UsageError."""
+        slots = self.host(host).slots
+        if name not in slots:
+            raise UsageError(
+                f"the fleet file has no slot {name} on {host}: known are {', '.join(slots) or 'none'}"
+            )
+        return slots[name]
+
+
+def read_fleet(path: Path = FLEET_FILE) -> Fleet:
+    """Read a fleet file. Raises UsageError with the place of everything that is wrong."""
+    return parse_fleet(read_written(path, _MOST_KIB, "fleet file"), str(path))
+
+
+def parse_fleet(raw: bytes, path: str) -> Fleet:
+    """As ``read_fleet``, from bytes; ``path`` is what complaints call them."""
+    text = placed_text(raw, path, read_toml)
+    file = shaped(text, _File, path)
+    if wrong := sorted((text.place_of(keys), message) for keys, message in _wrong(file)):
+        raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in wrong))
+    return Fleet(file.backend, {name: _host(file, name) for name in file.hosts})
+
+
+def _host(file: _File, name: str) -> Host:
+    host = file.hosts[name]
+    return Host(
+        name=name,
+        address=host.address or name,
+        user=host.user,
+        ssh_options=host.ssh_options,
+        runs=Path(host.runs or file.runs),
+        program=host.program or file.program,
+        housekeeping=() if host.housekeeping is None else parse_cpu_list(host.housekeeping),
+        slots={slot: Slot(given) if isinstance(given, str) else given for slot, given in host.slots.items()},
+    )
+
+
+def _wrong(file: _File) -> Iterator[tuple[Keys, str]]:
+    """What no type shows, each with the keys that lead to it."""
+    if not file.hosts:
+        yield (), "there is no host: write a table such as [hosts.h1] for each"
+    yield from _wrong_places((), file.runs, file.program)
+    for name, host in file.hosts.items():
+        keys = ("hosts", name)
+        if not _HOST_NAME.fullmatch(name):
+            yield keys, f"host {name!r}: a name has letters, digits, dots and dashes, 63 at most"
+        for key, value in (("address", host.address), ("user", host.user)):
+            if value is not None and not _SSH_NAME.fullmatch(value):
+                yield (*keys, key), f"{key} {value!r} is none that ssh can be given"
+        yield from _wrong_places(keys, host.runs, host.program)
+        if host.housekeeping is not None:
+            try:
+                parse_cpu_list(host.housekeeping)
+            except ValueError as error:
+                yield (*keys, "housekeeping"), f"housekeeping: {error}; write a list such as 0-1,8"
+        yield from _wrong_slots((*keys, "slots"), host)
+
+
+def _wrong_places(keys: Keys, runs: str | None, program: str | None) -> Iterator[tuple[Keys, str]]:
+    if runs is not None and not Path(runs).is_absolute():
+        yield (*keys, "runs"), f"runs {runs!r}: write the whole path of the folder, from / on"
+    if program is not None and "/" in program and not Path(program).is_absolute():
+        yield (*keys, "program"), f"program {program!r}: write its whole path, from / on, or its name alone"
+
+
+def _wrong_slots(keys: Keys, host: _Host) -> Iterator[tuple[Keys, str]]:
+    used: dict[str, str] = {}
+    for name, given in host.slots.items():
+        target = given if isinstance(given, str) else given.target
+        if not _SLOT_NAME.fullmatch(name):
+            yield (*keys, name), f"slot {name!r}: a name begins with a letter; then letters, digits, _ and -"
+        if not (names_simulated(target) or target.startswith(("/", "file:/"))):
+            yield (
+                (*keys, name),
+                f"target {target!r}: write a path such as /dev/disk/by-path/pci-0000:01:00.0-nvme-1, "
+                "file:/PATH?size=1GiB, or sim:PRESET",
+            )
+        elif target in used and not names_simulated(target):
+            yield (*keys, name), f"target {target} is that of slot {used[target]} already"
+        used.setdefault(target, name)

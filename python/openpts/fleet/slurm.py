@@ -1,0 +1,258 @@
+"""A fleet on Slurm, as an external program: a run is a job of its name, a drive the slot that it takes.
+
+Slurm starts what its hosts' own openpts then carries out, or attaches to. It keeps a job's state in memory
+for seconds before it is on a disk, and forgets an ended job after minutes: a job counts as submitted when it
+is seen again, and the host's journal decides how a run ended.
+"""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from openpts.errors import FleetError, UsageError
+from openpts.fleet.configuration import Fleet, Host
+from openpts.fleet.port import HostState, Observation, RunStage
+from openpts.vocabulary.run_request import RunRequest
+
+_SEEN_AGAIN_S: Final = 6.0
+"""slurmctld writes its state every 5 s at the latest: a job that it still has after that outlives it."""
+_TO_ANSWER_S: Final = 60.0
+_TO_STOP_S: Final = 120.0
+_TO_PLACE_S: Final = 15
+_QUEUED: Final = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
+_RUNNING: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING", "RESIZING"}
+_ENDED: Final = {"COMPLETED": RunStage.COMPLETE, "CANCELLED": RunStage.CANCELLED}
+# not --json, whose form differs from version to version; no name of ours has a bar in it
+_JOB_FORMAT: Final = "%i|%j|%T|%N|%r"
+_HOST_FORMAT: Final = "%N|%T|%E"
+_DOWN: Final = ("down", "drain", "fail", "unk", "no_resp", "maint", "boot", "power")
+_NO_REASON: Final = {"none", "None", ""}
+_EXCLUSIVE: Final = "--exclusive-host"
+
+
+class Job(NamedTuple):
+    """A job as squeue tells of it."""
+
+    number: int
+    run_id: str
+    state: str
+    node: str
+    reason: str
+
+    @property
+    def stage(self) -> RunStage:
+        """What its state says of the run."""
+        if self.state in _QUEUED:
+            return RunStage.QUEUED
+        return RunStage.RUNNING if self.state in _RUNNING else _ENDED.get(self.state, RunStage.FAILED)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether Slurm has nothing more to do for it."""
+        return self.stage not in {RunStage.QUEUED, RunStage.RUNNING}
+
+    def observation(self, reason: str = "") -> Observation:
+        """What Slurm says, with what else there is to say."""
+        said = f"Slurm: {self.state}" + ("" if self.reason in _NO_REASON else f", {self.reason}")
+        return Observation(
+            run_id=self.run_id,
+            stage=self.stage,
+            host=self.node or None,
+            reason=f"{said}; {reason}" if reason else said,
+            job=str(self.number),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmBackend:
+    """The fleet of a fleet file, which has the same path on its hosts; a slot is a GRES of its name."""
+
+    fleet: Fleet
+    fleet_file: Path
+
+    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+        """Submit a run, wait until Slurm would not lose it any more, and look at it.
+
+        Raises FleetError if Slurm can't take it, and UsageError if the fleet has no such slot.
+        """
+        if request.host is None or request.slot is None:
+            raise UsageError(f"run {request.run_id} needs a host and a slot: Slurm allots slots")
+        host = self.fleet.host(request.host)
+        self.fleet.slot(host.name, request.slot)
+        jobs = self._jobs()
+        if any(job.run_id == request.run_id and not job.is_over for job in jobs):
+            return self.observe(request.run_id)
+        if not again and not _measuring(host.name, jobs):
+            for found in self._journal(host, request.run_id):
+                return found
+        try:
+            _call(self._sbatch(host, request), stdin=self._script(host, request, again=again))
+        except FleetError:
+            if not any(job.run_id == request.run_id for job in self._jobs()):
+                raise  # else it took the job, and only its answer was lost
+        time.sleep(_SEEN_AGAIN_S)
+        return self.observe(request.run_id)
+
+    def _sbatch(self, host: Host, request: RunRequest) -> Sequence[str]:
+        run_id = request.run_id
+        words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={run_id}", f"--comment={run_id}"]
+        words += [f"--nodelist={host.name}", f"--gres=slot:{request.slot}:1", "--ntasks=1"]
+        words += ["--dependency=singleton", "--export=NIL", "--chdir=/", "--open-mode=append"]
+        words += [f"--output={host.runs}/{run_id}.log"]
+        return [*words, "--exclusive"] if _EXCLUSIVE in request.test_words else words
+
+    def _script(self, host: Host, request: RunRequest, *, again: bool) -> str:
+        words = [*self._on_host(host, "start"), *["--again"] * again]
+        line = " ".join(map(shlex.quote, [*words, msgspec.json.encode(request).decode()]))
+        return f'#!/bin/sh\nexec {line} --job "$SLURM_JOB_ID"\n'
+
+    def _on_host(self, host: Host, verb: str) -> Sequence[str]:
+        return [host.program, "fleet", verb, "--fleet", str(self.fleet_file), "--here", host.name]
+
+    def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
+        """Where a run stands; the host is asked when nothing is measured on it. Raises FleetError."""
+        jobs = self._jobs()
+        job = max((job for job in jobs if job.run_id == run_id), default=None)
+        if job is not None and job.stage is RunStage.QUEUED:
+            return job.observation()
+        if job is not None and not job.is_over and not ask_host:
+            return job.observation()
+        all_hosts = list(self.fleet.hosts.values())
+        hosts = [self.fleet.host(job.node)] if job is not None and job.node else all_hosts
+        unasked = []
+        for host in hosts:
+            if not ask_host and _measuring(host.name, jobs):
+                unasked.append(f"{host.name} measures, so its journal is not read")
+                continue
+            try:
+                for found in self._journal(host, run_id):
+                    return found
+            except FleetError as error:
+                unasked.append(str(error))
+        if job is not None:
+            return job.observation("; ".join(unasked) or f"no openpts has begun it: see {run_id}.log there")
+        reason = "; ".join(unasked) or "no host has begun it: it can be submitted once more under its ID"
+        return Observation(run_id, RunStage.UNKNOWN, None, f"unknown to Slurm; {reason}")
+
+    def cancel(self, run_id: str) -> Observation:
+        """Stop a run on its host, so that nothing starts it again, and take its job from the queue.
+
+        Raises FleetError if Slurm does not answer, or a process of the run can't be stopped.
+        """
+        jobs = self._jobs()
+        job = max((job for job in jobs if job.run_id == run_id), default=None)
+        trouble: FleetError | None = None
+        if job is None or job.stage is not RunStage.QUEUED:
+            observed = self.observe(run_id, ask_host=True)
+            if observed.host is not None:
+                try:
+                    self._ask(self.fleet.host(observed.host), "stop", run_id, patience_s=_TO_STOP_S)
+                except FleetError as error:
+                    trouble = error
+        _call(["scancel", f"--name={run_id}"])
+        if trouble is not None:
+            raise FleetError(f"its job is cancelled, but the host could not be asked to end it: {trouble}")
+        return self.observe(run_id)
+
+    def list(self) -> Sequence[Observation]:
+        """All runs that Slurm has not forgotten, and those in the journals of hosts that can be asked."""
+        jobs = self._jobs()
+        found = {job.run_id: job.observation() for job in sorted(jobs)}
+        for host in self.fleet.hosts.values():
+            if _measuring(host.name, jobs):
+                continue
+            try:
+                told = self._journal(host)
+            except FleetError:
+                continue  # `hosts` says which can't be asked
+            found |= {run.run_id: run for run in told}
+        return [found[run_id] for run_id in sorted(found)]
+
+    def hosts(self) -> Sequence[HostState]:
+        """All hosts of the fleet file, with what is in their slots where nothing is measured."""
+        jobs = self._jobs()
+        lines = _call(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
+        told = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
+        return [self._host_state(host, told.get(host.name), jobs) for host in self.fleet.hosts.values()]
+
+    def _host_state(self, host: Host, told: tuple[str, str] | None, jobs: Sequence[Job]) -> HostState:
+        if told is None:
+            return HostState(host.name, False, "Slurm has no such node", {})
+        state, reason = told
+        said = f"Slurm: {state}" + ("" if reason in _NO_REASON else f", {reason}")
+        if state.rstrip("*") != state or state.lower().startswith(_DOWN):
+            return HostState(host.name, False, said, {})
+        if running := [job.run_id for job in jobs if job.node == host.name and job.stage is RunStage.RUNNING]:
+            return HostState(host.name, True, f"measures {', '.join(running)}", {})
+        try:
+            slots = _decoded(self._ask(host, "slots"), dict[str, str | None])
+        except FleetError as error:
+            return HostState(host.name, False, f"{said}; {error}", {})
+        return HostState(host.name, True, said, slots)
+
+    def _journal(self, host: Host, run_id: str = "") -> tuple[Observation, ...]:
+        words = [run_id] if run_id else []
+        found: tuple[Observation, ...] = _decoded(self._ask(host, "journal", *words), tuple[Observation, ...])
+        return found
+
+    def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
+        """What a verb says on the host, as a job of its own that takes no slot."""
+        placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
+        placed += ["--job-name=openpts-journal", "--export=NIL", "--chdir=/"]
+        return _call([*placed, *self._on_host(host, verb), *words], patience_s=patience_s)
+
+    def _jobs(self) -> tuple[Job, ...]:
+        """All jobs that are runs, also those that have ended. Raises FleetError."""
+        text = _call(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
+        split = (line.split("|", 4) for line in text.splitlines())
+        return tuple(
+            Job(int(number), name, state, node, reason)
+            for number, name, state, node, reason in split
+            if _is_run_id(name)
+        )
+
+
+def _measuring(host: str, jobs: Sequence[Job]) -> bool:
+    return any(job.node == host and job.stage is RunStage.RUNNING for job in jobs)
+
+
+def _is_run_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
+
+
+def _decoded(text: str, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise FleetError(f"the host's openpts answers what makes no sense: {error}") from error
+
+
+def _call(words: Sequence[str], *, stdin: str = "", patience_s: float = _TO_ANSWER_S) -> str:
+    """What a program says. Raises FleetError if it is missing, fails, or does not end in time."""
+    try:
+        done = subprocess.run(
+            words, input=stdin, capture_output=True, text=True, timeout=patience_s, check=False
+        )
+    except FileNotFoundError as error:
+        raise FleetError(f"{words[0]} is not installed: a fleet on Slurm needs its commands") from error
+    except subprocess.TimeoutExpired as error:
+        raise FleetError(f"{words[0]} does not answer within {patience_s:g} s") from error
+    if done.returncode:
+        raise FleetError(f"{words[0]} failed: {_complaint(done.stderr) or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def _complaint(stderr: str) -> str:
+    """The last line that says something; srun adds one that a task has ended."""
+    lines = [line for line in stderr.splitlines() if line.strip() and "Exited with exit code" not in line]
+    return lines[-1].removeprefix("srun: ").removeprefix("error: ").strip() if lines else ""

@@ -1,0 +1,455 @@
+"""Runs on several drives of this host at once, each a process of its own, so that none can end another.
+
+What a run does is said in its events, which are read here; its log is in a file beside its folder. Nothing of
+a lot is between a run and its drive: the guard, the claim, the record and the drive's lock are the run's own.
+"""
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.errors import OpenptsError, RecordError
+from openpts.exchange.events import EventLine, StreamFinished
+from openpts.host.tuning import host_changes
+from openpts.journal import Journal
+from openpts.lot.located_drive import LocatedDrive, located
+from openpts.lot.neighbours import with_neighbours
+from openpts.lot.processors import ProcessorShares, cpu_list
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
+from openpts.record.lot import Lot, LotEntry, write_lot
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest
+from openpts.record.suite import SuiteState
+from openpts.runner.stop_signals import StopSignals
+from openpts.runner.tuning import tuned_host
+from openpts.system_files import SystemRoots, printable
+from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.tuning import Scenario
+
+_POLL_S: Final = 0.5
+_READ_BYTES: Final = 1 << 16
+_PATIENCE_S: Final = 5.0
+_LAST_WORDS_BYTES: Final = 4096
+_INTERRUPTED: Final = 130
+_MOST_INTERRUPTS: Final = 3
+_CONSENTS: Final = (
+    "--confirm-serial",
+    "--confirm-device-path",
+    "--confirm-namespace",
+    "--confirm-member",
+)
+_CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
+
+
+@dataclass(frozen=True, slots=True)
+class DriveChanged:
+    """An entry of the lot is another one now; ``index`` is its place in it."""
+
+    index: int
+    entry: LotEntry
+
+
+@dataclass(frozen=True, slots=True)
+class DriveTold:
+    """A line of the events of a run."""
+
+    index: int
+    line: EventLine
+
+
+LotEvent = DriveChanged | DriveTold
+LotListener = Callable[[LotEvent], None]
+Reporter = Callable[[Path], Sequence[str]]
+"""Makes the reports of a run folder, and returns their names in it."""
+
+
+def _unheard(_event: LotEvent) -> None:
+    """A program that only wants the end."""
+
+
+def new_lot(
+    requests: Sequence[RunRequest],
+    *,
+    at_most: int | None = None,
+    stagger_s: float = 0.0,
+    command_line: Sequence[str] = (),
+) -> Lot:
+    """A lot that has not begun, with a folder for each request by its number and its drive."""
+    return Lot(
+        lot_id=new_run_id(),
+        command_line=tuple(command_line),
+        started_at=_now("seconds"),
+        at_most=at_most,
+        stagger_s=stagger_s,
+        entries=tuple(
+            LotEntry(request=request, folder=_folder_name(number, len(requests), request))
+            for number, request in enumerate(requests, start=1)
+        ),
+    )
+
+
+def run_lot(
+    requests: Sequence[RunRequest],
+    folder: Path,
+    *,
+    at_most: int | None = None,
+    stagger_s: float = 0.0,
+    listener: LotListener = _unheard,
+    report: Reporter | None = None,
+    tune: Scenario | None = None,
+) -> Lot:
+    """Carry out requests on this host, in their order, as many at once as allowed; see LotRunner.
+
+    Requests for one drive follow one another. The entries of what is returned have state, folder, exit code
+    and reason of each. No run's failure is an error here. Raises RecordError if lot.json can't be written.
+    """
+    lot = new_lot(requests, at_most=at_most, stagger_s=stagger_s)
+    return LotRunner(folder, lot, listener, report, tune=tune).run()
+
+
+@dataclass(slots=True)
+class _Process:
+    """A run that goes on: its process, what it says, and the processors that it has."""
+
+    popen: subprocess.Popen[bytes]
+    ended: int
+    log: IO[bytes]
+    cpus: tuple[int, ...] | None
+    unread: bytes = b""
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class LotRunner:
+    """Runs what is waiting in ``lot``, and keeps lot.json in ``folder`` as it stands after every change.
+
+    ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
+    ``resume_words`` are options for runs that have a record already and go on. The first Ctrl-C stops all
+    runs in order, the second interrupts each, as it does a single run; a third leaves them to the kernel,
+    which ends them with this process. ``tune``: the host is set up for the scenario before the first run and
+    put back behind the last; runs that ask for the same find it made. ``shares`` are there once the drives
+    were located.
+    """
+
+    folder: Path
+    lot: Lot
+    listener: LotListener = _unheard
+    report: Reporter | None = None
+    resume_words: tuple[str, ...] = ()
+    tune: Scenario | None = None
+    roots: SystemRoots = field(default_factory=SystemRoots)
+    stopped: bool = False
+    shares: ProcessorShares | None = None
+    _drives: dict[int, LocatedDrive] = field(default_factory=dict)
+    _pinned: list[int] = field(default_factory=list)
+    _running: dict[int, _Process] = field(default_factory=dict)
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    _next_start_s: float = 0.0
+    _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
+
+    def run(self) -> Lot:
+        """Run all that waits to its end, then report.
+
+        Raises RecordError if lot.json can't be written, or another process carries out this lot.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = f"lot of {len(self.lot.entries)} drives"
+        owner = RunOwner.this_process(self.lot.lot_id, target, (), self.roots)
+        with folder_claimed(self.folder, owner, again=(self.folder / CLAIM_NAME).exists()):
+            self.locate()
+            write_lot(self.folder, self.lot)
+            try:
+                with self._tuned():
+                    self._run_all()
+                self._report_all()
+            finally:
+                self._end_all()
+                self.lot = replace(self.lot, ended_at=_now("seconds"))
+                write_lot(self.folder, self.lot)
+        return self.lot
+
+    def _tuned(self) -> AbstractContextManager[object]:
+        if self.tune is None:
+            return nullcontext()
+        changes = host_changes(self.roots, self.tune, lasting=False)
+        return tuned_host(changes, self.tune, self.roots, Journal.of_machine())
+
+    def locate(self) -> None:
+        """Find the drive of each run that waits, and share the processors out among them, once."""
+        if self.shares is not None:
+            return
+        for index, entry in self._waiting():
+            try:
+                self._drives[index] = located(entry.request, self.roots)
+            except OpenptsError as error:
+                self._change(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
+        self._pinned = [index for index in self._drives if self._needs_cpus(index)]
+        nodes = [self._drives[index].numa_node for index in self._pinned]
+        self.shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
+
+    def _waiting(self) -> list[tuple[int, LotEntry]]:
+        return [
+            (index, entry)
+            for index, entry in enumerate(self.lot.entries)
+            if entry.state is SuiteState.WAITING
+        ]
+
+    def _run_all(self) -> None:
+        interrupts = 0
+        with StopSignals() as signals, self._selector:
+            while self._running or (self._waiting() and not self.stopped):
+                try:
+                    if signals.wished and not self.stopped:
+                        self.stopped, interrupts = True, 1
+                        self._interrupt()
+                    if not self.stopped:
+                        self._start_due()
+                    self._hear()
+                except KeyboardInterrupt:
+                    interrupts += 1
+                    if interrupts >= _MOST_INTERRUPTS:
+                        raise
+                    self._interrupt()
+
+    def _interrupt(self) -> None:
+        for process in self._running.values():
+            process.popen.send_signal(signal.SIGINT)
+
+    def _start_due(self) -> None:
+        """Start what may start now: one run, if starts are staggered."""
+        for index, entry in self._waiting():
+            if len(self._running) >= (self.lot.at_most or len(self.lot.entries)):
+                return
+            if time.monotonic() < self._next_start_s:
+                return
+            if not self._is_busy(index):
+                self._start(index, entry)
+                self._next_start_s = time.monotonic() + self.lot.stagger_s
+
+    def _is_busy(self, index: int) -> bool:
+        names = set(self._drives[index].names)
+        return any(names.intersection(self._drives[other].names) for other in self._running)
+
+    def _start(self, index: int, entry: LotEntry) -> None:
+        drive, run_folder = self._drives[index], self.folder / entry.folder
+        cpus = None
+        if self.shares is not None and index in self._pinned:
+            cpus = self.shares.take(self._pinned.index(index))
+        pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
+        words = _words(entry.request, drive, run_folder, pinned, self.resume_words)
+        log = (self.folder / f"{entry.folder}.log").open("ab")
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "openpts.lot.drive_process", str(os.getpid()), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            process_group=0,  # Ctrl-C is for the lot, which tells its runs in order
+        )
+        assert popen.stdout is not None  # noqa: S101 a pipe
+        os.set_blocking(popen.stdout.fileno(), False)
+        process = _Process(popen, os.pidfd_open(popen.pid), log, cpus)
+        self._running[index] = process
+        for fd in (popen.stdout.fileno(), process.ended):
+            self._selector.register(fd, selectors.EVENT_READ, index)
+        self._set(
+            index,
+            state=SuiteState.RUNNING,
+            slot=drive.slot,
+            numa_node=drive.numa_node,
+            cpus=None if cpus is None else cpu_list(cpus),
+            started_at=_now(),
+            ended_at=None,
+            exit_code=None,
+            reason=None,
+        )
+
+    def _needs_cpus(self, index: int) -> bool:
+        """Whether its processors are for the lot to choose; a simulated drive has no threads for I/O."""
+        words = self.lot.entries[index].request.test_words
+        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in words)
+        return not chosen and not names_simulated(self._drives[index].target)
+
+    def _hear(self) -> None:
+        due_s = self._next_start_s - time.monotonic()
+        timeout_s = min(_POLL_S, due_s) if due_s > 0 else _POLL_S
+        for key, _ in self._selector.select(timeout_s):
+            index: int = key.data
+            if index not in self._running:
+                continue  # has ended in this round
+            if key.fd == self._running[index].ended:
+                self._end(index)
+            else:
+                self._read(index)
+
+    def _read(self, index: int) -> bool:
+        """Take in what a run says; False if there is nothing more."""
+        process = self._running[index]
+        assert process.popen.stdout is not None  # noqa: S101 a pipe
+        fd = process.popen.stdout.fileno()
+        try:
+            data = os.read(fd, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            if fd in self._selector.get_map():
+                self._selector.unregister(fd)
+            return False
+        *lines, process.unread = (process.unread + data).split(b"\n")
+        for raw in lines:
+            self._take_in(index, raw)
+        return True
+
+    def _take_in(self, index: int, raw: bytes) -> None:
+        try:
+            line = self._decoder.decode(raw)
+        except msgspec.MsgspecError:  # the beginning of a line, of a run that was killed
+            return
+        if isinstance(line, StreamFinished):
+            self._running[index].error = line.error
+        self.listener(DriveTold(index, line))
+
+    def _end(self, index: int) -> None:
+        """The process has ended: read its last words, and say what became of the run."""
+        while self._read(index):
+            pass
+        process = self._running.pop(index)
+        code = process.popen.wait()
+        assert process.popen.stdout is not None  # noqa: S101 a pipe
+        for fd in (process.popen.stdout.fileno(), process.ended):
+            if fd in self._selector.get_map():
+                self._selector.unregister(fd)
+        process.popen.stdout.close()
+        process.log.close()
+        os.close(process.ended)
+        if process.cpus is not None and self.shares is not None:
+            self.shares.give_back(self._pinned.index(index), process.cpus)
+        entry = self.lot.entries[index]
+        self._set(index, ended_at=_now(), **self._outcome(entry, code, process.error))
+        self.lot = with_neighbours(self.lot, index)
+        write_lot(self.folder, self.lot)
+
+    def _outcome(self, entry: LotEntry, code: int, error: str | None) -> Mapping[str, object]:
+        run_folder = self.folder / entry.folder
+        if code < 0:
+            error = f"its process was ended by {signal.Signals(-code).name}"
+        elif code and error is None:
+            error = _last_words(self.folder / f"{entry.folder}.log") or f"its process ended with {code}"
+        state = outcome_of(run_folder, code)
+        return {"state": state, "exit_code": code, "reason": error}
+
+    def _end_all(self) -> None:
+        """Where the lot itself fails: no run goes on without it."""
+        for process in self._running.values():
+            process.popen.send_signal(signal.SIGTERM)
+        deadline_s = time.monotonic() + _PATIENCE_S
+        for index, process in list(self._running.items()):
+            try:
+                process.popen.wait(max(0.0, deadline_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                continue
+            self._set(index, ended_at=_now(), **self._outcome(self.lot.entries[index], _INTERRUPTED, None))
+
+    def _report_all(self) -> None:
+        for index, entry in enumerate(self.lot.entries):
+            run_folder = self.folder / entry.folder
+            if self.report is None or entry.reports or not _has_record(run_folder):
+                continue
+            try:
+                self._set(index, reports=tuple(self.report(run_folder)), report_reason=None)
+            except Exception as error:  # noqa: BLE001 the reports of the other drives count more
+                self._set(index, report_reason=f"{type(error).__name__}: {error}")
+
+    def _set(self, index: int, **changes: object) -> None:
+        """Change an entry, on the disk as well."""
+        self._change(index, **changes)
+        write_lot(self.folder, self.lot)
+
+    def _change(self, index: int, **changes: object) -> None:
+        entries = list(self.lot.entries)
+        entries[index] = replace(entries[index], **changes)
+        self.lot = replace(self.lot, entries=tuple(entries))
+        self.listener(DriveChanged(index, entries[index]))
+
+
+def outcome_of(run_folder: Path, code: int) -> SuiteState:
+    """What became of a run whose process has ended with this code, negative for a signal."""
+    if not _has_record(run_folder):
+        return SuiteState.INTERRUPTED if code == _INTERRUPTED or code < 0 else SuiteState.REFUSED
+    match read_manifest(run_folder).state:
+        case RunState.COMPLETE:
+            return SuiteState.COMPLETE
+        case RunState.FAILED:
+            return SuiteState.FAILED
+        case _:
+            return SuiteState.INTERRUPTED
+
+
+def _has_record(run_folder: Path) -> bool:
+    try:
+        return has_begun(run_folder)
+    except RecordError:
+        return False
+
+
+def _words(
+    request: RunRequest,
+    drive: LocatedDrive,
+    run_folder: Path,
+    pinned: tuple[str, ...],
+    resume_words: tuple[str, ...],
+) -> list[str]:
+    """The words of `openpts` for a run that begins, or goes on where it has a record."""
+    ours = ["--events", "-", "--no-report"]
+    if drive.device is not None and request.serial and "--confirm-serial" not in request.test_words:
+        ours += ["--confirm-serial", request.serial]
+    if _has_record(run_folder):
+        consents = consents_among(request.test_words)
+        return ["resume", str(run_folder), "--target", drive.target, *ours, *consents, *resume_words]
+    words = list(request.test_words)
+    at = words.index("--") if "--" in words else len(words)
+    labels = [f"--label={name}={value}" for name, value in request.labels.items()]
+    ours += ["--run-id", request.run_id, "--out", str(run_folder), *pinned, *labels]
+    return ["run", *words[:at], *ours, drive.target, *words[at:]]
+
+
+def consents_among(words: Sequence[str]) -> list[str]:
+    """The options with which the operator agreed to lose what is on the drive."""
+    found = []
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word in _CONSENTS:
+            found += [word, following]
+        elif word in _CONSENTS_WITHOUT_VALUE:
+            found.append(word)
+    return found
+
+
+def _last_words(log: Path) -> str:
+    """The last line of a log."""
+    with log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_WORDS_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    return printable(next((line for line in reversed(lines) if line.strip()), "")).removeprefix("openpts: ")
+
+
+def _folder_name(number: int, count: int, request: RunRequest) -> str:
+    target = (request.target or request.slot or "").removeprefix("sim:").removeprefix("file:")
+    name = request.serial or Path(target.rpartition("?")[0] or target).stem
+    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{number:0{len(str(count))}}-{name}")
+
+
+def _now(timespec: str = "milliseconds") -> str:
+    return datetime.now(UTC).isoformat(timespec=timespec)

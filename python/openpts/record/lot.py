@@ -1,0 +1,91 @@
+"""What became of each drive of a lot: lot.json beside the run folders."""
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from openpts.errors import RecordError
+from openpts.folder_files import read_file, write_files
+from openpts.record.decoding import decode_json
+from openpts.record.suite import SuiteState
+from openpts.vocabulary.run_request import RunRequest
+
+LOT_NAME: Final = "lot.json"
+VERSION: Final = "1.0"
+"""Major and minor: fields that are added raise the minor one, all else the major one."""
+
+DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
+"""What a resumed lot leaves as it is; a run that failed can be resumed alone."""
+
+
+FolderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$")]
+"""Of a folder in the lot's: lots travel between labs, and such a name leads nowhere else."""
+
+
+class Neighbour(Struct, frozen=True, kw_only=True):
+    """A drive in the slot beside, under load at the same time; times are ISO 8601, UTC."""
+
+    slot: str
+    run_id: str
+    since: str
+    until: str
+
+
+class LotEntry(Struct, frozen=True, kw_only=True):
+    """One run. ``folder`` is a name in the lot's, and that of its log without ``.log``.
+
+    ``reason`` says why the state is what it is, ``reports`` are names in ``folder``. ``cpus`` are those that
+    its threads were pinned to, None where the lot left that to the run. Times are those of its process.
+    """
+
+    request: RunRequest
+    folder: FolderName
+    state: SuiteState = SuiteState.WAITING
+    exit_code: int | None = None
+    reason: str | None = None
+    slot: str | None = None
+    numa_node: int | None = None
+    cpus: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+
+
+class Lot(Struct, frozen=True, kw_only=True):
+    """All runs in the order in which they start. Times are ISO 8601, UTC.
+
+    ``lot_id`` is in the claim of its folder. ``at_most`` so many run at once, None: all; ``stagger_s`` is the
+    time between two starts.
+    """
+
+    format: Literal["openpts-lot"] = "openpts-lot"
+    version: str = VERSION
+    lot_id: str
+    command_line: tuple[str, ...] = ()
+    started_at: str
+    ended_at: str | None = None
+    at_most: int | None = None
+    stagger_s: float = 0.0
+    entries: tuple[LotEntry, ...] = ()
+
+
+def write_lot(folder: Path, lot: Lot) -> None:
+    """Replace lot.json as a whole. Raises RecordError."""
+    try:
+        write_files(folder, {LOT_NAME: msgspec.json.format(msgspec.json.encode(lot), indent=1)})
+    except OSError as error:
+        raise RecordError(f"can't write {folder / LOT_NAME}: {error.strerror}") from error
+
+
+def read_lot(folder: Path) -> Lot:
+    """Load a lot's folder. Raises RecordError."""
+    try:
+        return decode_json(read_file(folder, LOT_NAME), Lot)
+    except OSError as error:
+        raise RecordError(f"can't read {folder / LOT_NAME}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"can't read {folder / LOT_NAME}: {error}") from error

@@ -1,0 +1,51 @@
+"""The index page of a lot: what each drive did, what failed, and where its report lies."""
+
+from pathlib import Path
+
+from openpts.record.decoding import in_visible_lines
+from openpts.record.lot import Lot, LotEntry
+from openpts.report.suite_index import INDEX_NAME, common_mark, index_row, run_of_entry, write_index
+
+__all__ = ["INDEX_NAME", "write_lot_index"]
+
+
+def write_lot_index(folder: Path, lot: Lot) -> Path:
+    """Write index.html beside lot.json, from the records in the folder. Raises RecordError."""
+    lot = in_visible_lines(lot, Lot)
+    runs = [run_of_entry(folder, entry) for entry in lot.entries]
+    rows = [
+        index_row(_title(entry), _where(entry), entry, run)
+        for entry, run in zip(lot.entries, runs, strict=True)
+    ]
+    mark, rows = common_mark(rows, runs)
+    tests = ", ".join(dict.fromkeys(entry.request.test_words[0] for entry in lot.entries))
+    heading = f"{tests} on {len(lot.entries)} drives"
+    return write_index(
+        folder,
+        mark=mark,
+        rows=rows,
+        title=f"openpts lot: {heading}",
+        heading=heading,
+        drive="",
+        of_each="Drive",
+        started_at=lot.started_at,
+        ended_at=lot.ended_at,
+        command=" ".join(("openpts", *lot.command_line)),
+        reports=(),
+        report_reason="",
+    )
+
+
+def _title(entry: LotEntry) -> str:
+    request = entry.request
+    return (
+        " ".join(word for word in (request.model, request.serial) if word) or request.target or entry.folder
+    )
+
+
+def _where(entry: LotEntry) -> str:
+    """Target and slot, and which drives beside it were under load meanwhile."""
+    words = [entry.request.target or "", f"slot {entry.slot}" if entry.slot else ""]
+    beside = dict.fromkeys(one.slot for one in entry.neighbours)
+    words.append(f"under load beside it: slot {' and '.join(beside)}" if beside else "")
+    return ", ".join(filter(None, words))

@@ -1,0 +1,1 @@
+"""The report on many drives of one kind: spread of values, drives that stand out, effects of the path."""

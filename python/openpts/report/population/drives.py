@@ -1,0 +1,299 @@
+"""Reads the runs of a population, and puts the values of each drive together."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from openpts.errors import RecordError, UsageError
+from openpts.pages.measure import Measured
+from openpts.plots.worker_processes import worker_processes
+from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.record.health import Occasion
+from openpts.record.lot import LOT_NAME, read_lot
+from openpts.record.manifest import Manifest, RunState
+from openpts.record.reader import Run, read_manifest
+from openpts.record.suite import SUITE_NAME
+from openpts.record.writer import DATABASE_NAME
+from openpts.report.compare.contenders import conditions_key
+from openpts.report.gate.figures import GatedRun
+from openpts.report.sources import read_for_report, run_folders_of
+from openpts.report.standing import standing_of
+from openpts.report.telemetry_series import mean_over_time
+from openpts.units import format_capacity
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.facts import fact_of
+
+_TAIL: Final = "p99.9"
+_RATES: Final = frozenset({"IOPS", "MB/s"})
+_TIMES: Final = frozenset({"ms", "us", "s"})
+_MEANS: Final = ("mean", "art", "average")
+_PATH_FACTS: Final = {"pcie": "link", "hba": "HBA", "firmware": "firmware"}
+_SLOT: Final = "slot"
+_NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
+"""Labels that are said otherwise: a campaign's condition makes a population of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueName:
+    """A value that all drives of a population may have.
+
+    ``linear``: differences of it count and not ratios. ``is_extreme``: it is of the slowest few I/Os, whose
+    distribution over drives has a long tail.
+    """
+
+    key: str
+    label: str
+    unit: str
+    better: Better
+    linear: bool = False
+    is_extreme: bool = False
+
+    @property
+    def title(self) -> str:
+        """Name and unit."""
+        return (
+            f"{self.label} ({self.unit})" if self.unit and not self.label.endswith(self.unit) else self.label
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DriveRun:
+    """What a population needs of a run.
+
+    ``condition`` is the name that a campaign has for its conditions, empty for any other run; ``conditions``
+    are those of the test. ``groups`` are what it shares with other drives, by name.
+    """
+
+    folder: str
+    test: str
+    drive: str
+    kind: tuple[str, ...]
+    conditions: str
+    condition: str
+    started_at: str
+    red_line: str
+    deviations: int
+    manifest: Manifest
+    slot: str | None
+    groups: dict[str, str]
+    values: tuple[tuple[ValueName, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A drive with all its runs of a test, in the order of their starts."""
+
+    name: str
+    runs: tuple[DriveRun, ...]
+
+    @property
+    def first(self) -> DriveRun:
+        """The run whose place and time stand for the drive's."""
+        return self.runs[0]
+
+    def values(self, key: str) -> list[float]:
+        """A value of each run that has it."""
+        return [value for run in self.runs for name, value in run.values if name.key == key]
+
+    def value(self, key: str) -> float | None:
+        """The median of the runs."""
+        values = self.values(key)
+        return median(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Drives of one kind in one test under the same conditions; ``number`` is 0 for the only one."""
+
+    test: str
+    number: int
+    kind: tuple[str, ...]
+    drives: tuple[Drive, ...]
+    names: tuple[ValueName, ...] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The test, and which of its populations."""
+        condition = self.drives[0].first.condition
+        title = ", ".join(word for word in (procedure_of(self.test).title, condition) if word)
+        return f"{title}, population {self.number}" if self.number else title
+
+    @property
+    def id(self) -> str:
+        """For pages and JSON."""
+        return f"{self.test}-{self.number}" if self.number else self.test
+
+
+@dataclass(frozen=True, slots=True)
+class Populations:
+    """All populations of a report; ``left_out`` are folders with the reason why they have no part in it."""
+
+    populations: tuple[Population, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    @property
+    def runs(self) -> tuple[DriveRun, ...]:
+        """All runs that count."""
+        return tuple(run for one in self.populations for drive in one.drives for run in drive.runs)
+
+    @property
+    def drives(self) -> tuple[str, ...]:
+        """All drives, each once."""
+        return tuple(dict.fromkeys(run.drive for run in self.runs))
+
+
+def read_populations(paths: Sequence[Path]) -> Populations:
+    """Read runs, suites and folders of them. Raises UsageError if there are fewer than two drives."""
+    folders = [folder for path in paths for folder in _found_in(path)]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("cannot make a population: a run is named twice; name each run once")
+    with worker_processes() as workers:
+        read = list(workers.map(_read, folders))
+    left_out = [(str(folder), one) for folder, one in zip(folders, read, strict=True) if isinstance(one, str)]
+    populations = tuple(_populations([one for one in read if not isinstance(one, str)]))
+    found = Populations(populations, tuple(left_out))
+    if all(len(one.drives) < 2 for one in populations):
+        reasons = "; ".join(dict.fromkeys(reason for _, reason in left_out))
+        raise UsageError(
+            f"cannot make a population of {len(found.drives)} drive{'s'[: len(found.drives) != 1]}: two or "
+            f"more of one model are needed in one test{f' ({reasons})' if reasons else ''}"
+        )
+    return found
+
+
+def _found_in(path: Path) -> Iterator[Path]:
+    """A run, the runs of a suite, or all below a folder. Raises RecordError for a folder without a run."""
+    if os.path.lexists(path / DATABASE_NAME) or os.path.lexists(path / SUITE_NAME):
+        yield from run_folders_of([path])
+        return
+    found = False
+    for folder, below, files in os.walk(path):
+        below.sort()
+        if DATABASE_NAME in files:
+            found = True
+            below.clear()
+            yield Path(folder)
+    if not found:
+        raise RecordError(f"{path} is not a run folder, and has none below it: it has no {DATABASE_NAME}")
+
+
+def _read(folder: Path) -> DriveRun | str:
+    """The run, or why it has no result."""
+    try:
+        manifest = read_manifest(folder)
+        if manifest.state is not RunState.COMPLETE:
+            reason = manifest.state_reason
+            return f"{manifest.state}{f': {reason}' if reason else ''}"
+        return drive_run(read_for_report(folder), _slot_in_lot(folder))
+    except RecordError as error:
+        return str(error)
+
+
+def _slot_in_lot(folder: Path) -> str | None:
+    """What the lot that the run belongs to knows of its slot."""
+    if not os.path.lexists(folder.parent / LOT_NAME):
+        return None
+    entries = read_lot(folder.parent).entries
+    return next((entry.slot for entry in entries if entry.folder == folder.name), None)
+
+
+def drive_run(run: Run, slot: str | None = None) -> DriveRun:
+    """The part of a run that counts in a population. Raises RecordError."""
+    manifest = run.manifest
+    dut, labels = manifest.dut, manifest.people.labels
+    model = fact_of(dut, "model") or manifest.target.name
+    groups = {"host": labels.get("host") or (manifest.attempts[0].host if manifest.attempts else "")}
+    groups |= {name: fact_of(dut, key) or "" for key, name in _PATH_FACTS.items()}
+    groups |= {name: text for name, text in labels.items() if name not in _NO_GROUPS}
+    gated = GatedRun.of(run)
+    return DriveRun(
+        folder=str(run.folder),
+        test=manifest.conditions.test,
+        drive=fact_of(dut, "serial") or manifest.target.path,
+        kind=(model, format_capacity(manifest.target.user_capacity_bytes)),
+        conditions=conditions_key(run),
+        condition=labels.get("condition", ""),
+        started_at=manifest.started_at,
+        red_line=standing_of(run).red_line,
+        deviations=len(run.ledger),
+        manifest=manifest,
+        slot=labels.get(_SLOT) or slot,
+        groups=groups,
+        values=(*_key_values(gated), *_temperature(run)),
+    )
+
+
+def _key_values(run: GatedRun) -> Iterator[tuple[ValueName, float]]:
+    """The key values, and the tail of the response times of each rate among them."""
+    for one in run.content.measures:
+        if one.is_key and one.value is not None and not one.stands_in:
+            yield _name(one), one.value
+            yield from _tail(run, one)
+
+
+def _name(one: Measured) -> ValueName:
+    last = one.key.rpartition(".")[2]
+    is_extreme = one.unit in _TIMES and not last.endswith(_MEANS)
+    return ValueName(one.key, one.label, one.unit, one.better, is_extreme=is_extreme)
+
+
+def _tail(run: GatedRun, one: Measured) -> Iterator[tuple[ValueName, float]]:
+    subject = one.key.rpartition(".")[0]
+    if one.unit not in _RATES or f"{run.test}.{subject}" not in run.subjects:
+        return
+    figure = run.find(f"{run.test}.{subject}.{_TAIL}")
+    if figure is not None and figure.value is not None:
+        label = f"{one.label.removesuffix(one.unit).strip()}, {_TAIL}"
+        key = f"{subject}.{_TAIL}"
+        yield ValueName(key, label, figure.unit, Better.LOWER, is_extreme=True), figure.value
+
+
+def _temperature(run: Run) -> Iterator[tuple[ValueName, float]]:
+    """Mean and highest of what was sampled, or the highest that the drive's log had in the run and after it.
+
+    Sensors have whole degrees; the mean over a run tells less than one of them.
+    """
+    series = run.telemetry_series.get("temperature_c")
+    if series is not None:
+        mean = ValueName("temperature.mean", "Mean temperature", "°C", Better.LOWER, linear=True)
+        yield mean, mean_over_time(series)
+    logged = [
+        one.reading.values["temperature_c"]
+        for one in run.health
+        if one.occasion in {Occasion.DURING, Occasion.AFTER} and "temperature_c" in one.reading.values
+    ]
+    if values := series.values if series is not None else logged:
+        highest = ValueName("temperature.highest", "Highest temperature", "°C", Better.LOWER, linear=True)
+        yield highest, max(values)
+
+
+def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
+    """By test in the order of tests, the one with the most runs first."""
+    for test in PROCEDURES:
+        sets: dict[tuple[str, ...], list[DriveRun]] = {}
+        for run in runs:
+            if run.test == test:
+                sets.setdefault((*run.kind, run.conditions, run.condition), []).append(run)
+        by_size = sorted(sets.values(), key=len, reverse=True)
+        for number, of_set in enumerate(by_size, start=1):
+            yield _population(test, number if len(by_size) > 1 else 0, of_set)
+
+
+def _population(test: str, number: int, runs: Iterable[DriveRun]) -> Population:
+    of_drive: dict[str, list[DriveRun]] = {}
+    names: dict[str, ValueName] = {}
+    for run in sorted(runs, key=lambda run: (run.started_at, run.folder)):
+        of_drive.setdefault(run.drive, []).append(run)
+        for name, _ in run.values:
+            names.setdefault(name.key, name)
+    drives = tuple(Drive(name, tuple(own)) for name, own in sorted(of_drive.items()))
+    return Population(test, number, drives[0].first.kind, drives, tuple(names.values()))
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """For sorting names with numbers: slot 2 before slot 10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"([0-9]+)", text)]

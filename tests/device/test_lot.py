@@ -1,0 +1,243 @@
+"""Several drives at once: each a process, a record and a state of its own."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from docs.interface_schemas import LOT
+from jsonschema import Draft202012Validator
+
+from openpts.errors import RecordError
+from openpts.lot.lot_runner import run_lot
+from openpts.ownership import new_run_id
+from openpts.record.lot import Lot, read_lot
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_run
+from openpts.record.suite import SuiteState
+from openpts.units import MIB
+from openpts.vocabulary.run_request import RunRequest
+from tests.device.openpts_process import openpts, start_openpts
+from tests.support.endurance_presets import write_short_lived
+
+TEST = (
+    *("iops", "--class", "client", "--precondition-passes", "1", "--read-pcts", "0", "--block-sizes", "4KiB"),
+    *("--tracking", "RND 4KiB RW0", "--tc", "1", "--qd", "2", "--max-rounds", "5"),
+)
+QUICK = ("--step-seconds", "0.05")
+LONG = ("--step-seconds", "60")
+PATIENCE_S = 120.0
+
+
+def request(target: str, *words: str) -> RunRequest:
+    return RunRequest(run_id=new_run_id(), test_words=(*TEST, *words), target=target)
+
+
+def files(folder: Path, count: int) -> list[str]:
+    return [f"file:{folder / f'drive{number}'}?size=8MiB" for number in range(count)]
+
+
+def seconds(moment: str | None) -> float:
+    return datetime.fromisoformat(str(moment)).timestamp()
+
+
+def states(lot: Lot) -> list[SuiteState]:
+    return [entry.state for entry in lot.entries]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+
+
+def is_measuring(folder: Path, name: str) -> bool:
+    """Whether a step of the run is in its record, so that the next one runs."""
+    try:
+        with sqlite3.connect(f"file:{folder / name / 'run.db'}?mode=ro", uri=True) as database:
+            return bool(database.execute("SELECT count(*) FROM step").fetchone()[0])
+    except sqlite3.OperationalError:
+        return False
+
+
+def processes(folder: Path) -> list[int]:
+    """Those of a lot's runs, by the folder in their words."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"openpts.lot.drive_process" in words and any(os.fsencode(folder) in word for word in words):
+            found.append(int(path.parent.name))
+    return found
+
+
+@contextmanager
+def measuring(folder: Path, count: int, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A lot of scratch files of which the first two are in a step of minutes."""
+    targets = files(folder, count)
+    words = ("run", *TEST, *targets, *LONG, *words, "--no-report", "--out", "lot")
+    with start_openpts(*words, cwd=folder) as process:
+        try:
+            until(
+                lambda: all(is_measuring(folder / "lot", f"{number}-drive{number - 1}") for number in (1, 2))
+            )
+            yield process
+        finally:
+            process.kill()
+
+
+def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
+    """The second wears out in its preconditioning, the third is too small for its own name."""
+    worn = write_short_lived(tmp_path, "mlc", 1.0, 1.0)
+    first, last = files(tmp_path, 2)
+    requests = [
+        request(first, *QUICK),
+        request(f"sim:{worn}?capacity=1GB", *QUICK, "--precondition-passes", "5"),
+        request(str(tmp_path / "gone"), *QUICK),
+        request(last, *QUICK),
+    ]
+    lot = run_lot(requests, tmp_path / "lot")
+    complete, failed, refused = SuiteState.COMPLETE, SuiteState.FAILED, SuiteState.REFUSED
+    assert states(lot) == [complete, failed, refused, complete]
+    assert [entry.exit_code for entry in lot.entries] == [0, 7, 3, 0]
+    assert "worn out" in str(lot.entries[1].reason)
+    assert "doesn't exist" in str(lot.entries[2].reason)
+    assert read_lot(tmp_path / "lot") == lot
+    for entry in (lot.entries[0], lot.entries[3]):
+        run = read_run(tmp_path / "lot" / entry.folder)
+        assert run.manifest.state is RunState.COMPLETE
+        assert f'"{entry.request.run_id}"' in (tmp_path / "lot" / entry.folder / "claim.jsonl").read_text()
+    assert read_run(tmp_path / "lot" / lot.entries[1].folder).manifest.state is RunState.FAILED
+
+
+def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> None:
+    stagger_s, at_most = 0.5, 2
+    requests = [request(target, *QUICK) for target in files(tmp_path, 3)]
+    lot = run_lot(requests, tmp_path / "lot", at_most=at_most, stagger_s=stagger_s)
+    assert states(lot) == [SuiteState.COMPLETE] * 3
+    times = [(seconds(entry.started_at), seconds(entry.ended_at)) for entry in lot.entries]
+    starts = [start for start, _ in times]
+    assert all(later - earlier >= stagger_s - 0.01 for earlier, later in pairwise(starts))
+    for moment in starts:
+        assert sum(start <= moment < end for start, end in times) <= at_most
+
+
+def test_runs_on_one_drive_follow_one_another(tmp_path: Path) -> None:
+    (target,) = files(tmp_path, 1)
+    lot = run_lot([request(target, *QUICK, "--overwrite-file") for _ in range(2)], tmp_path / "lot")
+    assert states(lot) == [SuiteState.COMPLETE] * 2
+    assert seconds(lot.entries[1].started_at) >= seconds(lot.entries[0].ended_at)
+
+
+def test_a_run_that_is_killed_costs_only_itself_and_can_be_resumed(tmp_path: Path) -> None:
+    with measuring(tmp_path, 3, "--at-most", "2") as process:
+        (victim,) = processes(tmp_path / "lot/1-drive0") or processes(Path("lot/1-drive0"))
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: read_lot(tmp_path / "lot").entries[2].state is SuiteState.RUNNING)
+        first, second, _ = read_lot(tmp_path / "lot").entries
+        assert (first.state, second.state) == (SuiteState.INTERRUPTED, SuiteState.RUNNING)
+        assert first.reason == "its process was ended by SIGKILL"
+        assert len(read_run(tmp_path / "lot/1-drive0").steps) > 0
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "openpts resume lot" in errors
+
+
+def test_one_interrupt_stops_all_and_each_keeps_its_record(tmp_path: Path) -> None:
+    with measuring(tmp_path, 3, "--at-most", "2") as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 130
+    lot = read_lot(tmp_path / "lot")
+    interrupted = SuiteState.INTERRUPTED
+    assert states(lot) == [interrupted, interrupted, SuiteState.WAITING]
+    for entry in lot.entries[:2]:
+        run = read_run(tmp_path / "lot" / entry.folder)
+        assert run.manifest.state is RunState.INTERRUPTED
+        assert run.steps
+    assert "interrupted" in (tmp_path / "lot/index.html").read_text()
+
+
+def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -> None:
+    with measuring(tmp_path, 2) as process:
+        assert len(processes(Path("lot"))) >= 2
+        busy = openpts("resume", "lot", cwd=tmp_path)
+        assert busy.exit_code == 4
+        assert "no drive was started" in busy.stderr
+        process.kill()
+        process.wait()
+    until(lambda: not processes(Path("lot")))
+    assert states(read_lot(tmp_path / "lot")) == [SuiteState.RUNNING] * 2
+    with start_openpts("resume", "lot", "--no-report", cwd=tmp_path) as again:
+        until(lambda: "round 1" in str(again.stdout and again.stdout.readline()))
+        again.send_signal(signal.SIGINT)
+        again.communicate(timeout=PATIENCE_S)
+    for name in ("1-drive0", "2-drive1"):
+        assert len(read_run(tmp_path / "lot" / name).manifest.attempts) == 2
+
+
+def test_a_lot_that_has_come_to_its_end_is_not_resumed(tmp_path: Path) -> None:
+    run_lot([request(target, *QUICK) for target in files(tmp_path, 1)], tmp_path / "lot")
+    ended = openpts("resume", "lot", cwd=tmp_path)
+    assert ended.exit_code == 8
+    assert "no drive is left" in ended.complaint
+
+
+def test_a_folder_has_one_lot(tmp_path: Path) -> None:
+    run_lot([], tmp_path / "lot")
+    with pytest.raises(RecordError, match="belongs to run"):
+        run_lot([], tmp_path / "lot")
+
+
+def test_nothing_starts_where_one_drive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("data of somebody")
+    words = (*TEST, *files(tmp_path, 1), f"file:{tmp_path / 'mine'}?size=8MiB", *QUICK, "--out", "lot")
+    ended = openpts("run", *words, cwd=tmp_path)
+    assert ended.exit_code == 4
+    assert not (tmp_path / "lot").exists()
+    assert not (tmp_path / "drive0").exists()
+
+
+def test_loop_devices_are_confirmed_each_and_share_the_processors(
+    attach: Callable[..., Path], tmp_path: Path
+) -> None:
+    devices = [str(attach(size_bytes=8 * MIB)) for _ in range(2)]
+    words = ("run", *TEST, *devices, *QUICK, "--no-report", "--json", "--out", "lot")
+    confirmed = [word for device in devices for word in ("--confirm-device-path", device)]
+    ended = openpts(*words, *confirmed[:2], cwd=tmp_path)
+    assert ended.exit_code == 4
+    assert f"add --confirm-device-path {devices[1]}" in ended.stderr
+    ended = openpts(*words, *confirmed, cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    entries = ended.json["entries"]
+    schema = Draft202012Validator(json.loads(LOT.read_text()))
+    schema.validate(ended.json)
+    schema.validate(json.loads((tmp_path / "lot/lot.json").read_text()))
+    assert [entry["state"] for entry in entries] == ["complete"] * 2
+    if len(os.sched_getaffinity(0)) > 1:
+        pinned = [
+            read_run(tmp_path / "lot" / entry["folder"]).manifest.engine["processors"].value
+            for entry in entries
+        ]
+        assert len(set(pinned)) == len(pinned)
+        assert [entry["cpus"] is not None for entry in entries] == [True, True]
+
+
+def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
+    drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
+    ended = openpts("run", *TEST, *drives, *QUICK, "--out", "lot", cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    assert "population: lot/population/population.html" in ended.stdout
+    report = json.loads((tmp_path / "lot/population/population.json").read_text())
+    assert report["subtitle"] == "2 drives: theory 1,000 MB"

@@ -1,0 +1,105 @@
+"""A campaign on this host that is killed, run again, changed and reported on."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from openpts.campaign.journal import JOURNAL_NAME, read_state
+from openpts.errors import RecordError
+from openpts.record.manifest import RunState
+from openpts.record.reader import has_begun, read_manifest
+from openpts.record.writer import DATABASE_NAME
+from tests.support.openpts_command import COMMAND
+
+PLAN = """\
+title = "Lot 7"
+repetitions = 2
+order = "randomised"
+at_most = 2
+interrupted = "{interrupted}"
+[[drives]]
+target = "sim:theory?capacity=1GB&seed=1"
+slot = "bay1"
+[[drives]]
+target = "sim:theory?capacity=1GB&seed=2"
+slot = "bay2"
+[[tests]]
+test = "iops"
+options = ["--precondition-passes=1", "--read-pcts=0", "--block-sizes=4KiB", "--tracking=RND 4KiB RW0",
+  "--max-rounds=5", "--step-seconds=0.5"]
+"""
+RUNS = 4
+
+
+def openpts(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=300, check=False)
+
+
+def status(file: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads(openpts("campaign", "status", str(file), "--json").stdout)
+    return found
+
+
+def _has_begun(folder: Path) -> bool:
+    """Not while its tables are made."""
+    try:
+        return has_begun(folder)
+    except RecordError:
+        return False
+
+
+def killed_in_the_first_run(file: Path) -> None:
+    """When a record has begun, SIGKILL; the kernel ends the runs."""
+    command = (*COMMAND, "campaign", "run", str(file), "--no-report")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, process_group=0) as process:
+        folder = file.with_suffix("")
+        deadline_s = time.monotonic() + 120
+        while not any(_has_begun(path.parent) for path in folder.glob(f"*/{DATABASE_NAME}")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("interrupted", ["resume", pytest.param("repeat", marks=pytest.mark.slow)])
+def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(tmp_path: Path, interrupted: str) -> None:
+    file, folder = tmp_path / "lot-7.toml", tmp_path / "lot-7"
+    file.write_text(PLAN.format(interrupted=interrupted))
+    killed_in_the_first_run(file)
+    planned = (folder / JOURNAL_NAME).read_bytes().partition(b"\n")[0]
+    changed = file.read_text()
+    file.write_text(changed.replace("repetitions = 2", "repetitions = 3"))
+    refused = openpts("campaign", "run", str(file))
+    assert refused.returncode == 2
+    assert "lot-7.toml:2:1: repetitions is 3; when the campaign began it was 2" in refused.stderr
+    file.write_text(changed)
+
+    ended = openpts("campaign", "resume", str(file), "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert (folder / JOURNAL_NAME).read_bytes().startswith(planned + b"\n")
+    manifests = [read_manifest(path.parent) for path in folder.glob(f"*/{DATABASE_NAME}")]
+    complete = [one for one in manifests if one.state is RunState.COMPLETE]
+    wanted = [
+        (request.labels["slot"], request.labels["repetition"]) for request in read_state(folder).requests
+    ]
+    made = [(one.people.labels["slot"], one.people.labels["repetition"]) for one in complete]
+    assert sorted(made) == sorted(wanted)
+    assert len(set(made)) == RUNS
+    if interrupted == "resume":
+        assert len(manifests) == RUNS
+    before = {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{DATABASE_NAME}")}
+    assert openpts("campaign", "run", str(file), "--no-report").returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{DATABASE_NAME}")} == before
+
+    found = status(file)
+    assert found["is_running"] is False
+    reported = openpts("campaign", "report", str(file), "--json")
+    assert reported.returncode == 0, reported.stderr
+    (population,) = json.loads(reported.stdout)["populations"]
+    assert {one["runs"] for value in population["values"] for one in value["drives"]} == {2}
+    assert (folder / "population" / "population.html").exists()

@@ -1,0 +1,207 @@
+"""Hosts for tests: a systemd as first process of namespaces of its own, with an OpenSSH server and a link.
+
+The file system is the machine's, but for /run and what is mounted over ``COVERED``; processes, cgroups,
+network and name are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import FleetError
+from openpts.fleet.configuration import Host, Slot
+from openpts.fleet.remote import Remote
+
+SYSTEMD = Path("/lib/systemd/systemd")
+PROGRAMS = ("setpriv", "unshare", "ip", "sshd", "ssh", "ssh-keygen", "systemd-run")
+READY_S = 20
+START = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs /run
+umount -l /sys/fs/cgroup
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+ip link set lo up
+export container=openpts SYSTEMD_UNIT_PATH={units}
+exec {systemd} --system --show-status=0 --log-target=console
+"""
+SSH_UNIT = """
+[Service]
+RuntimeDirectory=sshd
+ExecStart={sshd} -D -e -f {config}
+StandardOutput=append:{log}
+StandardError=append:{log}
+"""
+SSHD = """
+HostKey {key}
+AuthorizedKeysFile {authorized}
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PidFile none
+"""
+
+
+def missing() -> str:
+    """Why there can be no such host here; empty if there can."""
+    if os.geteuid() != 0:
+        return "not root: namespaces need it"
+    if lacking := [name for name in PROGRAMS if shutil.which(name) is None]:
+        return f"no {', '.join(lacking)} here"
+    if not SYSTEMD.exists():
+        return "no systemd here"
+    return "" if cgroup2() else "no cgroup2 here"
+
+
+def cgroup2() -> Path | None:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if after.startswith("cgroup2 "):
+            return Path(before.split()[4])
+    return None
+
+
+needs_hosts = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
+
+
+@dataclass(frozen=True)
+class SystemdHost:
+    """``host`` is how a fleet reaches it."""
+
+    host: Host
+    process: "subprocess.Popen[bytes]"
+    link: str
+    log: Path
+
+    def cut(self) -> None:
+        subprocess.run(["ip", "link", "set", self.link, "down"], check=True)
+
+    def join(self) -> None:
+        subprocess.run(["ip", "link", "set", self.link, "up"], check=True)
+
+    def inside(self, *words: str) -> str:
+        """What a command on the host prints, without ssh."""
+        command = ["nsenter", "-t", str(self.first_process), "-a", "--", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    @property
+    def first_process(self) -> int:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(children[0])
+
+
+@contextmanager
+def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str) -> Iterator[SystemdHost]:
+    """A host that answers on ssh, with its folder of runs below ``folder``."""
+    name = f"h{number}"
+    units, runs, log = folder / "units", folder / "runs", folder / "sshd.log"
+    key, host_key, config = folder / "key", folder / "host-key", folder / "sshd_config"
+    for made in (units, runs):
+        made.mkdir(parents=True)
+    for made in (key, host_key):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made], check=True)
+    config.write_text(SSHD.format(key=host_key, authorized=f"{key}.pub"))
+    ssh_unit = SSH_UNIT.format(sshd=shutil.which("sshd"), config=config, log=log)
+    (units / "ssh.service").write_text(ssh_unit)
+    (units / "default.target").write_text("[Unit]\nWants=ssh.service\n")
+    for target in ("sysinit", "basic", "shutdown", "umount", "final", "exit"):
+        (units / f"{target}.target").write_text("[Unit]\nDefaultDependencies=no\n")
+    group = (cgroup2() or Path()) / f"openpts-{os.getpid()}-{name}"
+    link, subnet = f"op{os.getpid() % 10**7}h{number}", f"10.213.{os.getpid() % 250}"
+    ours, theirs = f"{subnet}.{4 * number + 1}", f"{subnet}.{4 * number + 2}"
+    words = ("--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--cgroup", "--uts", "--ipc")
+    start = START.format(units=units, systemd=SYSTEMD)
+    group.mkdir()
+    try:
+        with (folder / "systemd.log").open("wb") as output:
+            process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "unshare", *words, "--net", "sh", "-c", start],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=lambda: (group / "cgroup.procs").write_text("0") and None,  # noqa: PLW1509 alone
+            )
+        try:
+            host = Host(
+                name=name,
+                address=theirs,
+                user="root",
+                ssh_options=(
+                    "-F",
+                    "none",
+                    "-i",
+                    str(key),
+                    f"-oUserKnownHostsFile={folder}/known",
+                    "-oStrictHostKeyChecking=accept-new",
+                ),
+                runs=runs,
+                program=program,
+                housekeeping=(),
+                slots=slots,
+            )
+            made = SystemdHost(host, process, link, log)
+            _connect(made, ours, theirs)
+            _wait_for(host)
+            yield made
+        finally:
+            process.kill()
+            process.wait()
+            with suppress(subprocess.CalledProcessError):
+                subprocess.run(["ip", "link", "del", link], check=True, capture_output=True)
+    finally:
+        _remove(group)
+
+
+def _connect(host: SystemdHost, ours: str, theirs: str) -> None:
+    for words in (
+        ("ip", "link", "add", host.link, "type", "veth", "peer", "name", "eth0", "netns", str(_fork(host))),
+        ("ip", "address", "add", f"{ours}/30", "dev", host.link),
+        ("ip", "link", "set", host.link, "up"),
+    ):
+        subprocess.run(words, check=True)
+    host.inside("hostname", host.host.name)  # systemd has set that of the machine
+    host.inside("ip", "address", "add", f"{theirs}/30", "dev", "eth0")
+    host.inside("ip", "link", "set", "eth0", "up")
+
+
+def _fork(host: SystemdHost) -> int:
+    """The first process of the host, once it is there."""
+    deadline_s = time.monotonic() + READY_S
+    while time.monotonic() < deadline_s:
+        with suppress(IndexError, OSError):
+            return host.first_process
+        time.sleep(0.02)
+    raise TimeoutError("no namespaces")
+
+
+def _wait_for(host: Host) -> None:
+    deadline_s = time.monotonic() + READY_S
+    while True:
+        try:
+            Remote(host).ask(["true"])
+        except FleetError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _remove(group: Path) -> None:
+    """The kernel takes a moment to let go of processes that were killed."""
+    deadline_s = time.monotonic() + READY_S
+    while group.exists() and time.monotonic() < deadline_s:
+        for folder in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
+            with suppress(OSError):
+                folder.rmdir()
+        with suppress(OSError):
+            group.rmdir()
+        time.sleep(0.05)

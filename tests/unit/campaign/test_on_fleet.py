@@ -1,0 +1,159 @@
+"""A campaign on other hosts: each run at most once, whatever hosts and watchers do meanwhile."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from openpts.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OnInterruption
+from openpts.campaign.expansion import requests_of
+from openpts.campaign.journal import begin, read_state
+from openpts.campaign.on_fleet import OnFleet
+from openpts.campaign.status import status_of
+from openpts.errors import FleetError
+from openpts.fleet.port import Backend, HostState, Observation, RunStage
+from openpts.vocabulary.run_request import RunRequest
+
+
+class WatcherDiedError(Exception):
+    """In place of kill -9: nothing after it is carried out."""
+
+
+@dataclass
+class Hosts:
+    """Two hosts that keep the port's contract: what was claimed is observed, and begun only once.
+
+    Time passes with each look: a run takes three of them. A host is silent as often as ``silent`` says.
+    """
+
+    silent: float = 0.0
+    cut_off: float = 0.0
+    seed: int = 1
+    begun: Counter[str] = field(default_factory=Counter)
+    resumed: Counter[str] = field(default_factory=Counter)
+    known: dict[str, Observation] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)
+    places: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.draw = random.Random(self.seed)
+
+    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+        self._answer()
+        run_id, known = request.run_id, self.known.get(request.run_id)
+        if known is None or (again and known.stage is RunStage.INTERRUPTED):
+            (self.begun if known is None else self.resumed)[run_id] += 1
+            self.places[run_id] = request.host, request.slot
+            busy = [self.places[one] for one, seen in self.known.items() if seen.stage is RunStage.RUNNING]
+            assert self.places[run_id] not in busy, "two runs at once in a slot"
+            self.known[run_id] = Observation(run_id, RunStage.RUNNING, request.host, request=request)
+            self.left[run_id] = 3
+        self._answer()
+        return self.known[run_id]
+
+    def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
+        self._answer()
+        found = self.known[run_id]
+        if found.stage is RunStage.RUNNING:
+            self.left[run_id] -= 1
+            if self.draw.random() < self.cut_off:
+                found = replace(found, stage=RunStage.INTERRUPTED, reason="the host was restarted")
+            elif not self.left[run_id]:
+                found = replace(found, stage=RunStage.COMPLETE, folder="/runs")
+            self.known[run_id] = found
+        return found
+
+    def cancel(self, run_id: str) -> Observation:
+        raise NotImplementedError
+
+    def list(self) -> Sequence[Observation]:
+        return list(self.known.values())
+
+    def hosts(self) -> Sequence[HostState]:
+        return ()
+
+    def _answer(self) -> None:
+        if self.draw.random() < self.silent:
+            raise FleetError("h0 does not answer")
+
+
+def planned(interrupted: OnInterruption = OnInterruption.RESUME) -> Campaign:
+    return Campaign(
+        drives=tuple(CampaignDrive(slot=f"b{n % 2}", serial=f"S{n}", host=f"h{n // 2}") for n in range(4)),
+        tests=(CampaignTest(test="iops"), CampaignTest(test="lat")),
+        repetitions=2,
+        interrupted=interrupted,
+    )
+
+
+def carried_out(folder: Path, hosts: Backend, die: float = 0.0, seed: int = 0) -> None:
+    """As often as it takes: the watcher dies between two looks."""
+    draw = random.Random(seed)
+
+    def pause() -> None:
+        if draw.random() < die:
+            raise WatcherDiedError
+
+    for _ in range(200):
+        state = read_state(folder)
+        try:
+            OnFleet(folder, state, hosts, lambda *_: None, pause).run()
+        except WatcherDiedError:
+            continue
+        if {one.state for one in status_of(folder, read_state(folder)).runs} == {RunStage.COMPLETE}:
+            return
+    pytest.fail("it does not come to its end")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_watchers_that_die_and_hosts_that_are_silent_make_no_run_twice_and_miss_none(
+    tmp_path: Path, seed: int
+) -> None:
+    hosts, campaign = Hosts(silent=0.2, seed=seed), planned()
+    requests = requests_of(campaign)
+    begin(tmp_path, campaign, requests)
+    carried_out(tmp_path, hosts, die=0.3, seed=seed)
+    assert hosts.begun == Counter({request.run_id: 1 for request in requests})
+    assert hosts.resumed == Counter()
+
+
+def test_an_interrupted_run_waits_for_the_next_call_and_is_resumed(tmp_path: Path) -> None:
+    hosts, campaign = Hosts(cut_off=0.2), planned()
+    requests = requests_of(campaign)
+    begin(tmp_path, campaign, requests)
+    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda: None).run()
+    states = Counter(one.state for one in status_of(tmp_path, read_state(tmp_path)).runs)
+    assert set(states) == {RunStage.COMPLETE, RunStage.INTERRUPTED}
+    assert not hosts.resumed
+    hosts.cut_off = 0.0
+    carried_out(tmp_path, hosts)
+    assert hosts.begun == Counter({request.run_id: 1 for request in requests})
+    assert sum(hosts.resumed.values()) == states[RunStage.INTERRUPTED]
+
+
+def test_where_the_file_says_so_an_interrupted_run_is_made_again_as_another_one(tmp_path: Path) -> None:
+    hosts, campaign = Hosts(cut_off=0.2), planned(OnInterruption.REPEAT)
+    requests = requests_of(campaign)
+    begin(tmp_path, campaign, requests)
+    carried_out(tmp_path, hosts, die=0.3)
+    assert not hosts.resumed
+    assert set(hosts.begun.values()) == {1}
+    cut = [seen for seen in hosts.known.values() if seen.stage is RunStage.INTERRUPTED]
+    assert cut
+    assert len(hosts.begun) == len(requests) + len(cut)
+    now = read_state(tmp_path).requests
+    assert [request.test_words for request in now] == [request.test_words for request in requests]
+    assert all(hosts.known[request.run_id].stage is RunStage.COMPLETE for request in now)
+
+
+def test_a_line_that_was_cut_off_is_written_over(tmp_path: Path) -> None:
+    hosts, campaign = Hosts(), planned()
+    begin(tmp_path, campaign, requests_of(campaign))
+    journal = tmp_path / "campaign.jsonl"
+    with journal.open("ab") as file:
+        file.write(b'{"kind":"seen","at":"2026')
+    carried_out(tmp_path, hosts)
+    assert len(hosts.begun) == 16

@@ -1,0 +1,138 @@
+"""What an operator sees of a lot: a table that fits the terminal, and lines that say what is news."""
+
+import io
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.cli.lot_display import LotLog, LotTable
+from openpts.exchange import events as lines
+from openpts.lot.lot_runner import DriveChanged, DriveTold, LotEvent
+from openpts.record.lot import Lot, LotEntry
+from openpts.record.suite import SuiteState
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.run_request import RunRequest
+
+AT = "2026-01-01T00:00:00.000Z"
+PLACE = lines.Place(cycle=1, phase=Phase.ROUND, number=3, position=0)
+
+
+def entries(count: int) -> list[LotEntry]:
+    return [
+        LotEntry(
+            request=RunRequest(
+                run_id=f"{number}",
+                test_words=("iops",),
+                target=f"/dev/nvme{number}n1",
+                model="A drive of some length",
+                serial=f"S{number:05}",
+            ),
+            folder=f"{number}-S{number:05}",
+            slot=str(number),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def story(first: LotEntry, second: LotEntry) -> list[LotEvent]:
+    running = replace(first, state=SuiteState.RUNNING, cpus="0-3")
+    refused = replace(second, state=SuiteState.REFUSED, exit_code=3, reason="/dev/nvme2n1 doesn't exist")
+    target = lines.Target(
+        path="",
+        name="",
+        kind="",
+        model=None,
+        serial=None,
+        firmware=None,
+        user_capacity_bytes=1,
+        sector_bytes=512,
+        simulated=None,
+    )
+    started = lines.RunStarted(
+        at=AT,
+        run="",
+        folder="",
+        test="iops",
+        profile="",
+        seed=1,
+        target=target,
+        longest_ns=1,
+        planned_steps=8,
+        resumes_at="",
+    )
+    phase = lines.PhaseStarted(at=AT, cycle=1, phase=Phase.ROUND, number=3, stimuli=("x",))
+    step = lines.StepFinished(
+        at=AT,
+        place=PLACE,
+        stimulus="x",
+        state="measured",
+        ended_by=None,
+        elapsed_ns=1,
+        gap_ns=None,
+        operations={},
+        errors=0,
+        failure=None,
+    )
+    progress = lines.Progress(
+        at=AT,
+        place=PLACE,
+        step_elapsed_ns=1,
+        ios=1,
+        bytes=1,
+        iops=181234.0,
+        bytes_per_s=742_334_464.0,
+        temperature_c=48.6,
+    )
+    hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
+    told = (started, lines.PurgeStarted(at=AT), phase, step, step, changed_number(phase), progress, hang)
+    return [
+        DriveChanged(0, running),
+        DriveChanged(1, refused),
+        *(DriveTold(0, line) for line in told),
+    ]
+
+
+def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:
+    """The next round: the same phase, no news in a log."""
+    return replace(phase, number=4)
+
+
+def drawn(table: LotTable, width: int, height: int) -> str:
+    console = Console(file=io.StringIO(), width=width, height=height)
+    console.print(table.rendered(width, height))
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(3)))
+    table = LotTable.of(lot)
+    for event in story(*lot.entries[:2]):
+        table.hear(event)
+    text = drawn(table, width, 24)
+    assert all(len(line) <= width for line in text.splitlines())
+    assert text == snapshot
+
+
+def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
+    table = LotTable.of(lot)
+    for index, state in ((98, SuiteState.RUNNING), (99, SuiteState.FAILED)):
+        table.hear(DriveChanged(index, replace(lot.entries[index], state=state)))
+    text = drawn(table, 120, 24)
+    assert len(text.splitlines()) <= 24
+    assert "S00099" in text
+    assert "S00100" in text
+    assert "100 drives: 98 waiting, 1 running, 1 failed" in text
+
+
+def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(2)))
+    said: list[str] = []
+    log = LotLog(said.append, LotTable.of(lot).rows)
+    for event in story(*lot.entries):
+        log.hear(event)
+    assert "\n".join(line[11:] for line in said) == snapshot

@@ -1,0 +1,118 @@
+"""Which drives a lot takes, and what is refused before any of them starts."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.device.guard.consent import Consent
+from openpts.errors import UsageError
+from openpts.lot.chosen_drives import ChosenDrive, RefusedLotError, chosen_drives, named_drives, refuse_any
+from openpts.lot.query import fits, parse_query
+from openpts.system_files import SystemRoots
+
+ROOTS = SystemRoots()
+
+
+def chosen(*targets: str, drives: str | None = None) -> list[ChosenDrive]:
+    return chosen_drives(named_drives(targets, drives, ROOTS), Consent(), (), (), ROOTS)
+
+
+def refusals(*targets: str) -> list[str]:
+    return [one.refusal for one in chosen(*targets)]
+
+
+def test_simulated_drives_of_one_name_are_several_of_a_kind() -> None:
+    found = chosen("sim:mlc", "sim:mlc", "sim:mlc?seed=1", "sim:tlc", "sim:mlc")
+    assert [one.name for one in found] == [
+        "sim:mlc",
+        "sim:mlc?seed=2",
+        "sim:mlc?seed=1",
+        "sim:tlc",
+        "sim:mlc?seed=3",
+    ]
+    assert not any(one.refusal for one in found)
+
+
+def test_the_same_simulated_drive_twice_is_refused() -> None:
+    assert refusals("sim:mlc?seed=3", "sim:mlc?seed=3") == ["", "refused [twice]: sim:mlc?seed=3 comes twice"]
+    first, second = refusals("sim:mlc?seed=3&scale=1", "sim:mlc?scale=1&seed=3")
+    assert not first
+    assert second.startswith("refused [twice]")
+
+
+def test_a_file_under_another_name_is_the_same_drive(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    (tmp_path / "c").symlink_to("a")
+    names = [f"file:{tmp_path / name}?size=1MiB" for name in ("a", "b", "c", "d", "./d")]
+    found = refusals(*names)
+    assert [bool(reason) for reason in found] == [False, True, True, False, True]
+    assert "is the drive" in found[1]
+
+
+def test_every_refusal_has_a_line_and_the_last_says_that_nothing_runs(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("data of somebody")
+    found = chosen(f"file:{tmp_path / 'mine'}?size=1MiB", "sim:mlc", str(tmp_path / "gone"))
+    with pytest.raises(RefusedLotError) as refused:
+        refuse_any(found, ["S9"], [])
+    lines = refused.value.complaints
+    assert [word in line for word, line in zip(("mine", "gone", "S9", "no drive"), lines, strict=True)] == [
+        True
+    ] * 4
+
+
+def test_a_file_says_what_each_drive_has_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "drives.toml"
+    path.write_text(
+        '[[drives]]\ntarget = "sim:mlc?seed=1"\nserial = "SIM0001"\nmodel = "ML*"\nslot = "5"\n'
+        'labels = { batch = "7" }\n'
+        '[[drives]]\ntarget = "sim:mlc?seed=2"\nserial = "SIM0001"\n'
+        '[[drives]]\ntarget = "sim:mlc?seed=3"\nmodel = "tlc"\n'
+    )
+    found = chosen(drives=str(path))
+    assert [one.verdict for one in found] == ["simulated", "no: other serial", "no: other model"]
+    request = found[0].request(("iops", "--quick"))
+    assert (request.slot, request.serial, request.labels) == ("5", "SIM0001", {"batch": "7"})
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('[[drives]]\ntarget = "sim:mlc"\nseril = "x"\n', ":3:1: "),
+        ('[[drives]]\nserial = "x"\n', "drive 1 has neither"),
+        ("drives = []\n", "lists no drive"),
+        ("[[drives]\n", ":1:"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused_with_the_place(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "drives.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=place):
+        named_drives((), str(path), ROOTS)
+
+
+@pytest.mark.parametrize(
+    ("value", "word", "is_one"),
+    [
+        ("SAMSUNG MZ1", "samsung*", True),
+        ("3", "3-8", True),
+        ("8", "3-8", True),
+        ("9", "3-8", False),
+        ("0:0:8:0/4", "3-8", True),
+        ("8-1", "8-1", True),
+        ("pci-0000:01:00.0-nvme-1", "*nvme-1", True),
+        ("pci-0000:01:00.0-nvme-1", "1-3", False),
+    ],
+)
+def test_a_word_of_a_query_is_a_pattern_or_a_range(value: str, word: str, is_one: bool) -> None:
+    assert fits(value, word) is is_one
+
+
+def test_a_part_without_a_key_is_one_more_word_of_the_key_before() -> None:
+    assert parse_query("slot=1,3-5,model=X 1*") == {"slot": ["1", "3-5"], "model": ["X 1*"]}
+
+
+@pytest.mark.parametrize("text", ["slot", "slot=", "size=3", "=3", "3,slot=4", "slot=3,,4"])
+def test_what_is_no_query_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--drives"):
+        parse_query(text)

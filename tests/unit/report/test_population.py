@@ -1,0 +1,245 @@
+"""Many drives of one kind: who is named, what goes with the path, and what the pages say."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from docs.interface_schemas import POPULATION
+from jsonschema import validate
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.cli.main import cli
+from openpts.pages.model import Report, Verdict
+from openpts.plots.svg import draw_figures
+from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
+from openpts.report.population.build import build_population
+from openpts.report.population.drives import (
+    Drive,
+    DriveRun,
+    Population,
+    Populations,
+    ValueName,
+    _populations,
+    drive_run,
+)
+from openpts.report.population.figures import population_figures
+from openpts.report.population.findings import PopulationFinding, findings_of
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.people import People
+from tests.simulated.one_point import run_one_point
+from tests.support.made_up_run import made_up_run
+
+IOPS = ValueName("rnd_4_kib_rw0.iops", "RND 4 KiB RW0", "IOPS", Better.HIGHER)
+TAIL = ValueName("rnd_4_kib_rw0.p99.9", "RND 4 KiB RW0, p99.9", "ms", Better.LOWER, is_extreme=True)
+HEAT = ValueName("temperature.mean", "Mean temperature", "°C", Better.LOWER, linear=True)
+ALL = (IOPS, TAIL, HEAT)
+DRIVES = 24
+
+Change = Callable[[int], float]
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Manifest:
+    return made_up_run("iops").manifest
+
+
+def lot(
+    manifest: Manifest,
+    *,
+    factor: Change = lambda _: 1.0,
+    kelvin: Change = lambda _: 0.0,
+    tail: Change = lambda _: 1.0,
+    runs: int = 1,
+    seed: int = 20010,
+) -> Populations:
+    """Twenty-four drives in three hosts with eight slots each, started in the order of their serials."""
+    draw = random.Random(seed)
+    drives = []
+    for place in range(DRIVES):
+        own, warm, long = draw.gauss(0, 0.004), draw.gauss(0, 0.4), draw.gauss(0, 0.05)
+        drives.append(
+            Drive(
+                f"SN{place:03}",
+                tuple(
+                    DriveRun(
+                        folder=f"runs/{place}-{number}",
+                        test="iops",
+                        drive=f"SN{place:03}",
+                        kind=("X100", "1,600 GB"),
+                        conditions="{}",
+                        condition="",
+                        started_at=f"2026-01-{number + 1:02}T00:{place:02}:00+00:00",
+                        red_line="",
+                        deviations=0,
+                        manifest=manifest,
+                        slot=f"bay{place % 8}",
+                        groups={"host": f"h{place // 8}", "link": "4.0 x4"},
+                        values=(
+                            (IOPS, 100_000 * (1 + own + draw.gauss(0, 0.001)) * factor(place)),
+                            (TAIL, 2.0 * (1 + long) * tail(place)),
+                            (HEAT, 50 + warm + kelvin(place)),
+                        ),
+                    )
+                    for number in range(runs)
+                ),
+            )
+        )
+    return Populations((Population("iops", 0, ("X100", "1,600 GB"), tuple(drives), ALL),), ())
+
+
+def only(populations: Populations) -> PopulationFinding:
+    (found,) = findings_of(populations)
+    return found
+
+
+def named(finding: PopulationFinding) -> list[tuple[str, str]]:
+    return sorted((one.drive.name, value.name.key) for value, one in finding.named)
+
+
+def planted(manifest: Manifest) -> Populations:
+    return lot(
+        manifest,
+        factor=lambda place: 0.95 if place == 3 else 1,
+        kelvin=lambda place: 6.0 if place == 11 else 0,
+        tail=lambda place: 10.0 if place == 17 else 1,
+    )
+
+
+def test_sound_drives_are_not_named(manifest: Manifest) -> None:
+    finding = only(lot(manifest))
+    assert named(finding) == []
+    assert finding.effects == ()
+    assert finding.paths == ("host", "slot order", "start order")
+
+
+def test_a_slow_a_hot_and_an_uneven_drive_are_named_with_their_distance(manifest: Manifest) -> None:
+    finding = only(planted(manifest))
+    assert named(finding) == [("SN003", IOPS.key), ("SN011", HEAT.key), ("SN017", TAIL.key)]
+    off = {one.drive.name: one.off for _, one in finding.named}
+    assert off["SN003"] == pytest.approx(-5, abs=1)
+    assert off["SN011"] == pytest.approx(6, abs=1)
+    assert off["SN017"] == pytest.approx(900, abs=100)
+
+
+def test_a_slow_host_is_an_effect_of_the_host_and_none_of_its_drives(manifest: Manifest) -> None:
+    finding = only(lot(manifest, factor=lambda place: 0.95 if place // 8 == 1 else 1))
+    assert named(finding) == []
+    (effect,) = [effect for effect in finding.effects if effect.path == "host"]
+    assert effect.name is IOPS
+    assert [(group, count) for group, count, _ in effect.groups] == [("h0", 8), ("h1", 8), ("h2", 8)]
+    assert effect.groups[1][2] == pytest.approx(95_000, rel=0.01)
+
+
+def test_a_slow_drive_behind_a_slow_host_is_held_against_that_host(manifest: Manifest) -> None:
+    def factor(place: int) -> float:
+        return (0.9 if place // 8 == 1 else 1) * (0.94 if place == 10 else 1)
+
+    finding = only(lot(manifest, factor=factor))
+    assert named(finding) == [("SN010", IOPS.key)]
+    (value,) = [value for value in finding.values if value.name is IOPS]
+    assert value.within == "host"
+    assert value.named[0].off == pytest.approx(-6, abs=1)
+
+
+def test_drives_that_get_slower_along_the_slots_are_a_trend(manifest: Manifest) -> None:
+    finding = only(lot(manifest, kelvin=lambda place: 0.5 * (place % 8)))
+    assert named(finding) == []
+    (effect,) = finding.effects
+    assert (effect.path, effect.name) == ("slot order", HEAT)
+    assert effect.end_to_end == pytest.approx(2.5, abs=0.7)
+
+
+def test_runs_of_a_drive_are_one_drive_and_tell_the_repeatability(manifest: Manifest) -> None:
+    finding = only(lot(manifest, runs=3))
+    (value,) = [value for value in finding.values if value.name is IOPS]
+    assert len(value.drives) == DRIVES
+    assert value.repeats is not None
+    assert value.repeats.within == pytest.approx(0.001, rel=0.3)
+    assert value.repeats.between == pytest.approx(0.004, rel=0.4)
+
+
+def test_runs_under_other_conditions_of_a_campaign_are_another_population(tmp_path: Path) -> None:
+    """A chamber is no condition of the test: the label tells."""
+    made = []
+    for seed, condition in product((1, 2), ("cool", "warm")):
+        run = labeled(made_up_run("iops"), condition=condition, repetition="1")
+        facts = {**run.manifest.dut, "serial": Fact(f"S-{seed}", "test")}
+        run = replace(run, manifest=replace(run.manifest, dut=facts), folder=tmp_path / f"{seed}{condition}")
+        made.append(drive_run(run))
+    found = list(_populations(made))
+    assert [one.title for one in found] == ["IOPS, cool, population 1", "IOPS, warm, population 2"]
+    assert [len(one.drives) for one in found] == [2, 2]
+    assert all("condition" not in run.groups and "repetition" not in run.groups for run in made)
+
+
+def front(report: Report) -> list[str]:
+    return [block.text for block in report.front[0].blocks if isinstance(block, Verdict)]
+
+
+def test_what_the_first_page_says(manifest: Manifest, snapshot: SnapshotAssertion) -> None:
+    populations = planted(manifest)
+    report = build_population(populations, findings_of(populations))
+    tables = report.tables()
+    assert front(report) == snapshot(name="sentences")
+    assert [[cell.text for cell in row.cells] for row in tables["population-named"].rows] == snapshot(
+        name="named"
+    )
+
+
+def test_all_plots_are_drawn(manifest: Manifest) -> None:
+    populations = planted(manifest)
+    report = build_population(populations, findings_of(populations))
+    assert len(report.figures()) == 9  # each value in order, by slot, by start
+    assert len(draw_figures(report)) == 9
+
+
+def test_figures_keep_their_schema(manifest: Manifest) -> None:
+    populations = planted(manifest)
+    figures = msgspec.to_builtins(population_figures(populations, findings_of(populations)))
+    validate(figures, msgspec.json.decode(POPULATION.read_bytes()))
+
+
+def labeled(run: Run, **labels: str) -> Run:
+    people = People(labels=labels)
+    facts = {**run.manifest.dut, "serial": Fact("S-1", "test"), "pcie": Fact("4.0 x4", "test")}
+    return replace(run, manifest=replace(run.manifest, people=people, dut=facts))
+
+
+def test_a_run_brings_its_key_values_tails_place_and_labels() -> None:
+    run = labeled(made_up_run("iops"), slot="7", host="rack-1", lot="A")
+    found = drive_run(run)
+    assert (found.drive, found.slot) == ("S-1", "7")
+    assert found.groups["host"] == "rack-1"
+    assert (found.groups["lot"], found.groups["link"]) == ("A", "4.0 x4")
+    keys = [name.key for name, _ in found.values]
+    assert "rnd_4_kib_rw0.iops" in keys
+    assert "rnd_4_kib_rw0.p99.9" in keys
+
+
+def test_the_command_reads_folders_of_runs_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        target = f"theory?capacity=1GB&state=worn-in&seed={seed}"
+        run_one_point(target, tmp_path / "lot" / f"run-{seed}", max_rounds=5, step_s=0.05, seed=seed)
+    broken = tmp_path / "lot" / "run-3"
+    broken.mkdir()
+    (broken / "run.db").write_bytes(b"")
+    answer = CliRunner().invoke(cli, ["population", str(tmp_path / "lot"), "--json"])
+    assert answer.exit_code == 0
+    figures = msgspec.json.decode(answer.output)
+    validate(figures, msgspec.json.decode(POPULATION.read_bytes()))
+    assert figures["drives"] == ["SIM0001", "SIM0002"]
+    assert [one["run"] for one in figures["left_out"]] == [str(broken)]
+    assert {one["reason"] for one in figures["populations"][0]["values"]} <= {
+        "fewer than 6 values",
+        "all values are equal",
+    }
+    alone = CliRunner().invoke(cli, ["population", str(tmp_path / "lot" / "run-1")])
+    assert alone.exit_code == 1
+    assert "cannot make a population of 1 drive: two or more" in str(alone.exception)

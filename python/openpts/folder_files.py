@@ -110,6 +110,19 @@ def open_file(folder: Path, name: str) -> Iterator[io.BufferedReader]:
         yield file
 
 
+def open_to_append(folder: Path, name: str) -> int:
+    """The descriptor of a file that grows, such as a log; made if nothing has its name. Raises OSError."""
+    with _opened(folder, _within(name).parent) as parent:
+        with suppress(FileNotFoundError):
+            _check(_within(name).name, stat.S_IFREG, parent)
+        return os.open(
+            _within(name).name,
+            os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+            0o666,
+            dir_fd=parent,
+        )
+
+
 def read_file(folder: Path, name: str) -> bytes:
     """All that is in such a file. Raises OSError as ``open_file`` does."""
     with open_file(folder, name) as file:

@@ -84,6 +84,7 @@ MAKES_FOLDERS = {
     "fleet/fetch.py": "where the operator wants runs from other hosts",
     "folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
+    "lot/lot_runner.py": "a lot's",
     "journal_turn.py": "the journal's",
     "ownership.py": "that of owners' files",
     "record/writer.py": "a run's",
@@ -115,6 +116,7 @@ CALLS_THE_C_LIBRARY = {
     "device/kernel_calls.py": "fallocate, statx",
     "device/nvme/nvme_admin.py": "buffers for its ioctl",
     "host/settings.py": "adjtimex, to read",
+    "lot/drive_process.py": "prctl, to end with its lot",
 }
 STARTS_PROCESSES = {
     "capture/program.py": "the operator's own command",
@@ -122,6 +124,7 @@ STARTS_PROCESSES = {
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "engine/fio/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
+    "lot/lot_runner.py": "openpts itself, for each drive of a lot",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/command_process.py": "the operator's own command",
     "runner/hooks.py": "the operator's own commands",
@@ -216,8 +219,9 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
             elif isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in watched:
                 assert {(node.module, alias.name) for alias in node.names} <= harmless, name
     assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
-    # commands, what the package exports, and the parts of a test
+    # commands, what the package exports, the parts of a test, and the command line in a process of its own
     by_name = {"__init__.py", "cli/commands_on_demand.py", "procedures/kit/procedure.py"}
+    by_name |= {"lot/drive_process.py"}
     assert _modules(lambda node: _called(node) == "import_module") == by_name
 
 

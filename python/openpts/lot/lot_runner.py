@@ -12,11 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -24,15 +24,17 @@ from msgspec.structs import replace
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import OpenptsError, RecordError
 from openpts.exchange.events import EventLine, StreamFinished
+from openpts.folder_files import open_file, open_to_append
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.lot.located_drive import LocatedDrive, located
 from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
+from openpts.lot.run_words import has_record, run_words
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.record.lot import Lot, LotEntry, write_lot
 from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest
+from openpts.record.reader import read_manifest
 from openpts.record.suite import SuiteState
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.tuning import tuned_host
@@ -45,14 +47,7 @@ _READ_BYTES: Final = 1 << 16
 _PATIENCE_S: Final = 5.0
 _LAST_WORDS_BYTES: Final = 4096
 _INTERRUPTED: Final = 130
-_MOST_INTERRUPTS: Final = 3
-_CONSENTS: Final = (
-    "--confirm-serial",
-    "--confirm-device-path",
-    "--confirm-namespace",
-    "--confirm-member",
-)
-_CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
+_INTERRUPTS_PASSED_ON: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +122,7 @@ class _Process:
 
     popen: subprocess.Popen[bytes]
     ended: int
-    log: IO[bytes]
+    log: int
     cpus: tuple[int, ...] | None
     unread: bytes = b""
     error: str | None = None
@@ -209,25 +204,17 @@ class LotRunner:
         ]
 
     def _run_all(self) -> None:
-        interrupts = 0
-        with StopSignals() as signals, self._selector:
+        passed_on = 0
+        with StopSignals(most=_INTERRUPTS_PASSED_ON) as signals, self._selector:
             while self._running or (self._waiting() and not self.stopped):
-                try:
-                    if signals.wished and not self.stopped:
-                        self.stopped, interrupts = True, 1
-                        self._interrupt()
-                    if not self.stopped:
-                        self._start_due()
-                    self._hear()
-                except KeyboardInterrupt:
-                    interrupts += 1
-                    if interrupts >= _MOST_INTERRUPTS:
-                        raise
-                    self._interrupt()
-
-    def _interrupt(self) -> None:
-        for process in self._running.values():
-            process.popen.send_signal(signal.SIGINT)
+                self.stopped = signals.wished
+                if passed_on < signals.noted:
+                    passed_on += 1
+                    for process in self._running.values():
+                        process.popen.send_signal(signal.SIGINT)
+                if not self.stopped:
+                    self._start_due()
+                self._hear()
 
     def _start_due(self) -> None:
         """Start what may start now: one run, if starts are staggered."""
@@ -236,9 +223,13 @@ class LotRunner:
                 return
             if time.monotonic() < self._next_start_s:
                 return
-            if not self._is_busy(index):
+            if self._is_busy(index):
+                continue
+            self._next_start_s = time.monotonic() + self.lot.stagger_s
+            try:
                 self._start(index, entry)
-                self._next_start_s = time.monotonic() + self.lot.stagger_s
+            except OSError as error:  # no log on a full disk, no process: the others go on
+                self._set(index, state=SuiteState.REFUSED, reason=f"can't be started: {error.strerror}")
 
     def _is_busy(self, index: int) -> bool:
         names = set(self._drives[index].names)
@@ -246,12 +237,10 @@ class LotRunner:
 
     def _start(self, index: int, entry: LotEntry) -> None:
         drive, run_folder = self._drives[index], self.folder / entry.folder
-        cpus = None
-        if self.shares is not None and index in self._pinned:
-            cpus = self.shares.take(self._pinned.index(index))
+        cpus = self._take_cpus(index)
         pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
-        words = _words(entry.request, drive, run_folder, pinned, self.resume_words)
-        log = (self.folder / f"{entry.folder}.log").open("ab")
+        words = run_words(entry.request, drive, run_folder, pinned, self.resume_words)
+        log = open_to_append(self.folder, f"{entry.folder}.log")
         popen = subprocess.Popen(
             [sys.executable, "-m", "openpts.lot.drive_process", str(os.getpid()), *words],
             stdin=subprocess.DEVNULL,
@@ -276,6 +265,11 @@ class LotRunner:
             exit_code=None,
             reason=None,
         )
+
+    def _take_cpus(self, index: int) -> tuple[int, ...] | None:
+        if self.shares is None or index not in self._pinned:
+            return None
+        return self.shares.take(self._pinned.index(index))
 
     def _needs_cpus(self, index: int) -> bool:
         """Whether its processors are for the lot to choose; a simulated drive has no threads for I/O."""
@@ -333,21 +327,22 @@ class LotRunner:
             if fd in self._selector.get_map():
                 self._selector.unregister(fd)
         process.popen.stdout.close()
-        process.log.close()
+        os.close(process.log)
         os.close(process.ended)
         if process.cpus is not None and self.shares is not None:
             self.shares.give_back(self._pinned.index(index), process.cpus)
         entry = self.lot.entries[index]
-        self._set(index, ended_at=_now(), **self._outcome(entry, code, process.error))
+        outcome = self._outcome(entry, code, process.error)
+        self._change(index, ended_at=_now())
         self.lot = with_neighbours(self.lot, index)
-        write_lot(self.folder, self.lot)
+        self._set(index, **outcome)
 
     def _outcome(self, entry: LotEntry, code: int, error: str | None) -> Mapping[str, object]:
         run_folder = self.folder / entry.folder
         if code < 0:
             error = f"its process was ended by {signal.Signals(-code).name}"
         elif code and error is None:
-            error = _last_words(self.folder / f"{entry.folder}.log") or f"its process ended with {code}"
+            error = _last_words(self.folder, f"{entry.folder}.log") or f"its process ended with {code}"
         state = outcome_of(run_folder, code)
         return {"state": state, "exit_code": code, "reason": error}
 
@@ -366,7 +361,7 @@ class LotRunner:
     def _report_all(self) -> None:
         for index, entry in enumerate(self.lot.entries):
             run_folder = self.folder / entry.folder
-            if self.report is None or entry.reports or not _has_record(run_folder):
+            if self.report is None or entry.reports or not has_record(run_folder):
                 continue
             try:
                 self._set(index, reports=tuple(self.report(run_folder)), report_reason=None)
@@ -374,9 +369,10 @@ class LotRunner:
                 self._set(index, report_reason=f"{type(error).__name__}: {error}")
 
     def _set(self, index: int, **changes: object) -> None:
-        """Change an entry, on the disk as well."""
+        """Change an entry, on the disk as well; if that is full, the next change writes all."""
         self._change(index, **changes)
-        write_lot(self.folder, self.lot)
+        with suppress(RecordError):
+            write_lot(self.folder, self.lot)
 
     def _change(self, index: int, **changes: object) -> None:
         entries = list(self.lot.entries)
@@ -387,7 +383,7 @@ class LotRunner:
 
 def outcome_of(run_folder: Path, code: int) -> SuiteState:
     """What became of a run whose process has ended with this code, negative for a signal."""
-    if not _has_record(run_folder):
+    if not has_record(run_folder):
         return SuiteState.INTERRUPTED if code == _INTERRUPTED or code < 0 else SuiteState.REFUSED
     match read_manifest(run_folder).state:
         case RunState.COMPLETE:
@@ -398,48 +394,9 @@ def outcome_of(run_folder: Path, code: int) -> SuiteState:
             return SuiteState.INTERRUPTED
 
 
-def _has_record(run_folder: Path) -> bool:
-    try:
-        return has_begun(run_folder)
-    except RecordError:
-        return False
-
-
-def _words(
-    request: RunRequest,
-    drive: LocatedDrive,
-    run_folder: Path,
-    pinned: tuple[str, ...],
-    resume_words: tuple[str, ...],
-) -> list[str]:
-    """The words of `openpts` for a run that begins, or goes on where it has a record."""
-    ours = ["--events", "-", "--no-report"]
-    if drive.device is not None and request.serial and "--confirm-serial" not in request.test_words:
-        ours += ["--confirm-serial", request.serial]
-    if _has_record(run_folder):
-        consents = consents_among(request.test_words)
-        return ["resume", str(run_folder), "--target", drive.target, *ours, *consents, *resume_words]
-    words = list(request.test_words)
-    at = words.index("--") if "--" in words else len(words)
-    labels = [f"--label={name}={value}" for name, value in request.labels.items()]
-    ours += ["--run-id", request.run_id, "--out", str(run_folder), *pinned, *labels]
-    return ["run", *words[:at], *ours, drive.target, *words[at:]]
-
-
-def consents_among(words: Sequence[str]) -> list[str]:
-    """The options with which the operator agreed to lose what is on the drive."""
-    found = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word in _CONSENTS:
-            found += [word, following]
-        elif word in _CONSENTS_WITHOUT_VALUE:
-            found.append(word)
-    return found
-
-
-def _last_words(log: Path) -> str:
+def _last_words(folder: Path, name: str) -> str:
     """The last line of a log."""
-    with log.open("rb") as file:
+    with open_file(folder, name) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_WORDS_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
     return printable(next((line for line in reversed(lines) if line.strip()), "")).removeprefix("openpts: ")

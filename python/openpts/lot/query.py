@@ -1,6 +1,7 @@
 """Drives of this host by where they are and what they are: ``model=SAMSUNG*,slot=3-8``."""
 
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -9,8 +10,13 @@ from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Fact
 
-_KEYS: Final = ("slot", "model", "serial")
+_FACTS: Final[dict[str, Callable[[BlockDevice, SystemRoots], Fact]]] = {
+    "slot": slot,
+    "model": lambda disk, _: model(disk),
+    "serial": lambda disk, _: serial_number(disk),
+}
 _RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _HOW: Final = "write for example model=SAMSUNG*,slot=3-8"
 
@@ -25,24 +31,27 @@ def parse_query(text: str) -> Query:
     for part in text.split(","):
         name, equals, word = part.partition("=")
         key, word = (name.strip(), word.strip()) if equals else (key, part.strip())
-        if key not in _KEYS or not word:
-            raise UsageError(f"--drives {text!r}: {part!r} selects no drive by {', '.join(_KEYS)}: {_HOW}")
+        if key not in _FACTS or not word:
+            raise UsageError(f"--drives {text!r}: {part!r} selects no drive by {', '.join(_FACTS)}: {_HOW}")
         query.setdefault(key, []).append(word)
     return query
 
 
 def selected(query: Query, roots: SystemRoots) -> list[BlockDevice]:
     """Whole drives that match, in the order of `openpts devices`."""
-    return [disk for disk in whole_drives(roots) if _matches(disk, query, roots)]
+    disks = whole_drives(roots)
+    facts = [{key: _FACTS[key](disk, roots).value for key in query} for disk in disks]
+    return [
+        disk
+        for disk, own in zip(disks, facts, strict=True)
+        if all(_is_one(own[key], words, {other[key] for other in facts}) for key, words in query.items())
+    ]
 
 
-def _matches(disk: BlockDevice, query: Query, roots: SystemRoots) -> bool:
-    facts = {"slot": slot(disk, roots), "model": model(disk), "serial": serial_number(disk)}
-    return all(
-        value is not None and any(fits(value, word) for word in words)
-        for key, words in query.items()
-        for value in [facts[key].value]
-    )
+def _is_one(value: str | None, words: list[str], known: set[str | None]) -> bool:
+    """Whether a value is one of the words. A word that is a drive's own is that, though it look like a range:
+    the kernel calls slots ``0-3`` as well."""
+    return value is not None and any(value == word if word in known else fits(value, word) for word in words)
 
 
 def fits(value: str, word: str) -> bool:

@@ -37,10 +37,19 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 @dataclass(slots=True)
 class StopSignals:
-    """A context manager. The first signal is noted; a second one interrupts, as it does elsewhere."""
+    """A context manager. The first signal is noted; a second one interrupts, as it does elsewhere.
 
-    wished: bool = False
+    ``most`` so many are noted before one interrupts, ``noted`` so many have come.
+    """
+
+    most: int = 1
+    noted: int = 0
     _before: dict[int, signal.Handlers | None] = field(default_factory=dict)
+
+    @property
+    def wished(self) -> bool:
+        """Whether one has come."""
+        return self.noted > 0
 
     def __enter__(self) -> Self:
         ending = ending_signals()
@@ -55,6 +64,6 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
-        if self.wished:
+        if self.noted >= self.most:
             raise KeyboardInterrupt
-        self.wished = True
+        self.noted += 1

@@ -7,8 +7,9 @@ import pytest
 from openpts.device.guard.consent import Consent
 from openpts.errors import UsageError
 from openpts.lot.chosen_drives import ChosenDrive, RefusedLotError, chosen_drives, named_drives, refuse_any
-from openpts.lot.query import fits, parse_query
+from openpts.lot.query import _FACTS, fits, parse_query, selected
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Fact
 
 ROOTS = SystemRoots()
 
@@ -110,6 +111,17 @@ def test_a_word_of_a_query_is_a_pattern_or_a_range(value: str, word: str, is_one
 
 def test_a_part_without_a_key_is_one_more_word_of_the_key_before() -> None:
     assert parse_query("slot=1,3-5,model=X 1*") == {"slot": ["1", "3-5"], "model": ["X 1*"]}
+
+
+def test_a_slot_whose_name_looks_like_a_range_is_that_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the kernel calls the second slot of number 0."""
+    monkeypatch.setattr("openpts.lot.query.whole_drives", lambda _: ["0", "0-2", "2", "3"])
+    monkeypatch.setitem(_FACTS, "slot", lambda disk, _: Fact(disk, ""))
+    roots = SystemRoots(sys=tmp_path)
+    found = {text: selected(parse_query(f"slot={text}"), roots) for text in ("0-2", "0-3", "2", "0-2,3")}
+    assert found == {"0-2": ["0-2"], "0-3": ["0", "2", "3"], "2": ["2"], "0-2,3": ["0-2", "3"]}
 
 
 @pytest.mark.parametrize("text", ["slot", "slot=", "size=3", "=3", "3,slot=4", "slot=3,,4"])

@@ -109,7 +109,7 @@ def test_a_stop_ends_all_and_keeps_what_they_hand_over() -> None:
     for engine in engines:
         engine.submit([STEP])
     with pytest.raises(InterruptedRunError):
-        follow(engines, events.append, StopSignals(wished=True), [1] * len(engines))
+        follow(engines, events.append, StopSignals(noted=1), [1] * len(engines))
     assert [number for number, _ in ended(events)] == [0, 1]
     assert [engine.happened.count("stop") for engine in engines] == [1, 1]
 
@@ -122,7 +122,7 @@ def test_an_engine_that_hands_over_nothing_is_given_up(monkeypatch: pytest.Monke
     monkeypatch.setattr(measure, "_STOP_LIMIT_S", 0.01)
     endless: deque[OutstandingIo | None] = deque([None] * 10**6)
     with pytest.raises(InterruptedRunError):
-        followed(Dead(waits=endless), stop=StopSignals(wished=True))
+        followed(Dead(waits=endless), stop=StopSignals(noted=1))
 
 
 def test_an_engine_that_ends_without_a_result_is_an_error() -> None:

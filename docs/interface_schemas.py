@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.archive.tables import VERSION, columns_of_archive
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.report.summary import RunFigures
@@ -14,6 +15,7 @@ _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
 TABLES: Final = _DOCS / "tables.json"
+ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -22,6 +24,7 @@ def schemas() -> dict[Path, str]:
         EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
+        ARCHIVE_TABLES: _text({"title": f"openpts-archive-tables {VERSION}", "tables": columns_of_archive()}),
     }
 
 

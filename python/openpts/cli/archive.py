@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from openpts.archive.query import Answer
     from openpts.archive.store import Store
 
+_COPIED: Final = {"run", "measure", "key"}
 _PLACE: Final = click.argument("place", metavar="ARCHIVE")
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -210,7 +211,8 @@ def _print_table(answer: "Answer") -> None:
         for place in range(len(answer.columns))
     ]
     headings = (
-        f">{name}" if number else name for name, number in zip(answer.columns, of_numbers, strict=True)
+        f"{'>' * number}{'=' * (name in _COPIED)}{name}"
+        for name, number in zip(answer.columns, of_numbers, strict=True)
     )
     table = table_of(*headings)
     for row in answer.rows:

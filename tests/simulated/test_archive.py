@@ -206,6 +206,11 @@ def test_intervals_have_all_ios_of_their_steps(archive: Path) -> None:
     assert int(row["binned"]) == int(row["ios"]) == int(row["of_steps"]) > 0
 
 
+def test_nothing_is_among_the_answers_of_long_questions(archive: Path) -> None:
+    asked = "SELECT current_setting('enable_progress_bar') AS bar"
+    assert rows(archive, "--sql", asked) == [{"bar": False}]
+
+
 def test_an_archive_has_the_tables_that_are_documented(archive: Path) -> None:
     documented = json.loads(ARCHIVE_TABLES.read_text())["tables"]
     assert documented == columns_of_archive()

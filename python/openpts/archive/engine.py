@@ -44,6 +44,7 @@ class Engine:
         self._connection: DuckDBPyConnection = duckdb.connect()
         # laboratories have no internet: what is not built in is not looked for
         self._connection.execute("SET autoinstall_known_extensions = false")
+        self._connection.execute("SET enable_progress_bar = false")  # it would be among the answers
         store.prepare(self._connection)
         self._select(where)
 

@@ -25,6 +25,7 @@ from openpts.cli.suite import SuiteDocument
 from openpts.cli.trace_characterize import NearestRecipes
 from openpts.cli.trace_text import TraceDocument
 from openpts.cli.verify import VerifiedReport
+from openpts.archive.tables import VERSION, columns_of_archive
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.record.lot import Lot
@@ -80,6 +81,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "verify": (VerifiedReport,),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
+ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -92,6 +94,7 @@ def schemas() -> dict[Path, str]:
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),
+        ARCHIVE_TABLES: _text({"title": f"openpts-archive-tables {VERSION}", "tables": columns_of_archive()}),
     }
 
 

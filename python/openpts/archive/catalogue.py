@@ -60,7 +60,8 @@ def begin(store: Store) -> None:
     """Make an archive where there is none. Raises UsageError if something else is there."""
     if about(store) is not None:
         return
-    if strange := next(iter(store.names()), None):
+    strange = next(iter(store.names()), None)
+    if strange and about(store) is None:  # still: another process may have made it meanwhile
         raise UsageError(
             f"{store.place} is not an archive, and not empty: it has {strange}; name a new folder or prefix"
         )

@@ -73,9 +73,8 @@ def check(store: Store, checked: Checked, *, quick: bool) -> Iterator[Finding]:
                 yield Finding(*problem, _again(entry.run))
     for folder, written_at in _unused(stored, by_run).items():
         yield _unused_folder(folder, written_at, found, by_run)
-    known = (ABOUT, f"{CATALOGUE}/", f"{DATA}/")
     for name in stored:
-        if not name.startswith((*known, ".openpts-")):
+        if not name.startswith((ABOUT, f"{CATALOGUE}/", f"{DATA}/")):
             yield Finding(Kind.STRANGE, name, "it is no part of the archive: move it elsewhere")
 
 

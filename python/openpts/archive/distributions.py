@@ -8,8 +8,7 @@ its bucket, and so at most ``error_bound_pct`` above the response time that it i
 from collections.abc import Iterable
 from typing import Final
 
-from openpts._native import Histogram
-from openpts.analysis.latency import LatencyDistribution
+from openpts.analysis.latency import LatencyDistribution, encode_counts
 
 STEP_BUCKETS_PER_OCTAVE: Final = 128
 INTERVAL_BUCKETS_PER_OCTAVE: Final = 32
@@ -34,7 +33,4 @@ def coarse_buckets(encoded: bytes, buckets_per_octave: int) -> tuple[list[int], 
 
 def distribution_of(buckets: Iterable[tuple[int, int]]) -> LatencyDistribution:
     """Buckets of an archive, each with its I/Os, as one distribution."""
-    histogram = Histogram()
-    for highest_ns, ios in buckets:
-        histogram.record(highest_ns, ios)
-    return LatencyDistribution(histogram)
+    return LatencyDistribution.merged(filter(None, [encode_counts(buckets)]))

@@ -17,12 +17,14 @@ _OLD: Final = """
 CREATE TEMP TABLE old AS SELECT filename, file_row_number FROM (
     SELECT filename, file_row_number,
            row_number() OVER (PARTITION BY run ORDER BY added_at DESC, folder DESC, filename) AS place
-    FROM read_parquet(getvariable('catalogue'), filename = true, file_row_number = true)
+    FROM read_parquet(getvariable('catalogue'), filename = true, file_row_number = true,
+                      union_by_name = true)
 ) WHERE place > 1
 """
 _NEWEST: Final = """
 CREATE TEMP VIEW newest AS SELECT * EXCLUDE (filename, file_row_number)
-FROM read_parquet(getvariable('catalogue'), filename = true, file_row_number = true)
+FROM read_parquet(getvariable('catalogue'), filename = true, file_row_number = true,
+                  union_by_name = true)
 """
 _BUT_OLD: Final = " ANTI JOIN old USING (filename, file_row_number)"
 
@@ -42,6 +44,7 @@ class Engine:
         self._connection: DuckDBPyConnection = duckdb.connect()
         # laboratories have no internet: what is not built in is not looked for
         self._connection.execute("SET autoinstall_known_extensions = false")
+        self._connection.execute("SET enable_progress_bar = false")  # it would be among the answers
         store.prepare(self._connection)
         self._select(where)
 
@@ -70,10 +73,13 @@ class Engine:
         if name in {"runs", "measures"}:
             return
         folders = self.rows("SELECT folder FROM selected WHERE list_contains(file_table, ?)", [name])
+        [(several,)] = self.rows("SELECT count(DISTINCT archive_version) > 1 FROM selected")
         names = [self._store.url(f"{folder}/{name}.parquet") for (folder,) in folders]
         with _told():
             if names:
-                self._connection.read_parquet(names).create_view(name)
+                # all files are looked at for columns only where a version may have added some
+                files = self._connection.read_parquet(names, hive_partitioning=False, union_by_name=several)
+                files.create_view(name)
             else:
                 self._connection.register(name, table_of_rows(columns_of_archive()[name], []))
 
@@ -87,7 +93,7 @@ class Engine:
                 self._connection.execute(_NEWEST + (_BUT_OLD if has_old else ""))
             else:
                 self._connection.register("newest", table_of_rows(CATALOGUE_COLUMNS, []))
-        with _told(f"can't use --where {where}"):
+        with _told(f"can't use --where {where}, which takes {', '.join(RUN_VIEW)}"):
             self._connection.execute(
                 f"CREATE TEMP VIEW selected AS SELECT * FROM newest WHERE {where or 'true'}"  # noqa: S608 the operator's own
             )
@@ -111,4 +117,4 @@ def _told(whose: str = "") -> Iterator[None]:
     except duckdb.Error as error:
         if not whose:
             raise RecordError(f"can't read the archive: {error}") from error
-        raise UsageError(f"{whose}: {error}") from error
+        raise UsageError(f"{whose}: {str(error).splitlines()[0]}") from error

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _S3: Final = "s3://"
+_DRAFTS: Final = ".openpts-"  # what is being written to a folder, or was when its process was killed
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
@@ -72,11 +73,12 @@ class Store:
         selector = fs.FileSelector(self._path(below), recursive=True, allow_not_found=True)
         with _told(f"can't list the archive {self.place}"):
             found = self._filesystem.get_file_info(selector)
-        return {
+        files = {
             info.path.removeprefix(f"{self._root}/"): Stored(info.size, info.mtime.astimezone(UTC))
             for info in sorted(found, key=lambda info: str(info.path))
             if info.type == fs.FileType.File and not info.path.endswith("/")
         }
+        return {name: one for name, one in files.items() if not name.startswith(_DRAFTS)}
 
     def read(self, name: str) -> bytes:
         """An object's content. Raises FileNotFoundError if it is not there."""

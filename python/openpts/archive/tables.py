@@ -131,13 +131,17 @@ def table_of_rows(columns: Mapping[str, str], rows: list[Row]) -> "pyarrow.Table
 
 
 def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
-    """Tables of one schema as one file, whose pages have checksums."""
+    """Tables as one file, whose pages have checksums; where one lacks a column it is null."""
     import pyarrow as arrow  # noqa: PLC0415 as above
     from pyarrow import parquet  # noqa: PLC0415 as above
 
     file = io.BytesIO()
     parquet.write_table(
-        arrow.concat_tables(tables), file, compression="zstd", row_group_size=16384, write_page_checksum=True
+        arrow.concat_tables(tables, promote_options="default"),
+        file,
+        compression="zstd",
+        row_group_size=16384,
+        write_page_checksum=True,
     )
     return file.getvalue()
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from openpts.archive.query import Answer
     from openpts.archive.store import Store
 
+_COPIED: Final = {"run", "measure", "key"}
 _PLACE: Final = click.argument("place", metavar="ARCHIVE")
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -66,7 +67,7 @@ def _added_line(added: "Added") -> str:
 @click.option("--quick", is_flag=True, help="Compare names and sizes alone, and read no tables.")
 @_json_option
 def check(place: str, *, quick: bool, as_json: bool) -> int:
-    """Hold all files of an archive against its catalogue, and say what to do.
+    """Hold all files of ARCHIVE against its catalogue, and say what to do.
 
     Exit code 8 if a file is damaged or missing. What a killed `add` left behind harms nothing.
     """
@@ -93,7 +94,7 @@ def check(place: str, *, quick: bool, as_json: bool) -> int:
 @archive.command(short_help="Merge small files, and remove what is left over.")
 @_PLACE
 def compact(place: str) -> None:
-    """Merge the small files of the catalogue, and remove what no run needs.
+    """Merge the small files of ARCHIVE's catalogue, and remove what no run needs.
 
     `add` merges them too, once there are many. Folders that a killed or repeated `add` has left are removed
     if they are older than a day.
@@ -141,7 +142,7 @@ def query(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Ask an archive: which runs it has, a measure over them, percentiles of all of their I/Os.
+    """Ask ARCHIVE: which runs it has, a measure over them, percentiles of all of their I/Os.
 
     Without --by, measures are those of each run, and percentiles of all selected runs together. Response
     times are merged as distributions, never averaged: a percentile is at most 0.8 % too high.
@@ -210,7 +211,8 @@ def _print_table(answer: "Answer") -> None:
         for place in range(len(answer.columns))
     ]
     headings = (
-        f">{name}" if number else name for name, number in zip(answer.columns, of_numbers, strict=True)
+        f"{'>' * number}{'=' * (name in _COPIED)}{name}"
+        for name, number in zip(answer.columns, of_numbers, strict=True)
     )
     table = table_of(*headings)
     for row in answer.rows:

@@ -96,6 +96,10 @@ EXAMPLES: Final = (
         "Read a trace of any format, count what is wrong with it, and keep it in a few bytes for each I/O.",
     ),
     (
+        "openpts archive add openpts-runs/* --to runs-archive",
+        "Keep finished runs in one place, here or on S3, and ask all of them with `openpts archive query`.",
+    ),
+    (
         "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
         "Compare the runs of two drives.",
     ),
@@ -104,6 +108,11 @@ EXAMPLES: Final = (
 _A_TEST: Final = "iops sim:enterprise-tlc"
 _ARGUMENTS: Final = {
     "openpts": f"run {_A_TEST}",
+    "openpts archive": "query runs-archive --by model,firmware",
+    "openpts archive add": "openpts-runs/R1AL-20261120T220000Z-iops --to runs-archive",
+    "openpts archive check": "runs-archive",
+    "openpts archive compact": "runs-archive",
+    "openpts archive query": "runs-archive --percentile p99.9 --measure iops.rnd-4k-rw65 --by model,firmware",
     "openpts benchmarks": "show crystaldiskmark",
     "openpts benchmarks show": "crystaldiskmark",
     "openpts compare": "old-firmware new-firmware",

@@ -1,0 +1,484 @@
+"""Archives of finished runs: held against records, exact samples, killed and concurrent writers, and S3."""
+
+import csv
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from docs.interface_schemas import ARCHIVE_TABLES
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import fs, parquet
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.analysis.latency import encode_counts
+from openpts.archive.catalogue import CATALOGUE, MOST_SMALL, catalogue_files, commit, entries, merge
+from openpts.archive.distributions import coarse_buckets, distribution_of, error_bound_pct
+from openpts.archive.engine import Engine
+from openpts.archive.store import Store
+from openpts.archive.tables import columns_of_archive, parquet_bytes
+from openpts.cli.main import cli
+from openpts.errors import OpenptsError
+from openpts.procedures.registry import PROCEDURES
+from openpts.record.reader import read_run
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME
+from openpts.report.gate.figures import GatedRun
+from openpts.report.summary import summarise
+from openpts.runner.run import run_test
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
+from tests.simulated.one_point import run_one_point
+from tests.simulated.test_resume import ordered
+from tests.support.openpts_command import COMMAND
+
+FROZEN = Path(__file__).parents[1] / "data/interfaces"
+POINT = TrackingVariable(AccessPattern.RANDOM, 4096, 65)
+SUBJECT = "iops.rnd-4k-rw65"
+FILES_OF_A_RUN = 10
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The same short test on three simulated drives."""
+    place = tmp_path_factory.mktemp("runs")
+    for seed in (1, 2, 3):
+        target = f"enterprise-tlc?capacity=1GB&state=worn-in&seed={seed}"
+        run_one_point(
+            target,
+            place / f"run{seed}",
+            max_rounds=5,
+            step_s=0.1,
+            point=POINT,
+            purge=PurgeChoice.NONE,
+            seed=seed,
+        )
+    return sorted(place.iterdir())
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    order = ordered("lat", tmp_path_factory.mktemp("run") / "run")
+    return run_test(PROCEDURES["lat"], replace(order, people=People(labels={"lot": "7"})), []).folder
+
+
+@pytest.fixture(scope="module")
+def archive(runs: list[Path], labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("archive") / "lab"
+    done("add", *runs, labelled, "--to", place)
+    return place
+
+
+def called(*words: object) -> tuple[int, str, str]:
+    """The exit code, what is printed, and what an error says."""
+    result = CliRunner().invoke(cli, ["archive", *map(str, words)], standalone_mode=False)
+    if isinstance(result.exception, OpenptsError):
+        return result.exception.exit_code, result.stdout, f"{result.stderr}{result.exception}"
+    assert result.exception is None, result.exception
+    return result.return_value or 0, result.stdout, result.stderr
+
+
+def done(*words: object) -> str:
+    code, printed, error = called(*words)
+    assert code == 0, error
+    return printed
+
+
+def rows(place: object, *words: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(done("query", place, *words, "--json"))["rows"]
+    return found
+
+
+def files_of(place: Path) -> dict[str, bytes]:
+    return {str(one.relative_to(place)): one.read_bytes() for one in place.rglob("*") if one.is_file()}
+
+
+def run_ids(folders: Sequence[Path]) -> set[str]:
+    return {read_run(folder).manifest.test_id for folder in folders}
+
+
+def test_a_run_that_is_there_is_not_added_again(runs: list[Path], tmp_path: Path) -> None:
+    assert done("add", runs[0], "--to", tmp_path / "a").startswith("added: ")
+    before = files_of(tmp_path / "a")
+    assert done("add", runs[0], "--to", tmp_path / "a").startswith("already there: ")
+    assert files_of(tmp_path / "a") == before
+
+
+def test_measures_are_those_of_the_runs_own_report(archive: Path, runs: list[Path], labelled: Path) -> None:
+    for folder in (*runs, labelled):
+        run = read_run(folder)
+        own = {key: one["value"] for key, one in summarise(run)["measures"].items()}
+        found = rows(
+            archive, "--sql", f"SELECT key, value FROM measures WHERE run = '{run.manifest.test_id}'"
+        )
+        assert {one["key"]: one["value"] for one in found} == own
+        assert any(value is not None for value in own.values())
+
+
+def test_a_measure_over_runs_is_their_mean(archive: Path, runs: list[Path]) -> None:
+    own = [summarise(read_run(folder))["measures"]["rnd_4_kib_rw65.iops"]["value"] for folder in runs]
+    assert [row["value"] for row in rows(archive, "--measure", SUBJECT)] == own
+    [row] = rows(archive, "--measure", SUBJECT, "--by", "model,firmware")
+    assert (row["runs"], row["min"], row["max"]) == (3, min(own), max(own))
+    assert row["mean"] == pytest.approx(np.mean(own))
+    assert row["std"] == pytest.approx(np.std(own, ddof=1))
+
+
+def test_percentiles_of_a_run_are_those_of_its_record_within_the_stated_error(
+    archive: Path, runs: list[Path]
+) -> None:
+    for folder in runs:
+        run = read_run(folder)
+        [row] = rows(
+            archive,
+            *("--percentile", "p50", "--percentile", "3 nines", "--measure", SUBJECT),
+            *("--where", f"run = '{run.manifest.test_id}'"),
+        )
+        own = GatedRun.of(run)
+        assert row["mean_ms"] == own.find(f"{SUBJECT}.mean").value
+        assert row["max_ms"] == own.find(f"{SUBJECT}.max").value
+        for name in ("p50", "p99.9"):
+            of_record = own.find(f"{SUBJECT}.{name}").value
+            assert of_record <= row[f"{name}_ms"] <= of_record * (1 + error_bound_pct(128) / 100)
+
+
+def test_percentiles_over_runs_are_of_all_their_ios_together(archive: Path, runs: list[Path]) -> None:
+    samples_ns: list[int] = []
+    for folder in runs:
+        run = read_run(folder)
+        judged = [n for n, step in enumerate(run.steps) if step.place.phase == "round"]
+        for bucket in run.frame("histograms").to_pylist():
+            if bucket["step"] in judged:
+                samples_ns += [bucket["highest_ns"]] * bucket["ios"]
+    [row] = rows(archive, "--percentile", "p99.9", "--measure", SUBJECT, "--by", "model")
+    exact_ms = np.percentile(samples_ns, 99.9, method="inverted_cdf") / 1e6
+    assert (row["runs"], row["ios"]) == (3, len(samples_ns))
+    assert exact_ms * (1 - 1 / 1024) <= row["p99.9_ms"] <= exact_ms * (1 + error_bound_pct(128) / 100)
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 2**40), max_size=50), min_size=1, max_size=4),
+    st.sampled_from([32, 128]),
+    st.sampled_from([0.0, 50.0, 90.0, 99.9, 100.0]),
+)
+def test_merged_buckets_bound_exact_samples(
+    parts: list[list[int]], per_octave: int, percentile: float
+) -> None:
+    merged: dict[int, int] = {}
+    for part in parts:
+        highest_ns, ios = coarse_buckets(encode_counts((value, 1) for value in part), per_octave)
+        for high, count in zip(highest_ns, ios, strict=True):
+            merged[high] = merged.get(high, 0) + count
+    samples = [value for part in parts for value in part]
+    distribution = distribution_of(merged.items())
+    assert distribution.count == len(samples)
+    if samples:
+        exact = np.percentile(np.array(samples, dtype=np.int64), percentile, method="inverted_cdf")
+        stated = distribution.percentile_ns(percentile)
+        assert stated is not None
+        assert exact <= stated <= exact * (1 + error_bound_pct(per_octave) / 100)
+
+
+def test_intervals_have_all_ios_of_their_steps(archive: Path) -> None:
+    [row] = rows(
+        archive,
+        "--sql",
+        "SELECT sum(list_sum(bucket_ios)) AS binned, sum(ios) AS ios, (SELECT sum(ios) FROM latencies "
+        "WHERE stream IS NULL) AS of_steps FROM interval_latencies",
+    )
+    assert int(row["binned"]) == int(row["ios"]) == int(row["of_steps"]) > 0
+
+
+def test_nothing_is_among_the_answers_of_long_questions(archive: Path) -> None:
+    asked = "SELECT current_setting('enable_progress_bar') AS bar"
+    assert rows(archive, "--sql", asked) == [{"bar": False}]
+
+
+def test_an_archive_has_the_tables_that_are_documented(archive: Path) -> None:
+    documented = json.loads(ARCHIVE_TABLES.read_text())["tables"]
+    assert documented == columns_of_archive()
+    for name, columns in documented.items():
+        table = csv.reader(io.StringIO(done("query", archive, "--sql", f"SELECT * FROM {name}", "--csv")))
+        assert next(table) == list(columns), name
+    for frozen in FROZEN.glob("archive-tables-1.*.json"):
+        for name, columns in json.loads(frozen.read_text())["tables"].items():
+            assert columns.items() <= documented[name].items()
+
+
+def test_runs_of_a_later_minor_version_are_asked_with_the_others(archive: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(archive, tmp_path / "a")
+    store = Store.of(str(place))
+    for name in catalogue_files(store):
+        [row] = (table := parquet.read_table(place / name)).to_pylist()
+        if row["test"] == "lat":
+            later = table.set_column(
+                table.schema.get_field_index("archive_version"), "archive_version", [["1.1"]]
+            )
+            store.write({name: parquet_bytes([later.append_column("slot", [["s07"]])])})
+            of_run = f"{row['folder']}/latencies.parquet"
+            latencies = parquet.read_table(place / of_run)
+            more = latencies.append_column("retries", [[1] * latencies.num_rows])
+            store.write({of_run: parquet_bytes([more])})
+    for words in (("--measure", SUBJECT), ("--percentile", "p99", "--by", "test"), ()):
+        assert rows(place, *words) == rows(archive, *words)
+    assert merge(store) == 4
+    assert rows(place) == rows(archive)
+    found = rows(place, "--sql", "SELECT DISTINCT retries FROM latencies ORDER BY ALL")
+    assert [row["retries"] for row in found] == [1, None]
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from openpts.cli.main import main
+renamed, rename = [], os.rename
+def fatal(*words, **more):
+    renamed.append(words)
+    if len(renamed) == {at}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(*words, **more)
+os.rename = fatal
+main()
+"""
+
+
+@pytest.mark.parametrize("at", sorted(random.Random(22).sample(range(1, 3 * FILES_OF_A_RUN), 4)))
+def test_a_killed_add_leaves_an_archive_to_go_on_with(at: int, runs: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    words = [sys.executable, "-c", KILLED.format(at=at), "archive", "add", *runs, "--to", place]
+    killed = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL
+    whole = killed.stdout.count("added: ")
+    if (place / "archive.json").exists():
+        assert "none damaged or missing" in done("check", place)
+        seen = {row["run"] for row in rows(place)}
+        assert seen <= run_ids(runs)
+        assert whole <= len(seen) <= whole + 1
+        ios = rows(place, "--sql", "SELECT run, sum(ios) FROM latencies GROUP BY run")
+        assert {row["run"] for row in ios} == seen
+    done("add", *runs, "--to", place)
+    assert {row["run"] for row in rows(place)} == run_ids(runs)
+    assert "none damaged or missing" in done("check", place)
+
+
+def test_what_a_killed_add_left_is_removed_after_a_day(runs: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    done("add", runs[0], "--to", place)
+    [folder] = [one.parent for one in place.rglob("latencies.parquet")]
+    left = folder.with_name(f"{folder.name.partition('~')[0]}~0123abcd")
+    shutil.copytree(folder, left)
+    assert "half added: " in done("check", place)
+    done("compact", place)
+    assert left.exists()
+    for one in left.iterdir():
+        os.utime(one, (time.time() - 90_000,) * 2)
+    done("compact", place)
+    assert not left.exists()
+    assert folder.exists()
+    assert "half added" not in done("check", place)
+
+
+def test_two_may_add_at_once_while_others_ask(runs: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    done("add", runs[0], "--to", place)
+    words = [*COMMAND, "archive", "add", *map(str, runs), "--to", str(place)]
+    adding = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    while any(one.poll() is None for one in adding):
+        seen = rows(place)
+        assert len(seen) == len({row["run"] for row in seen})
+    assert [one.wait() for one in adding] == [0, 0]
+    for one in adding:
+        assert one.stdout is not None
+        one.stdout.close()
+    assert [row["run"] for row in rows(place)] == sorted(run_ids(runs))
+    assert "none damaged or missing" in done("check", place)
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0x55
+    path.write_bytes(content)
+
+
+def test_a_damaged_file_is_named_and_can_be_written_again(runs: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    done("add", *runs[:2], "--to", place)
+    [damaged] = [
+        one for one in place.rglob("latencies.parquet") if read_run(runs[0]).manifest.test_id in str(one)
+    ]
+    flip_a_byte(damaged)
+    code, printed, _ = called("check", place)
+    assert code == 8
+    assert f"damaged: {damaged.relative_to(place)}: " in printed
+    assert "none damaged or missing" in done("check", place, "--quick")
+    damaged.unlink()
+    assert called("check", place, "--quick")[0] == 8
+    assert done("add", runs[0], "--replace", "--to", place).startswith("added: ")
+    assert "replaced: " in done("check", place)
+
+
+def test_a_damaged_catalogue_is_named_and_can_be_made_again(runs: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    done("add", *runs, "--to", place)
+    damaged = min((place / CATALOGUE).iterdir())
+    flip_a_byte(damaged)
+    code, printed, _ = called("check", place)
+    assert code == 8
+    assert f"damaged: {damaged.relative_to(place)}: " in printed
+    damaged.unlink()
+    done("add", *runs, "--to", place)
+    assert {row["run"] for row in rows(place)} == run_ids(runs)
+
+
+def test_small_files_of_the_catalogue_are_merged_without_losing_any(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.of(str(tmp_path / "a"))
+    [like] = parquet.read_table(next((archive / CATALOGUE).iterdir())).to_pylist()
+    for number in range(MOST_SMALL + 3):
+        commit(store, like | {"run": f"run-{number:03}", "added_at": f"2026-{number:03}"})
+    before = {entry.run for entry in entries(store)}
+    assert len(before) == MOST_SMALL + 3
+    with monkeypatch.context() as patched:  # killed between the new file and the removal of the first old one
+        patched.setattr(Store, "remove", lambda *_: sys.exit("killed"))
+        with pytest.raises(SystemExit):
+            merge(store)
+    assert len(catalogue_files(store)) == MOST_SMALL + 4
+    assert len(list(entries(store))) == 2 * len(before)
+    assert Engine(store, None).rows("SELECT count(*), count(DISTINCT run) FROM runs") == [(len(before),) * 2]
+    assert merge(store, at_least=MOST_SMALL) == MOST_SMALL + 4
+    assert len(catalogue_files(store)) == 1
+    assert {entry.run for entry in entries(store)} == before
+    assert Engine(store, None).rows("SELECT count(*), count(DISTINCT run) FROM runs") == [(len(before),) * 2]
+
+
+def test_another_run_with_the_same_id_is_refused(runs: list[Path], tmp_path: Path) -> None:
+    other = shutil.copytree(runs[0], tmp_path / "other")
+    with closing(sqlite3.connect(other / DATABASE_NAME)) as database, database:
+        database.execute(
+            """UPDATE manifest SET json = '"2020-01-01T00:00:00+00:00"' WHERE section = 'started_at'"""
+        )
+        database.execute("DELETE FROM manifest WHERE section = ?", (CHECKSUM_SECTION,))
+    done("add", runs[0], "--to", tmp_path / "a")
+    code, _, error = called("add", other, runs[1], "--to", tmp_path / "a")
+    assert code == 8
+    assert "another run with the ID" in error
+    assert len(rows(tmp_path / "a")) == 2
+
+
+def test_serial_numbers_can_be_left_out(labelled: Path, tmp_path: Path) -> None:
+    done("add", labelled, "--redact", "--to", tmp_path / "a")
+    run = read_run(labelled)
+    serial = run.manifest.dut["serial"].value
+    assert serial
+    for name in columns_of_archive():
+        assert serial not in done("query", tmp_path / "a", "--sql", f"SELECT * FROM {name}", "--json")
+    assert not any(serial in name for name in files_of(tmp_path / "a"))
+
+
+@pytest.fixture
+def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of moto's server, which is a process of its own and speaks S3 over HTTP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL
+    )
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": "lab",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    bucket = fs.S3FileSystem(
+        endpoint_override=f"http://127.0.0.1:{port}", region="us-east-1", allow_bucket_creation=True
+    )
+    try:
+        wait_for(lambda: bucket.create_dir("lab"))
+        yield "s3://lab/archive"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def wait_for(act: Callable[[], object], at_most_s: float = 60) -> None:
+    until = time.monotonic() + at_most_s
+    while time.monotonic() < until:
+        with suppress(OSError):
+            act()
+            return
+        time.sleep(0.2)
+    act()
+
+
+def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], labelled: Path) -> None:
+    added = done("add", *runs, labelled, "--to", s3)
+    assert added.count("added: ") == 4
+    assert done("add", runs[0], "--to", s3).startswith("already there: ")
+    for words in (
+        ("--by", "model,label.lot"),
+        ("--measure", SUBJECT),
+        ("--percentile", "p99.9", "--by", "model", "--where", "test = 'iops'"),
+        ("--sql", "SELECT run, step, sum(ios) FROM interval_latencies GROUP BY ALL ORDER BY ALL"),
+    ):
+        assert rows(s3, *words) == rows(archive, *words)
+    assert "none damaged or missing" in done("check", s3)
+    assert "4 files of the catalogue merged" in done("compact", s3)
+    assert rows(s3) == rows(archive)
+    assert called("query", "s3://nothing/there")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--by", "test,label.lot"),
+        ("--measure", "iops.rnd-4k-rw56"),
+        ("--measure", "rnd 4k rw65"),
+        ("--percentile", "often"),
+        ("--by", "modle"),
+        ("--where", "modl = 1"),
+        ("--sql", "DROP TABLE runs"),
+        ("--sql", "SELECT * FROM runz"),
+        ("--sql", "SELECT 1", "--by", "test"),
+        ("--where", "false"),
+        ("--percentile", "p99.9999999", "--measure", "lat.rnd-4k-rw0"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_answered_and_refused(
+    words: tuple[str, ...], archive: Path, snapshot: SnapshotAssertion
+) -> None:
+    asked = [*COMMAND, "archive", "query", str(archive), *words]
+    result = subprocess.run(asked, capture_output=True, text=True, check=False)
+    shown = f"{result.stdout}{result.stderr}exit code {result.returncode}\n"
+    for number, row in enumerate(rows(archive)):
+        shown = shown.replace(row["run"], f"RUN-{number}").replace(row["started_at"], "STARTED")
+    assert shown == snapshot
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, runs: list[Path]) -> None:
+    code, _, error = called("add", runs[0], "--to", runs[1])
+    assert code == 2
+    assert "not an archive" in error
+    assert called("check", tmp_path)[0] == 2
+    assert called("query", "http://server/archive")[0] == 2

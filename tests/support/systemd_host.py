@@ -22,10 +22,12 @@ from openpts.fleet.remote import Remote
 SYSTEMD = Path("/lib/systemd/systemd")
 PROGRAMS = ("setpriv", "unshare", "ip", "sshd", "ssh", "ssh-keygen", "systemd-run")
 READY_S = 20
+AUTHORIZED = Path("/run/authorized_keys")  # where all users can read it
 START = """
 set -e
 mount --make-rprivate /
 mount -t tmpfs tmpfs /run
+cp {key}.pub {authorized}
 umount -l /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
@@ -107,7 +109,7 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
         made.mkdir(parents=True)
     for made in (key, host_key):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made], check=True)
-    config.write_text(SSHD.format(key=host_key, authorized=f"{key}.pub"))
+    config.write_text(SSHD.format(key=host_key, authorized=AUTHORIZED))
     ssh_unit = SSH_UNIT.format(sshd=shutil.which("sshd"), config=config, log=log)
     (units / "ssh.service").write_text(ssh_unit)
     (units / "default.target").write_text("[Unit]\nWants=ssh.service\n")
@@ -117,7 +119,7 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
     link, subnet = f"op{os.getpid() % 10**7}h{number}", f"10.213.{os.getpid() % 250}"
     ours, theirs = f"{subnet}.{4 * number + 1}", f"{subnet}.{4 * number + 2}"
     words = ("--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--cgroup", "--uts", "--ipc")
-    start = START.format(units=units, systemd=SYSTEMD)
+    start = START.format(units=units, systemd=SYSTEMD, key=key, authorized=AUTHORIZED)
     group.mkdir()
     try:
         with (folder / "systemd.log").open("wb") as output:

@@ -201,6 +201,46 @@ def hosts(*, fleet_file: Path, as_json: bool) -> None:
     table_console().print(table)
 
 
+@fleet.command(short_help="Bring run folders from the hosts.")
+@click.argument("run_ids", metavar="[RUN-ID]...", type=click.UUID, nargs=-1)
+@click.option(
+    "--out",
+    metavar="FOLDER",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the folders go, each under its run's ID.",
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait until the runs have ended, and nothing measures on their hosts."
+)
+@_ON_CLIENT
+def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path, as_json: bool) -> None:
+    """Bring the folders of runs that have ended, without RUN-ID all of them, from the hosts to FOLDER.
+
+    Nothing is taken from a host while it measures. A folder is there only when it is whole, with the content
+    that it has on the host; RUN-ID.SHA256SUMS beside it proves that. A fetch that was cut off goes on where
+    it stopped, and what is whole is not fetched again.
+    """
+    from openpts.cli.fleet_fetch import fetched  # noqa: PLC0415 hosts need none of it
+
+    backend, known = backend_of(fleet_file), read_fleet(fleet_file)
+    fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
+
+
+@fleet.command(short_help="Show what the configuration of hosts and scheduler gets wrong.")
+@_ON_CLIENT
+def check(*, fleet_file: Path, as_json: bool) -> None:
+    """Show what the configuration of hosts and scheduler gets wrong, with the reason and what to do.
+
+    It looks at Slurm's configuration where Slurm starts the runs, and over ssh at each host: programs,
+    versions, clock, disk, processors, the drives in the slots and the host audit. A host that measures is
+    spared most of it. Nothing is changed. Exit code 15 if there are errors.
+    """
+    from openpts.cli.fleet_check import checked  # noqa: PLC0415 likewise
+
+    checked(fleet_file, as_json=as_json)
+
+
 def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
     if as_json:
         _print_json(FleetRuns(tuple(runs)))

@@ -38,12 +38,18 @@ def checked(fleet_file: Path, *, as_json: bool) -> None:
     else:
         _print(findings)
     slots = sum(len(host.slots) for host in fleet.hosts.values())
-    size = f"{len(fleet.hosts)} hosts with {slots} slots"
     counts = Counter(one.severity for one in findings)
+    told = f"{_count(len(fleet.hosts), 'host')} with {_count(slots, 'slot')}: " + ", ".join(
+        _count(counts[severity], severity) for severity in Severity
+    )
     if counts[Severity.ERROR]:
-        raise FleetError(f"{size}: {counts[Severity.ERROR]} errors, {counts[Severity.WARNING]} warnings")
+        raise FleetError(told)
     if not as_json:
-        click.echo(f"{size}: no errors, {counts[Severity.WARNING]} warnings")
+        click.echo(told)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _print(findings: Sequence[Finding]) -> None:

@@ -43,8 +43,11 @@ FLEET_OPTION: Final = click.option(
 _JSON: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON object; see docs/interfaces.md."
 )
+_HERE: Final = click.option(
+    "--here", "host", metavar="HOST", required=True, help="Name of this host in the fleet file."
+)
 _ON_CLIENT: Final = together(FLEET_OPTION, _JSON)
-_ON_HOST: Final = together(FLEET_OPTION, click.option("--here", "host", metavar="HOST", required=True))
+_ON_HOST: Final = together(FLEET_OPTION, _HERE)
 _RUN_ID: Final = click.argument("run_id", metavar="RUN-ID", type=click.UUID)
 
 
@@ -150,7 +153,7 @@ def submit(
 )
 @_ON_CLIENT
 def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) -> None:
-    """Show where a run stands, by the journal of its host, or by the scheduler while the host measures."""
+    """Show where the run with RUN-ID stands, by its host's journal; while that measures, by the scheduler."""
     _show([backend_of(fleet_file).observe(str(run_id), ask_host=ask_host)], as_json=as_json)
 
 
@@ -158,7 +161,7 @@ def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) ->
 @_RUN_ID
 @_ON_CLIENT
 def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
-    """Stop a run, and all processes that write for it. What it has recorded stays on the host."""
+    """Stop the run with RUN-ID, and all processes that write for it. What it has recorded stays."""
     _show([backend_of(fleet_file).cancel(str(run_id))], as_json=as_json)
 
 
@@ -166,7 +169,7 @@ def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
 @_RUN_ID
 @_ON_CLIENT
 def resume(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
-    """Go on with a run that was interrupted, as `openpts resume` does; no scheduler does this by itself."""
+    """Go on with the run of RUN-ID that was interrupted, as `openpts resume` does; no scheduler does this."""
     backend = backend_of(fleet_file)
     found = backend.observe(str(run_id))
     if found.stage is not RunStage.INTERRUPTED or found.request is None:
@@ -272,8 +275,8 @@ def host_side_of(fleet_file: Path, host: str) -> HostSide:
 
 @fleet.command(hidden=True)
 @click.argument("request", metavar="REQUEST")
-@click.option("--job")
-@click.option("--again", is_flag=True)
+@click.option("--job", metavar="NUMBER", help="The scheduler's own number of this attempt.")
+@click.option("--again", is_flag=True, help="Go on with a run that was interrupted.")
 @_ON_HOST
 def start(*, request: str, job: str | None, again: bool, fleet_file: Path, host: str) -> None:
     """Carry out the run of REQUEST, a JSON object, or wait for the end of the one that was begun before."""
@@ -301,10 +304,10 @@ def _carry_out(words: Sequence[str]) -> None:
 
 
 @fleet.command(hidden=True)
-@click.argument("run_id", type=click.UUID)
+@_RUN_ID
 @_ON_HOST
 def stop(*, run_id: UUID, fleet_file: Path, host: str) -> None:
-    """End the run and all that write for it; nothing starts it from now on."""
+    """End the run with RUN-ID and all that write for it; nothing starts it from now on."""
     _print_json([host_side_of(fleet_file, host).stop(str(run_id))])
 
 
@@ -312,7 +315,7 @@ def stop(*, run_id: UUID, fleet_file: Path, host: str) -> None:
 @click.argument("run_id", type=click.UUID, required=False)
 @_ON_HOST
 def journal(*, run_id: UUID | None, fleet_file: Path, host: str) -> None:
-    """Print what this host knows of the run, or of all, as a JSON list."""
+    """Print what this host knows of the run with RUN_ID, or of all, as a JSON list."""
     known = host_side_of(fleet_file, host).journal
     if run_id is None:
         _print_json(known.all())

@@ -47,6 +47,7 @@ class Ordered:
     short_report: bool = False
     hooks: tuple[str, ...] = ()
     hook_limit_s: float = HOOK_LIMIT_S
+    exclusive_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)

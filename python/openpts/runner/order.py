@@ -64,6 +64,7 @@ class Order:
     hooks: tuple[str, ...] = ()
     hook_limit_s: float = HOOK_LIMIT_S
     run_id: str | None = None
+    exclusive_host: bool = False
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
@@ -85,6 +86,7 @@ class Order:
             short_report=self.short_report,
             hooks=self.hooks,
             hook_limit_s=self.hook_limit_s,
+            exclusive_host=self.exclusive_host,
         )
 
     @classmethod
@@ -146,6 +148,7 @@ class Order:
             short_report=ordered.short_report,
             hooks=ordered.hooks,
             hook_limit_s=ordered.hook_limit_s,
+            exclusive_host=ordered.exclusive_host,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.cli.fleet import FleetHosts, FleetRuns
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.report.summary import RunFigures
@@ -14,6 +15,8 @@ _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
 TABLES: Final = _DOCS / "tables.json"
+FLEET_RUNS: Final = _DOCS / "fleet_runs.schema.json"
+FLEET_HOSTS: Final = _DOCS / "fleet_hosts.schema.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -21,6 +24,8 @@ def schemas() -> dict[Path, str]:
     return {
         EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
+        FLEET_RUNS: _text(_schema("openpts-fleet-runs 1", FleetRuns)),
+        FLEET_HOSTS: _text(_schema("openpts-fleet-hosts 1", FleetHosts)),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
     }
 

@@ -88,7 +88,7 @@ def backend_of(fleet_file: Path) -> Backend:
 
 
 @fleet.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     short_help="Start a run on the drive in a slot.",
 )
 @click.option("--host", required=True, metavar="HOST", help="Host, by its name in the fleet file.")
@@ -312,10 +312,10 @@ def stop(*, run_id: UUID, fleet_file: Path, host: str) -> None:
 
 
 @fleet.command(hidden=True)
-@click.argument("run_id", type=click.UUID, required=False)
+@click.argument("run_id", metavar="[RUN-ID]", type=click.UUID, required=False)
 @_ON_HOST
 def journal(*, run_id: UUID | None, fleet_file: Path, host: str) -> None:
-    """Print what this host knows of the run with RUN_ID, or of all, as a JSON list."""
+    """Print what this host knows of the run with RUN-ID, or of all, as a JSON list."""
     known = host_side_of(fleet_file, host).journal
     if run_id is None:
         _print_json(known.all())

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.cli.fleet import FleetHosts, FleetRuns
+from openpts.cli.fleet_check import FleetFindings
+from openpts.cli.fleet_fetch import FleetFetched
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.report.summary import RunFigures
@@ -13,6 +16,7 @@ from openpts.report.summary import RunFigures
 _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
+FLEET: Final = _DOCS / "fleet.schema.json"
 TABLES: Final = _DOCS / "tables.json"
 
 
@@ -21,6 +25,9 @@ def schemas() -> dict[Path, str]:
     return {
         EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
+        FLEET: _text(
+            _schema_of_any("openpts fleet --json 1", [FleetRuns, FleetHosts, FleetFetched, FleetFindings])
+        ),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
     }
 
@@ -28,6 +35,16 @@ def schemas() -> dict[Path, str]:
 def _schema(title: str, of: Any) -> dict[str, Any]:
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
     return {**draft, **msgspec.json.schema(of)}
+
+
+def _schema_of_any(title: str, kinds: list[Any]) -> dict[str, Any]:
+    """Of outputs that tell by their ``schema`` which of the kinds they are."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+    alternatives, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    for kind in kinds:
+        parts[kind.__name__]["properties"]["schema"] = {"const": kind.__struct_defaults__[0]}
+        parts[kind.__name__]["required"] += ["schema", "schema_version"]
+    return {**draft, "anyOf": list(alternatives), "$defs": parts}
 
 
 def _text(schema: dict[str, Any]) -> str:

@@ -75,9 +75,9 @@ def test_a_fetched_run_is_the_one_on_the_host(
 ) -> None:
     fetched = fetch(fleet, a_run, tmp_path / "results")
     assert fetched.is_new
-    assert content(fetched.folder) == content(Path(a_run.folder or ""))
+    assert content(Path(fetched.folder)) == content(Path(a_run.folder or ""))
     assert sums_hold(tmp_path / "results", a_run.run_id)
-    cli.main(["verify", str(fetched.folder)], standalone_mode=False)
+    cli.main(["verify", fetched.folder], standalone_mode=False)
     systemd_hosts[0].cut()
     try:
         again = fetch(fleet, a_run, tmp_path / "results")
@@ -113,7 +113,7 @@ def test_a_cut_link_leaves_no_folder_and_the_next_fetch_goes_on(
     before = int(received.read_text())
     fetched = fetch(fleet, large, tmp_path)
     assert int(received.read_text()) - before < 8 * MIB, "6 of 12 MiB were there"
-    assert content(fetched.folder) == content(Path(large.folder or ""))
+    assert content(Path(fetched.folder)) == content(Path(large.folder or ""))
     assert sums_hold(tmp_path, large.run_id)
 
 
@@ -137,7 +137,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
         fetch(fleet, large, tmp_path, changing)
     assert not (tmp_path / large.run_id).exists()
     fetched = fetch(fleet, large, tmp_path)
-    assert content(fetched.folder) == content(Path(large.folder or ""))
+    assert content(Path(fetched.folder)) == content(Path(large.folder or ""))
 
 
 def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
@@ -159,7 +159,7 @@ def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
         states.add((folder.exists(), mark.exists()))
     assert (False, False) in states
     for number in range(2):
-        assert content(fetch(fleet, large, tmp_path / str(number)).folder) == whole
+        assert content(Path(fetch(fleet, large, tmp_path / str(number)).folder)) == whole
 
 
 def test_a_folder_of_that_name_with_other_files_is_left_alone(

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 import msgspec
+from rich.padding import Padding
 from rich.text import Text
 
 from openpts.cli.console import table_console, table_of
@@ -62,6 +63,6 @@ def _print(findings: Sequence[Finding]) -> None:
         console.print(table)
         return
     for one in findings:
-        head = Text(f"{one.severity} ", _STYLES[one.severity])
-        console.print(head.append(f"{one.where}, {one.subject}: {one.found}", "default"))
-        console.print(Text(f"    {one.reason}\n    -> {one.remedy}", "dim"))
+        head = f" {one.where}, {one.subject}: {one.found}"
+        console.print(Text.assemble((one.severity, _STYLES[one.severity]), head))
+        console.print(Padding(Text(f"{one.reason}\n-> {one.remedy}", "dim"), (0, 0, 0, 4), expand=False))

@@ -16,8 +16,11 @@ from openpts.report.summary import RunFigures
 _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
-FLEET: Final = _DOCS / "fleet.schema.json"
 TABLES: Final = _DOCS / "tables.json"
+FLEET_RUNS: Final = _DOCS / "fleet_runs.schema.json"
+FLEET_HOSTS: Final = _DOCS / "fleet_hosts.schema.json"
+FLEET_FETCHED: Final = _DOCS / "fleet_fetched.schema.json"
+FLEET_CHECK: Final = _DOCS / "fleet_check.schema.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -25,9 +28,10 @@ def schemas() -> dict[Path, str]:
     return {
         EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
-        FLEET: _text(
-            _schema_of_any("openpts fleet --json 1", [FleetRuns, FleetHosts, FleetFetched, FleetFindings])
-        ),
+        FLEET_RUNS: _text(_schema("openpts-fleet-runs 1", FleetRuns)),
+        FLEET_HOSTS: _text(_schema("openpts-fleet-hosts 1", FleetHosts)),
+        FLEET_FETCHED: _text(_schema("openpts-fleet-fetched 1", FleetFetched)),
+        FLEET_CHECK: _text(_schema("openpts-fleet-check 1", FleetFindings)),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
     }
 
@@ -35,16 +39,6 @@ def schemas() -> dict[Path, str]:
 def _schema(title: str, of: Any) -> dict[str, Any]:
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
     return {**draft, **msgspec.json.schema(of)}
-
-
-def _schema_of_any(title: str, kinds: list[Any]) -> dict[str, Any]:
-    """Of outputs that tell by their ``schema`` which of the kinds they are."""
-    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    alternatives, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    for kind in kinds:
-        parts[kind.__name__]["properties"]["schema"] = {"const": kind.__struct_defaults__[0]}
-        parts[kind.__name__]["required"] += ["schema", "schema_version"]
-    return {**draft, "anyOf": list(alternatives), "$defs": parts}
 
 
 def _text(schema: dict[str, Any]) -> str:

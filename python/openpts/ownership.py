@@ -263,8 +263,10 @@ def host_used(folder: Path, owner: RunOwner, *, alone: bool) -> Iterator[None]:
     """
     path = folder / _HOST_LOCK
     path.parent.mkdir(mode=0o755, exist_ok=True)
-    access = os.O_RDWR if alone else os.O_RDONLY  # who shares it need not be allowed to write
-    fd = os.open(path, access | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    if alone:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    else:  # who shares it need not be allowed to write
+        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         wanted = _FLOCK.pack(fcntl.F_WRLCK if alone else fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
         try:

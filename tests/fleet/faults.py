@@ -39,7 +39,8 @@ TEST: Final = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--te
 _ENDED: Final = {RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED, RunStage.INTERRUPTED}
 _MEAN_GAP_S: Final = 2.0
 _MOST_IDLE_S: Final = 15.0
-_HANGS_S: Final = 90.0
+_HANGS_S: Final = 60.0
+_GIVEN_UP_S: Final = 180.0
 _TOO_LONG_S: Final = 420.0
 _LONG_CUT_S: Final = 90.0
 
@@ -119,6 +120,7 @@ class Trial:
             self._guarded(lambda: self.strike(number))
             self.ends.set()
             self.heal()
+            self.return_hosts()
             for operator in operators:
                 operator.join(_TOO_LONG_S)
                 if operator.is_alive():
@@ -180,7 +182,7 @@ class Trial:
             if found is not None and found.stage is RunStage.UNKNOWN:
                 self.outcome.again["submitted again"] += 1
                 self.client.call("submit", request=request, again=again)
-            if hangs and not cancelled:
+            if waited_s > _GIVEN_UP_S and not cancelled:
                 self.outcome.again["cancelled"] += 1
                 cancelled = not self.client.call("cancel", run_id=run_id).error
             if waited_s > _TOO_LONG_S:
@@ -220,8 +222,17 @@ class Trial:
                 )
             if self.ends.wait(self.random.expovariate(1 / _MEAN_GAP_S)):
                 return
+            if at % 10 == 9:
+                self.return_hosts()
             with suppress(TimeoutError):
                 until(self.is_at_work, "a run", _MOST_IDLE_S)
+
+    def return_hosts(self) -> None:
+        """A slurmctld that has lost jobs gives their numbers away again; hosts that have them drain."""
+        drained = self.cluster.slurm("sinfo", "-h", "-N", "-t", "drain,down", "-o", "%N", check=False).split()
+        for name in drained:
+            self.cluster.slurm("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+            self.outcome.again["hosts returned"] += 1
 
     def is_at_work(self) -> bool:
         """Whether any run is carried out; faults of a cluster without one would show little."""

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from docs.interface_schemas import FLEET_HOSTS, FLEET_RUNS
 
 from openpts.ownership import new_run_id
 from tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster, until
@@ -28,7 +30,9 @@ def cluster() -> Iterator[Cluster]:
 def fleet(cluster: Cluster, *words: object) -> list[dict[str, Any]]:
     ended = cluster.openpts("fleet", *words[:1], "--json", *words[1:])
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    found: list[dict[str, Any]] = json.loads(ended.stdout)["runs"]
+    told = json.loads(ended.stdout)
+    jsonschema.validate(told, json.loads(FLEET_RUNS.read_text()))
+    found: list[dict[str, Any]] = told["runs"]
     return found
 
 
@@ -138,17 +142,20 @@ def test_a_host_that_lost_its_power_says_so_when_it_is_back(cluster: Cluster) ->
     host.power_off()
     cluster.boot(host)
     until(cluster.is_ready, "the host is back")
-    ended = observed(cluster, run["run_id"], "interrupted", "failed", "complete")
+    [ended] = fleet(cluster, "observe", "--ask-host", run["run_id"])
     assert ended["stage"] == "interrupted"
     assert ended["reason"] == "the host was restarted, or lost its power, while it ran"
+    assert cluster.slurm("squeue", "-h", "-n", run["run_id"]) == "", "its slot is free"
 
 
 def test_hosts_shows_slots_and_what_is_not_up(cluster: Cluster) -> None:
     host = cluster.hosts["h3"]
     drive = host.in_slot("s01")
     host.put("s01", None)
-    hosts = json.loads(cluster.openpts("fleet", "hosts", "--json").stdout)["hosts"]
+    told = json.loads(cluster.openpts("fleet", "hosts", "--json").stdout)
     host.put("s01", drive)
+    jsonschema.validate(told, json.loads(FLEET_HOSTS.read_text()))
+    hosts = told["hosts"]
     assert hosts[0]["slots"] == {"s00": "SN-h1-s00", "s01": "SN-h1-s01"}
     assert hosts[2]["slots"] == {"s00": "SN-h3-s00", "s01": None}
 

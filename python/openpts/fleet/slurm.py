@@ -26,6 +26,8 @@ _SEEN_AGAIN_S: Final = 6.0
 _TO_ANSWER_S: Final = 60.0
 _TO_STOP_S: Final = 120.0
 _TO_PLACE_S: Final = 15
+_MOST_MINUTES: Final = 2
+"""How long a question to a host may take: longer than a run that is stopped."""
 _QUEUED: Final = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNNING: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING", "RESIZING"}
 _ENDED: Final = {"COMPLETED": RunStage.COMPLETE, "CANCELLED": RunStage.CANCELLED}
@@ -88,7 +90,9 @@ class SlurmBackend:
         host = self.fleet.host(request.host)
         self.fleet.slot(host.name, request.slot)
         if any(job.run_id == request.run_id and not job.is_over for job in self._jobs()):
-            return self.observe(request.run_id)
+            found = self.observe(request.run_id, ask_host=again)
+            if not again or found.stage is not RunStage.INTERRUPTED:
+                return found
         try:
             _call([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
         except FleetError:
@@ -130,6 +134,8 @@ class SlurmBackend:
                 continue
             try:
                 for found in self._journal(host, run_id):
+                    if job is not None and not job.is_over and _is_left_over(job, found):
+                        _call(["scancel", str(job.number)])
                     return found
             except FleetError as error:
                 unasked.append(str(error))
@@ -202,7 +208,8 @@ class SlurmBackend:
     def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
         placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
-        placed += ["--job-name=openpts-journal", "--export=NIL", "--chdir=/"]
+        # an srun that is killed, or that slurmctld forgot, leaves its job behind
+        placed += ["--job-name=openpts-journal", f"--time={_MOST_MINUTES}", "--export=NIL", "--chdir=/"]
         return _call([*placed, *self._on_host(host, verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
@@ -218,6 +225,11 @@ class SlurmBackend:
 
 def _measuring(host: str, jobs: Sequence[Job]) -> bool:
     return any(job.node == host and job.stage is RunStage.RUNNING for job in jobs)
+
+
+def _is_left_over(job: Job, found: Observation) -> bool:
+    """Whether a job that still runs is that of a run whose processes are gone, and only holds its slot."""
+    return found.job == str(job.number) and found.stage not in {RunStage.RUNNING, RunStage.QUEUED}
 
 
 def _is_run_id(name: str) -> bool:

@@ -7,6 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from openpts.cli.fleet import FleetHosts, FleetRuns
+from openpts.cli.fleet_check import FleetFindings
+from openpts.cli.fleet_fetch import FleetFetched
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.report.summary import RunFigures
@@ -17,6 +19,8 @@ RUN: Final = _DOCS / "run.schema.json"
 TABLES: Final = _DOCS / "tables.json"
 FLEET_RUNS: Final = _DOCS / "fleet_runs.schema.json"
 FLEET_HOSTS: Final = _DOCS / "fleet_hosts.schema.json"
+FLEET_FETCHED: Final = _DOCS / "fleet_fetched.schema.json"
+FLEET_CHECK: Final = _DOCS / "fleet_check.schema.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -26,6 +30,8 @@ def schemas() -> dict[Path, str]:
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         FLEET_RUNS: _text(_schema("openpts-fleet-runs 1", FleetRuns)),
         FLEET_HOSTS: _text(_schema("openpts-fleet-hosts 1", FleetHosts)),
+        FLEET_FETCHED: _text(_schema("openpts-fleet-fetched 1", FleetFetched)),
+        FLEET_CHECK: _text(_schema("openpts-fleet-check 1", FleetFindings)),
         TABLES: _text({"title": "openpts-tables 1.0", "tables": columns_of_tables()}),
     }
 

@@ -12,6 +12,7 @@ from openpts.fleet.check.finding import Finding, Severity
 from openpts.fleet.check.fleet import check_fleet
 from openpts.fleet.configuration import Engine, Fleet, Host, Slot
 from openpts.programs import Answer, run_program
+from tests.fleet.cluster import missing, slurm_cluster
 from tests.support.systemd_host import SystemdHost
 
 
@@ -182,3 +183,20 @@ def test_the_hosts_of_slurm_may_do_without_ssh(fleet: Fleet, fleet_file: Path) -
 
     found = check_fleet(Fleet(Engine.SLURM, {"h1": nothing}), fleet_file, no_slurm)
     assert others(found) == [("error", "cluster", "slurmctld"), ("warning", "h1", "ssh")]
+
+
+def test_a_real_slurm_is_checked_where_its_commands_are() -> None:
+    """It tracks no processes by cgroup, which would take those of the machine, and its hosts have no ssh."""
+    if reason := missing():
+        pytest.skip(reason)
+    with slurm_cluster() as cluster:
+        cluster.slurm("scontrol", "update", "nodename=h2", "state=drain", "reason=fan")
+        done = cluster.openpts("fleet", "check", "--json")
+    assert done.returncode == 15, done.stderr
+    found = [(one["severity"], one["where"], one["subject"]) for one in json.decode(done.stdout)["findings"]]
+    assert found == [
+        ("error", "cluster", "ProctrackType"),
+        ("error", "h2", "State"),
+        ("warning", "cluster", "JobCompType"),
+        *(("warning", name, "ssh") for name in ("h1", "h2", "h3")),
+    ]

@@ -217,7 +217,7 @@ def hosts(*, fleet_file: Path, as_json: bool) -> None:
     "--wait", is_flag=True, help="Wait until the runs have ended, and nothing measures on their hosts."
 )
 @_ON_CLIENT
-def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path, as_json: bool) -> None:
+def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path, as_json: bool) -> int:
     """Bring the folders of runs that have ended, without RUN-ID all of them, from the hosts to FOLDER.
 
     Nothing is taken from a host while it measures. A folder is there only when it is whole, with the content
@@ -227,12 +227,12 @@ def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path,
     from openpts.cli.fleet_fetch import fetched  # noqa: PLC0415 hosts need none of it
 
     backend, known = backend_of(fleet_file), read_fleet(fleet_file)
-    fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
+    return fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
 
 
 @fleet.command(short_help="Show what the configuration of hosts and scheduler gets wrong.")
 @_ON_CLIENT
-def check(*, fleet_file: Path, as_json: bool) -> None:
+def check(*, fleet_file: Path, as_json: bool) -> int:
     """Show what the configuration of hosts and scheduler gets wrong, with the reason and what to do.
 
     It looks at Slurm's configuration where Slurm starts the runs, and over ssh at each host: programs,
@@ -241,7 +241,7 @@ def check(*, fleet_file: Path, as_json: bool) -> None:
     """
     from openpts.cli.fleet_check import checked  # noqa: PLC0415 likewise
 
-    checked(fleet_file, as_json=as_json)
+    return checked(fleet_file, as_json=as_json)
 
 
 def _show(runs: Sequence[Observation], *, as_json: bool) -> None:

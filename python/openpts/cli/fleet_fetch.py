@@ -18,19 +18,20 @@ _POLL_S: Final = 60.0
 
 
 class FleetFetched(msgspec.Struct, frozen=True):
-    """What `openpts fleet fetch --json` prints."""
+    """What `openpts fleet fetch --json` prints; ``failures`` say why other runs could not be fetched."""
 
     runs: tuple[Fetched, ...]
+    failures: tuple[str, ...] = ()
     schema: str = "openpts-fleet-fetched"
     schema_version: int = 1
 
 
 def fetched(
     backend: Backend, fleet: Fleet, run_ids: Sequence[str], out: Path, *, wait: bool, as_json: bool
-) -> None:
+) -> int:
     """Fetch the folders of runs, or without any those of all that have ended, and print where they are.
 
-    One that can't be fetched holds up no other. Raises FleetError if there was one.
+    One that can't be fetched holds up no other. The exit code: that of a FleetError if there was one.
     """
     seen = _seen_idle(backend, run_ids, wait=wait)
     done: list[Fetched] = []
@@ -40,17 +41,19 @@ def fetched(
             done.append(fetch(fleet, one, out))
         except FleetError as error:
             failed.append(str(error))
+            if not as_json:
+                click.echo(f"openpts: {error}", err=True)
             continue
         if not as_json:
             last = done[-1]
             what = format_capacity(last.size_bytes) if last.is_new else "was there"
             click.echo(f"{last.folder}  {what}, from {last.host}")
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(FleetFetched(tuple(done)))).decode())
+        result = FleetFetched(tuple(done), tuple(failed))
+        click.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
     elif not seen:
         click.echo("no runs have ended")
-    if failed:
-        raise FleetError("; ".join(failed))
+    return FleetError.exit_code if failed else 0
 
 
 def _seen_idle(backend: Backend, run_ids: Sequence[str], *, wait: bool) -> list[Observation]:

@@ -41,7 +41,7 @@ class Fetched:
 
     run_id: str
     host: str
-    folder: Path
+    folder: str
     size_bytes: int
     is_new: bool
 
@@ -87,7 +87,7 @@ def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) ->
     try:
         out.mkdir(parents=True, exist_ok=True)
         if _is_whole(folder):
-            return Fetched(seen.run_id, seen.host, folder, _size_bytes(folder), is_new=False)
+            return Fetched(seen.run_id, seen.host, str(folder), _size_bytes(folder), is_new=False)
         hashes = _hashes_on(remote, source)
         if not folder.exists():
             partial.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) ->
         write_files(out, {f"{seen.run_id}{MARK}": os.fsencode("".join(lines))})
     except OSError as error:
         raise RecordError(f"can't write {error.filename or out}: {error.strerror}") from error
-    return Fetched(seen.run_id, seen.host, folder, _size_bytes(folder), is_new=True)
+    return Fetched(seen.run_id, seen.host, str(folder), _size_bytes(folder), is_new=True)
 
 
 def _is_whole(folder: Path) -> bool:

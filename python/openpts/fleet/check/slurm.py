@@ -147,7 +147,8 @@ def _answer(run: Run, command: Sequence[str]) -> str:
     except ProgramError as error:
         raise FleetError(f"{error}: a fleet on Slurm is checked where its commands are") from error
     if answer.returncode:
-        raise FleetError(f"{command[0]} failed: {answer.complaint}")
+        lines = answer.stderr.strip().splitlines() or [answer.complaint]  # the last one says it
+        raise FleetError(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")
     return answer.stdout
 
 

@@ -1,7 +1,7 @@
 """Hosts for tests: a systemd as first process of namespaces of its own, with an OpenSSH server and a link.
 
-The file system is the machine's, but for /run and what is mounted over ``COVERED``; processes, cgroups,
-network and name are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
+The file system is the machine's, but for /run and what a test mounts; processes, cgroups, network and name
+are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
 """
 
 import os
@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 from openpts.errors import FleetError
 from openpts.fleet.configuration import Host, Slot
@@ -68,9 +66,6 @@ def cgroup2() -> Path | None:
         if after.startswith("cgroup2 "):
             return Path(before.split()[4])
     return None
-
-
-needs_hosts = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,6 @@ class Machine:
         return self.first.pid
 
     @property
-    def _network(self) -> Path:
-        return Path(f"/proc/{self.pid}/ns/net").readlink()
-
-    @property
     def slots(self) -> Path:
         return self.folder / "slots"
 
@@ -177,7 +173,15 @@ class Machine:
         return [pid for pid in self.all_pids() if command in _comm(pid)]
 
     def all_pids(self) -> list[int]:
-        return [pid for pid in processes_of(self._network) if pid != self.pid]
+        """All but the first; none while it is off."""
+        first = self.first
+        if first is None:
+            return []
+        try:
+            network = Path(f"/proc/{first.pid}/ns/net").readlink()
+        except OSError:
+            return []
+        return [pid for pid in processes_of(network) if pid != first.pid]
 
     def spawn(self, line: str) -> None:
         """Have the first process start something by the shell, and be its parent."""

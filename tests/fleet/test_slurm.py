@@ -99,6 +99,7 @@ def test_a_drive_in_another_slot_and_an_empty_slot_are_refused(cluster: Cluster)
     assert written[0] == written[1]
 
 
+@pytest.mark.slow
 def test_daemons_and_links_may_die_while_a_run_goes_on(cluster: Cluster) -> None:
     """As the design has it: no effect. Then the run's process is killed, and nothing starts it again."""
     host = cluster.hosts["h3"]
@@ -124,6 +125,7 @@ def test_daemons_and_links_may_die_while_a_run_goes_on(cluster: Cluster) -> None
     assert host.pids("python") == []
 
 
+@pytest.mark.slow
 def test_a_run_without_its_supervisor_keeps_its_drive_until_it_is_cancelled(cluster: Cluster) -> None:
     host = cluster.hosts["h1"]
     run = submit(cluster, host, "s01", *LONG)
@@ -135,6 +137,7 @@ def test_a_run_without_its_supervisor_keeps_its_drive_until_it_is_cancelled(clus
     assert (cancelled["stage"], host.pids("python")) == ("cancelled", [])
 
 
+@pytest.mark.slow
 def test_a_host_that_lost_its_power_says_so_when_it_is_back(cluster: Cluster) -> None:
     host = cluster.hosts["h2"]
     run = submit(cluster, host, "s00", *LONG)

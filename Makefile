@@ -8,7 +8,7 @@ SAMPLES := build/samples
 JOBS   ?= 2
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
-  fuzz-python crash crash-sample lint lint-rust lint-python format bench soak nines docs wheel clean help
+  fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format bench soak nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -124,6 +124,10 @@ crash: setup  ## kills at 400 random points of all tests, and power cuts if OPEN
 
 crash-sample: setup  ## 20 of these kills (a minute)
 	$(CRASH) --sample
+
+FLEET_FAULTS ?= 1000
+fleet-faults: setup  ## a cluster of Slurm in namespaces under 1,000 random faults (an hour)
+	$(BIN)/python -m tests.fleet.faults $(FLEET_FAULTS)
 
 lint: lint-rust lint-python  ## formatters, linters, types, imports
 

@@ -26,6 +26,9 @@ from openpts.cli.trace_characterize import NearestRecipes
 from openpts.cli.trace_text import TraceDocument
 from openpts.cli.verify import VerifiedReport
 from openpts.archive.tables import VERSION, columns_of_archive
+from openpts.cli.fleet import FleetHosts, FleetRuns
+from openpts.cli.fleet_check import FleetFindings
+from openpts.cli.fleet_fetch import FleetFetched
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.record.lot import Lot
@@ -82,6 +85,10 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
 ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
+FLEET_RUNS: Final = _DOCS / "fleet_runs.schema.json"
+FLEET_HOSTS: Final = _DOCS / "fleet_hosts.schema.json"
+FLEET_FETCHED: Final = _DOCS / "fleet_fetched.schema.json"
+FLEET_CHECK: Final = _DOCS / "fleet_check.schema.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -95,6 +102,10 @@ def schemas() -> dict[Path, str]:
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),
         ARCHIVE_TABLES: _text({"title": f"openpts-archive-tables {VERSION}", "tables": columns_of_archive()}),
+        FLEET_RUNS: _text(_schema("openpts-fleet-runs 1", FleetRuns)),
+        FLEET_HOSTS: _text(_schema("openpts-fleet-hosts 1", FleetHosts)),
+        FLEET_FETCHED: _text(_schema("openpts-fleet-fetched 1", FleetFetched)),
+        FLEET_CHECK: _text(_schema("openpts-fleet-check 1", FleetFindings)),
     }
 
 

@@ -34,6 +34,7 @@ CLAIM_NAME: Final = "claim.jsonl"
 NO_OWNER: Final = "a run of openpts that left no name"
 """Where a file is locked or claimed, and does not say by whom."""
 
+_HOST_LOCK: Final = "host.lock"
 _OWNER_FILE: Final = re.compile(r"openpts/([^/]+)\.owner(?: \(deleted\))?")
 _MOST_BYTES: Final = 65_536
 _LEGIBLE: Final = 60
@@ -251,6 +252,36 @@ def _say(fd: int, owner: RunOwner) -> None:
     content = msgspec.json.encode(owner) + b"\n"
     os.pwrite(fd, content, 0)
     os.ftruncate(fd, len(content))
+
+
+@contextmanager
+def host_used(folder: Path, owner: RunOwner, *, alone: bool) -> Iterator[None]:
+    """Use this host as long as the block lasts, beside others who do so, or ``alone``.
+
+    Programs that go on with the run's I/O keep it in use. Raises BlockingIOError with the owner who has it
+    alone, or with none where others use it, and OSError.
+    """
+    path = folder / _HOST_LOCK
+    path.parent.mkdir(mode=0o755, exist_ok=True)
+    if alone:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    else:  # who shares it need not be allowed to write
+        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        wanted = _FLOCK.pack(fcntl.F_WRLCK if alone else fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        try:
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, wanted)
+        except BlockingIOError as error:
+            raise BlockingIOError(error.errno, str(read_owner(path) or NO_OWNER)) from None
+        if alone:
+            _say(fd, owner)
+        _HELD[str(path)] = _Held(fd)
+        yield
+        if alone:
+            os.ftruncate(fd, 0)
+    finally:
+        _HELD.pop(str(path), None)
+        os.close(fd)
 
 
 @contextmanager

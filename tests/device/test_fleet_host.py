@@ -122,6 +122,7 @@ def test_a_second_start_waits_for_the_first_and_says_how_it_ended(host: Host) ->
     assert attempts(host, run_id) == 1
 
 
+@pytest.mark.slow
 def test_who_ends_a_start_that_waits_ends_the_run(host: Host) -> None:
     """A scheduler that has started a run twice knows only the second by now."""
     run_id = new_run_id()
@@ -174,6 +175,7 @@ def test_a_cancelled_run_ends_and_never_begins(host: Host) -> None:
     assert host.start(run_id, *SHORT, again=True).exit_code == 15
 
 
+@pytest.mark.slow
 def test_who_ignores_a_request_to_end_is_killed(host: Host, monkeypatch) -> None:
     monkeypatch.setattr("openpts.fleet.host_side._TO_STOP_S", 0.5)
     run_id = new_run_id()

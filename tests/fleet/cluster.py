@@ -115,15 +115,12 @@ class Machine:
     folder: Path
     drives: list[Drive] = field(default_factory=list)
     first: "subprocess.Popen[str] | None" = None
+    is_on: bool = False
 
     @property
     def pid(self) -> int:
         assert self.first is not None
         return self.first.pid
-
-    @property
-    def _network(self) -> Path:
-        return Path(f"/proc/{self.pid}/ns/net").readlink()
 
     @property
     def slots(self) -> Path:
@@ -134,8 +131,9 @@ class Machine:
         for name in ("state", "spool", "slots", "runs", "munge"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        nodes = [str(drive.node) for drive in self.drives]
         self.first = subprocess.Popen(
-            ["unshare", "--mount", "--net", "--uts", sys.executable, "-P", str(_FIRST)],
+            ["unshare", "--mount", "--net", "--uts", sys.executable, "-P", str(_FIRST), *nodes],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -175,7 +173,15 @@ class Machine:
         return [pid for pid in self.all_pids() if command in _comm(pid)]
 
     def all_pids(self) -> list[int]:
-        return [pid for pid in processes_of(self._network) if pid != self.pid]
+        """All but the first; none while it is off."""
+        first = self.first
+        if first is None:
+            return []
+        try:
+            network = Path(f"/proc/{first.pid}/ns/net").readlink()
+        except OSError:
+            return []
+        return [pid for pid in processes_of(network) if pid != first.pid]
 
     def spawn(self, line: str) -> None:
         """Have the first process start something by the shell, and be its parent."""
@@ -214,9 +220,10 @@ class Machine:
             for pid in pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+        self.first.kill()
+        self.first.wait()
         self.first.stdin.close()
         self.first.stdout.close()
-        self.first.wait()
         self.first = None
 
 
@@ -275,6 +282,7 @@ class Cluster:
 
     def boot(self, machine: Machine) -> None:
         """Switch a machine on: its network, munged, and the daemon of Slurm that it runs."""
+        machine.is_on = False
         machine.boot()
         address = f"10.77.0.{machine.number}/24"
         if machine is self.head:
@@ -283,16 +291,19 @@ class Cluster:
             )
         else:
             cable = f"otv{machine.number}"
+            # what is left of a host goes away some time after its last process
+            self.head.run("ip", "link", "delete", cable, check=False)
             call("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", machine.pid)
             call("ip", "link", "set", cable, "netns", self.head.pid)
             self.head.run("ip", "link", "set", cable, "master", "br0", "up")
             machine.run("sh", "-ec", f"ip addr add {address} dev eth0\nip link set eth0 up")
+        machine.is_on = True
         self.ensure(machine, "munged")
         self.ensure(machine, "slurmctld" if machine is self.head else "slurmd")
 
     def ensure(self, machine: Machine, daemon: str) -> None:
         """Start a daemon if it does not run, as its service would."""
-        if machine.pids(daemon):
+        if machine.pids(daemon) or not machine.is_on:
             return
         folder = machine.folder
         commands = {

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -31,13 +32,15 @@ from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
 from tests.fleet.client import Answer, Call
-from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster
+from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster, until
 from tests.fleet.watch import Watch
 
 TEST: Final = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
 _ENDED: Final = {RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED, RunStage.INTERRUPTED}
-_MEAN_GAP_S: Final = 1.8
-_HANGS_S: Final = 90.0
+_MEAN_GAP_S: Final = 2.0
+_MOST_IDLE_S: Final = 15.0
+_HANGS_S: Final = 60.0
+_GIVEN_UP_S: Final = 180.0
 _TOO_LONG_S: Final = 420.0
 _LONG_CUT_S: Final = 90.0
 
@@ -102,7 +105,7 @@ class Trial:
     random: Random
     outcome: Outcome = field(default_factory=Outcome)
     ends: threading.Event = field(default_factory=threading.Event)
-    hands: dict[str, threading.Lock] = field(default_factory=dict)
+    hands: dict[str, Any] = field(default_factory=dict)
 
     def go(self, number: int) -> Outcome:
         began_s = time.monotonic()
@@ -117,6 +120,7 @@ class Trial:
             self._guarded(lambda: self.strike(number))
             self.ends.set()
             self.heal()
+            self.return_hosts()
             for operator in operators:
                 operator.join(_TOO_LONG_S)
                 if operator.is_alive():
@@ -130,8 +134,13 @@ class Trial:
         try:
             work()
         except Exception as error:  # noqa: BLE001 it is a result
-            self.outcome.wrong.append(f"the trial itself failed: {error!r}")
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            self.outcome.wrong.append(f"the trial itself failed: {error!r} in {where}")
             self.ends.set()
+
+    def hand(self, machine: Machine) -> Any:
+        """One at a time does something to a machine."""
+        return self.hands.setdefault(machine.name, threading.RLock())
 
     # The operators
 
@@ -173,7 +182,7 @@ class Trial:
             if found is not None and found.stage is RunStage.UNKNOWN:
                 self.outcome.again["submitted again"] += 1
                 self.client.call("submit", request=request, again=again)
-            if hangs and not cancelled:
+            if waited_s > _GIVEN_UP_S and not cancelled:
                 self.outcome.again["cancelled"] += 1
                 cancelled = not self.client.call("cancel", run_id=run_id).error
             if waited_s > _TOO_LONG_S:
@@ -213,11 +222,26 @@ class Trial:
                 )
             if self.ends.wait(self.random.expovariate(1 / _MEAN_GAP_S)):
                 return
+            if at % 10 == 9:
+                self.return_hosts()
+            with suppress(TimeoutError):
+                until(self.is_at_work, "a run", _MOST_IDLE_S)
+
+    def return_hosts(self) -> None:
+        """A slurmctld that has lost jobs gives their numbers away again; hosts that have them drain."""
+        drained = self.cluster.slurm("sinfo", "-h", "-N", "-t", "drain,down", "-o", "%N", check=False).split()
+        for name in drained:
+            self.cluster.slurm("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+            self.outcome.again["hosts returned"] += 1
+
+    def is_at_work(self) -> bool:
+        """Whether any run is carried out; faults of a cluster without one would show little."""
+        return any(host.first is not None and host.pids("python") for host in self.cluster.hosts.values())
 
     def struck(self, kind: str) -> bool:
         """Whether there was something to strike."""
         host = self.random.choice(list(self.cluster.hosts.values()))
-        with self.hands.setdefault(host.name, threading.Lock()):
+        with self.hand(host):
             there_was = FAULTS[kind](self, host)
         self.outcome.faults[kind] += there_was
         return there_was
@@ -237,7 +261,7 @@ class Trial:
         return killed
 
     def restart(self, machine: Machine, daemon: str) -> None:
-        with self.hands.setdefault(f"{machine.name}/{daemon}", threading.Lock()), suppress(TimeoutError):
+        with self.hand(machine), suppress(TimeoutError):
             if machine.first is not None:
                 self.cluster.ensure(machine, daemon)
 
@@ -250,7 +274,7 @@ class Trial:
 
     def plug_in(self, host: Machine) -> None:
         """Slurm asks a host that did not answer every 100 s only; a slurmd that starts says so itself."""
-        with self.hands.setdefault(host.name, threading.Lock()):
+        with self.hand(host):
             self.cluster.cut(host, up=True)
             if host.kill("slurmd"):
                 self.restart(host, "slurmd")
@@ -274,7 +298,7 @@ class Trial:
         return True
 
     def put_back(self, host: Machine) -> None:
-        with self.hands.setdefault(host.name, threading.Lock()):
+        with self.hand(host):
             inside = [host.in_slot(slot) for slot in SLOTS]
             outside = [drive for drive in host.drives if drive not in inside]
             for slot in SLOTS:

@@ -1,6 +1,7 @@
 """The first process of a host: starts its daemons, inherits their orphans, and kills all at its end.
 
-It reads command lines, and ends when there are no more, as when what made the cluster was killed.
+It reads command lines, and ends when there are no more: then what made the cluster was killed. Its arguments
+are the loop devices that are detached in that case.
 """
 
 import ctypes
@@ -49,6 +50,9 @@ def main() -> None:
             preexec_fn=_as_from_a_terminal,  # noqa: PLW1509 it has no threads
         )
     kill_all()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for drive in sys.argv[1:]:
+        subprocess.run(["losetup", "--detach", drive], check=False)
 
 
 def _as_from_a_terminal() -> None:

@@ -2,11 +2,12 @@
 
 import multiprocessing
 import random
+import re
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from openpts.errors import FleetError, RecordError
 from openpts.fleet.configuration import Fleet
 from openpts.fleet.fetch import MARK, fetch
 from openpts.fleet.port import Observation, RunStage
+from openpts.fleet.remote import Remote
 from openpts.programs import Answer, run_program
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
@@ -75,9 +77,9 @@ def test_a_fetched_run_is_the_one_on_the_host(
 ) -> None:
     fetched = fetch(fleet, a_run, tmp_path / "results")
     assert fetched.is_new
-    assert content(fetched.folder) == content(Path(a_run.folder or ""))
+    assert content(Path(fetched.folder)) == content(Path(a_run.folder or ""))
     assert sums_hold(tmp_path / "results", a_run.run_id)
-    cli.main(["verify", str(fetched.folder)], standalone_mode=False)
+    cli.main(["verify", fetched.folder], standalone_mode=False)
     systemd_hosts[0].cut()
     try:
         again = fetch(fleet, a_run, tmp_path / "results")
@@ -113,7 +115,7 @@ def test_a_cut_link_leaves_no_folder_and_the_next_fetch_goes_on(
     before = int(received.read_text())
     fetched = fetch(fleet, large, tmp_path)
     assert int(received.read_text()) - before < 8 * MIB, "6 of 12 MiB were there"
-    assert content(fetched.folder) == content(Path(large.folder or ""))
+    assert content(Path(fetched.folder)) == content(Path(large.folder or ""))
     assert sums_hold(tmp_path, large.run_id)
 
 
@@ -137,7 +139,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
         fetch(fleet, large, tmp_path, changing)
     assert not (tmp_path / large.run_id).exists()
     fetched = fetch(fleet, large, tmp_path)
-    assert content(fetched.folder) == content(Path(large.folder or ""))
+    assert content(Path(fetched.folder)) == content(Path(large.folder or ""))
 
 
 def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
@@ -159,7 +161,7 @@ def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
         states.add((folder.exists(), mark.exists()))
     assert (False, False) in states
     for number in range(2):
-        assert content(fetch(fleet, large, tmp_path / str(number)).folder) == whole
+        assert content(Path(fetch(fleet, large, tmp_path / str(number)).folder)) == whole
 
 
 def test_a_folder_of_that_name_with_other_files_is_left_alone(
@@ -178,3 +180,31 @@ def test_a_run_that_has_no_folder_on_its_host_is_refused(fleet: Fleet, tmp_path:
     with pytest.raises(FleetError, match=r"host h1 can't read /nowhere/0199: .*can't cd"):
         fetch(fleet, gone, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def sudoer(systemd_hosts: list[SystemdHost], tmp_path: Path) -> Iterator[str]:
+    """A user of the first host who may sudo without a password."""
+    if shutil.which("sudo") is None:
+        pytest.skip("no sudo here")
+    changed = {
+        Path("/etc/passwd"): re.sub(
+            r"(?m)^(daemon:.*):[^:]*$", r"\1:/bin/sh", Path("/etc/passwd").read_text()
+        ),
+        Path("/etc/sudoers"): "root ALL=(ALL) ALL\ndaemon ALL=(root) NOPASSWD: ALL\n",
+    }
+    for at, text in changed.items():
+        (tmp_path / at.name).write_text(text)
+        (tmp_path / at.name).chmod(at.stat().st_mode & 0o777)
+        systemd_hosts[0].inside("mount", "--bind", str(tmp_path / at.name), str(at))
+    yield "daemon"
+    for at in changed:
+        systemd_hosts[0].inside("umount", str(at))
+
+
+def test_another_user_fetches_by_sudo(fleet: Fleet, large: Observation, tmp_path: Path, sudoer: str) -> None:
+    Path(large.folder or "").chmod(0o700)
+    hosts = {"h1": structs.replace(fleet.hosts["h1"], user=sudoer, housekeeping=(0,))}
+    assert Remote(hosts["h1"]).ask(["id", "-u"]).stdout == "0\n"
+    fetched = fetch(Fleet(fleet.backend, hosts), large, tmp_path / "results")
+    assert content(Path(fetched.folder)) == content(Path(large.folder or ""))

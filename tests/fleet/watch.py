@@ -1,7 +1,7 @@
 """Who may write to the drives of a cluster, looked at from outside many times a second, by the kernel's word.
 
 A writer is a process of a host that has a drive's node open for writing. Which run it works for, and on which
-drive, is in the command line that it was started with.
+drive, is in the command line that it was started with. What the kernel counts as written needs a writer.
 """
 
 import re
@@ -19,6 +19,8 @@ _PERIOD_S: Final = 0.03
 _REQUEST: Final = re.compile(rb'\{"run_id":"([0-9a-f-]{36})".*"serial":"([^"]+)"')
 _WRITABLE: Final = 0o3
 _SECTORS_WRITTEN: Final = 6
+_OUTSTANDING_S: Final = 2.0
+"""How long I/O of a process that was killed may still come to its end."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Watch:
     looks: int = 0
     _ends: threading.Event = field(default_factory=threading.Event)
     _written: dict[str, int] = field(default_factory=dict)
+    _last_seen_s: dict[str, float] = field(default_factory=dict)
     _thread: threading.Thread | None = None
 
     def __enter__(self) -> "Watch":
@@ -53,6 +56,12 @@ class Watch:
         self._thread.join()
 
     def _watch(self) -> None:
+        try:
+            self._look_on()
+        except Exception as error:  # noqa: BLE001 what was not seen counts as wrong
+            self.faults.append(f"the watch itself failed: {error!r}")
+
+    def _look_on(self) -> None:
         while not self._ends.wait(_PERIOD_S):
             before = time.monotonic()
             writers = self._writers()
@@ -71,17 +80,21 @@ class Watch:
         for writer in writers:
             if writer.serial != drive.serial:
                 self.faults.append(f"{at_s:.2f} s: {writer} writes to {drive.serial}")
+        if writers:
+            self._last_seen_s[drive.serial] = at_s
+        written = sectors_written(drive)
+        is_unseen = at_s - self._last_seen_s.get(drive.serial, at_s - 60) > _OUTSTANDING_S
+        if is_unseen and written != self._written.get(drive.serial, written):
+            self.faults.append(f"{at_s:.2f} s: {drive.serial} was written to by a process that was not seen")
+        self._written[drive.serial] = written
 
     def _writers(self) -> dict[str, set[Writer]]:
         """Of each node; a process that ended while it was looked at was alone with it all the same."""
         found: dict[str, set[Writer]] = {}
         for host in self.cluster.hosts.values():
-            if host.first is None:
-                continue
-            with suppress(OSError):
-                for pid in host.pids("python") + host.pids("openpts") + host.pids("fio"):
-                    for node in _open_for_writing(pid):
-                        found.setdefault(node, set()).add(_writer(pid))
+            for pid in host.all_pids():
+                for node in _open_for_writing(pid):
+                    found.setdefault(node, set()).add(_writer(pid))
         return found
 
 

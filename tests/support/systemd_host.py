@@ -1,7 +1,7 @@
 """Hosts for tests: a systemd as first process of namespaces of its own, with an OpenSSH server and a link.
 
-The file system is the machine's, but for /run and what is mounted over ``COVERED``; processes, cgroups,
-network and name are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
+The file system is the machine's, but for /run and what a test mounts; processes, cgroups, network and name
+are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
 """
 
 import os
@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from openpts.errors import FleetError
 from openpts.fleet.configuration import Host, Slot
 from openpts.fleet.remote import Remote
@@ -22,10 +20,12 @@ from openpts.fleet.remote import Remote
 SYSTEMD = Path("/lib/systemd/systemd")
 PROGRAMS = ("setpriv", "unshare", "ip", "sshd", "ssh", "ssh-keygen", "systemd-run")
 READY_S = 20
+AUTHORIZED = Path("/run/authorized_keys")  # where all users can read it
 START = """
 set -e
 mount --make-rprivate /
 mount -t tmpfs tmpfs /run
+cp {key}.pub {authorized}
 umount -l /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
@@ -68,9 +68,6 @@ def cgroup2() -> Path | None:
     return None
 
 
-needs_hosts = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
-
-
 @dataclass(frozen=True)
 class SystemdHost:
     """``host`` is how a fleet reaches it."""
@@ -107,7 +104,7 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
         made.mkdir(parents=True)
     for made in (key, host_key):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made], check=True)
-    config.write_text(SSHD.format(key=host_key, authorized=f"{key}.pub"))
+    config.write_text(SSHD.format(key=host_key, authorized=AUTHORIZED))
     ssh_unit = SSH_UNIT.format(sshd=shutil.which("sshd"), config=config, log=log)
     (units / "ssh.service").write_text(ssh_unit)
     (units / "default.target").write_text("[Unit]\nWants=ssh.service\n")
@@ -117,7 +114,7 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
     link, subnet = f"op{os.getpid() % 10**7}h{number}", f"10.213.{os.getpid() % 250}"
     ours, theirs = f"{subnet}.{4 * number + 1}", f"{subnet}.{4 * number + 2}"
     words = ("--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--cgroup", "--uts", "--ipc")
-    start = START.format(units=units, systemd=SYSTEMD)
+    start = START.format(units=units, systemd=SYSTEMD, key=key, authorized=AUTHORIZED)
     group.mkdir()
     try:
         with (folder / "systemd.log").open("wb") as output:

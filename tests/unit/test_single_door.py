@@ -82,6 +82,7 @@ MAKES_FOLDERS = {
     "cli/io.py": "for a capture",
     "cli/suite.py": "a suite's",
     "fleet/fetch.py": "where the operator wants runs from other hosts",
+    "fleet/host_journal.py": "where the fleet file has a host's runs",
     "folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "lot/lot_runner.py": "a lot's",

@@ -88,6 +88,10 @@ EXAMPLES: Final = (
         "Go on with a run that was cut off.",
     ),
     (
+        "openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops",
+        "Run a test on the drive in a slot of another host, at most once.",
+    ),
+    (
         "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
         "Recompute every number of a report from its record.",
     ),
@@ -106,6 +110,7 @@ EXAMPLES: Final = (
 )
 
 _A_TEST: Final = "iops sim:enterprise-tlc"
+_A_RUN: Final = "01a20758-6951-7850-b2ef-49adaa4b6e21"
 _ARGUMENTS: Final = {
     "openpts": f"run {_A_TEST}",
     "openpts archive": "query runs-archive --by model,firmware",
@@ -125,6 +130,13 @@ _ARGUMENTS: Final = {
     "openpts crosscheck": "/dev/nvme0n1",
     "openpts doctor": "/dev/nvme0n1",
     "openpts export": "openpts-runs/R1AL-20261120T220000Z-iops --csv-row results.csv",
+    "openpts fleet": "hosts",
+    **{f"openpts fleet {verb}": _A_RUN for verb in ("observe", "cancel", "resume")},
+    **{f"openpts fleet {verb}": "--here h1" for verb in ("journal", "slots")},
+    "openpts fleet start": '--here h1 \'{"run_id": "", "test_words": ["iops"]}\'',
+    "openpts fleet fetch": "--out results",
+    "openpts fleet stop": f"--here h1 {_A_RUN}",
+    "openpts fleet submit": "--host h1 --slot s07 --serial S3R1AL iops --class enterprise",
     "openpts gate": "runs/new-firmware --limits limits.toml --baseline runs/old-firmware",
     "openpts help": "run iops",
     "openpts capture": "/dev/nvme0n1 --seconds 60 --out load.parquet",

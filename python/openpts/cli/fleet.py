@@ -43,8 +43,11 @@ FLEET_OPTION: Final = click.option(
 _JSON: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON object; see docs/interfaces.md."
 )
+_HERE: Final = click.option(
+    "--here", "host", metavar="HOST", required=True, help="Name of this host in the fleet file."
+)
 _ON_CLIENT: Final = together(FLEET_OPTION, _JSON)
-_ON_HOST: Final = together(FLEET_OPTION, click.option("--here", "host", metavar="HOST", required=True))
+_ON_HOST: Final = together(FLEET_OPTION, _HERE)
 _RUN_ID: Final = click.argument("run_id", metavar="RUN-ID", type=click.UUID)
 
 
@@ -85,7 +88,7 @@ def backend_of(fleet_file: Path) -> Backend:
 
 
 @fleet.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     short_help="Start a run on the drive in a slot.",
 )
 @click.option("--host", required=True, metavar="HOST", help="Host, by its name in the fleet file.")
@@ -150,7 +153,7 @@ def submit(
 )
 @_ON_CLIENT
 def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) -> None:
-    """Show where a run stands, by the journal of its host, or by the scheduler while the host measures."""
+    """Show where the run with RUN-ID stands, by its host's journal; while that measures, by the scheduler."""
     _show([backend_of(fleet_file).observe(str(run_id), ask_host=ask_host)], as_json=as_json)
 
 
@@ -158,7 +161,7 @@ def observe(*, run_id: UUID, ask_host: bool, fleet_file: Path, as_json: bool) ->
 @_RUN_ID
 @_ON_CLIENT
 def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
-    """Stop a run, and all processes that write for it. What it has recorded stays on the host."""
+    """Stop the run with RUN-ID, and all processes that write for it. What it has recorded stays."""
     _show([backend_of(fleet_file).cancel(str(run_id))], as_json=as_json)
 
 
@@ -166,7 +169,7 @@ def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
 @_RUN_ID
 @_ON_CLIENT
 def resume(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
-    """Go on with a run that was interrupted, as `openpts resume` does; no scheduler does this by itself."""
+    """Go on with the run of RUN-ID that was interrupted, as `openpts resume` does; no scheduler does this."""
     backend = backend_of(fleet_file)
     found = backend.observe(str(run_id))
     if found.stage is not RunStage.INTERRUPTED or found.request is None:
@@ -201,6 +204,46 @@ def hosts(*, fleet_file: Path, as_json: bool) -> None:
     table_console().print(table)
 
 
+@fleet.command(short_help="Bring run folders from the hosts.")
+@click.argument("run_ids", metavar="[RUN-ID]...", type=click.UUID, nargs=-1)
+@click.option(
+    "--out",
+    metavar="FOLDER",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the folders go, each under its run's ID.",
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait until the runs have ended, and nothing measures on their hosts."
+)
+@_ON_CLIENT
+def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path, as_json: bool) -> int:
+    """Bring the folders of runs that have ended, without RUN-ID all of them, from the hosts to FOLDER.
+
+    Nothing is taken from a host while it measures. A folder is there only when it is whole, with the content
+    that it has on the host; RUN-ID.SHA256SUMS beside it proves that. A fetch that was cut off goes on where
+    it stopped, and what is whole is not fetched again.
+    """
+    from openpts.cli.fleet_fetch import fetched  # noqa: PLC0415 hosts need none of it
+
+    backend, known = backend_of(fleet_file), read_fleet(fleet_file)
+    return fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
+
+
+@fleet.command(short_help="Show what the configuration of hosts and scheduler gets wrong.")
+@_ON_CLIENT
+def check(*, fleet_file: Path, as_json: bool) -> int:
+    """Show what the configuration of hosts and scheduler gets wrong, with the reason and what to do.
+
+    It looks at Slurm's configuration where Slurm starts the runs, and over ssh at each host: programs,
+    versions, clock, disk, processors, the drives in the slots and the host audit. A host that measures is
+    spared most of it. Nothing is changed. Exit code 15 if there are errors.
+    """
+    from openpts.cli.fleet_check import checked  # noqa: PLC0415 likewise
+
+    return checked(fleet_file, as_json=as_json)
+
+
 def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
     if as_json:
         _print_json(FleetRuns(tuple(runs)))
@@ -232,8 +275,8 @@ def host_side_of(fleet_file: Path, host: str) -> HostSide:
 
 @fleet.command(hidden=True)
 @click.argument("request", metavar="REQUEST")
-@click.option("--job")
-@click.option("--again", is_flag=True)
+@click.option("--job", metavar="NUMBER", help="The scheduler's own number of this attempt.")
+@click.option("--again", is_flag=True, help="Go on with a run that was interrupted.")
 @_ON_HOST
 def start(*, request: str, job: str | None, again: bool, fleet_file: Path, host: str) -> None:
     """Carry out the run of REQUEST, a JSON object, or wait for the end of the one that was begun before."""
@@ -261,18 +304,18 @@ def _carry_out(words: Sequence[str]) -> None:
 
 
 @fleet.command(hidden=True)
-@click.argument("run_id", type=click.UUID)
+@_RUN_ID
 @_ON_HOST
 def stop(*, run_id: UUID, fleet_file: Path, host: str) -> None:
-    """End the run and all that write for it; nothing starts it from now on."""
+    """End the run with RUN-ID and all that write for it; nothing starts it from now on."""
     _print_json([host_side_of(fleet_file, host).stop(str(run_id))])
 
 
 @fleet.command(hidden=True)
-@click.argument("run_id", type=click.UUID, required=False)
+@click.argument("run_id", metavar="[RUN-ID]", type=click.UUID, required=False)
 @_ON_HOST
 def journal(*, run_id: UUID | None, fleet_file: Path, host: str) -> None:
-    """Print what this host knows of the run, or of all, as a JSON list."""
+    """Print what this host knows of the run with RUN-ID, or of all, as a JSON list."""
     known = host_side_of(fleet_file, host).journal
     if run_id is None:
         _print_json(known.all())

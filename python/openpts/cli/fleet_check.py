@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 import msgspec
+from rich.padding import Padding
 from rich.text import Text
 
 from openpts.cli.console import table_console, table_of
@@ -28,8 +29,8 @@ class FleetFindings(msgspec.Struct, frozen=True):
     schema_version: int = 1
 
 
-def checked(fleet_file: Path, *, as_json: bool) -> None:
-    """Check a fleet, and print what is wrong. Raises FleetError if there are errors."""
+def checked(fleet_file: Path, *, as_json: bool) -> int:
+    """Check a fleet, and print what is wrong. The exit code: that of a FleetError if there are errors."""
     fleet = read_fleet(fleet_file)
     findings = check_fleet(fleet, fleet_file.resolve())
     if as_json:
@@ -37,13 +38,15 @@ def checked(fleet_file: Path, *, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
     else:
         _print(findings)
-    slots = sum(len(host.slots) for host in fleet.hosts.values())
-    size = f"{len(fleet.hosts)} hosts with {slots} slots"
-    counts = Counter(one.severity for one in findings)
-    if counts[Severity.ERROR]:
-        raise FleetError(f"{size}: {counts[Severity.ERROR]} errors, {counts[Severity.WARNING]} warnings")
-    if not as_json:
-        click.echo(f"{size}: no errors, {counts[Severity.WARNING]} warnings")
+        slots = sum(len(host.slots) for host in fleet.hosts.values())
+        counts = Counter(one.severity for one in findings)
+        told = ", ".join(_count(counts[severity], severity) for severity in Severity)
+        click.echo(f"{_count(len(fleet.hosts), 'host')} with {_count(slots, 'slot')}: {told}")
+    return FleetError.exit_code if any(one.severity is Severity.ERROR for one in findings) else 0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _print(findings: Sequence[Finding]) -> None:
@@ -56,6 +59,6 @@ def _print(findings: Sequence[Finding]) -> None:
         console.print(table)
         return
     for one in findings:
-        head = Text(f"{one.severity} ", _STYLES[one.severity])
-        console.print(head.append(f"{one.where}, {one.subject}: {one.found}", "default"))
-        console.print(Text(f"    {one.reason}\n    -> {one.remedy}", "dim"))
+        head = f" {one.where}, {one.subject}: {one.found}"
+        console.print(Text.assemble((one.severity, _STYLES[one.severity]), head))
+        console.print(Padding(Text(f"{one.reason}\n-> {one.remedy}", "dim"), (0, 0, 0, 4), expand=False))

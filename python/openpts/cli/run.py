@@ -149,6 +149,11 @@ RUN_OPTIONS = together(
         is_flag=True,
         help="Set the host up for the scenario during the run; see `openpts doctor`.",
     ),
+    click.option(
+        "--exclusive-host",
+        is_flag=True,
+        help="Refuse to run beside other runs of openpts on this host, and keep them away.",
+    ),
     *_TELEMETRY_OPTIONS,
     click.option(
         "--describe",
@@ -306,6 +311,7 @@ def order_of(
     power_command: str | None,
     scenario: str | None,
     tune: bool,
+    exclusive_host: bool,
     describe: Path | None,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
@@ -331,6 +337,7 @@ def order_of(
         telemetry=telemetry_of(telemetry_period, power_command),
         scenario=choices.scenario(scenario),
         tune=tune,
+        exclusive_host=exclusive_host,
         description=description,
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),

@@ -31,7 +31,8 @@ _ESCAPED: Final = "\\"
 _SILENT_S: Final = 60
 _HASHES_S: Final = 3600.0
 _TRANSFER_S: Final = 24 * 3600.0
-_ACTIVE: Final = frozenset({RunStage.QUEUED, RunStage.RUNNING})
+ACTIVE: Final = frozenset({RunStage.QUEUED, RunStage.RUNNING})
+"""Stages of runs whose load has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +41,37 @@ class Fetched:
 
     run_id: str
     host: str
-    folder: Path
+    folder: str
     size_bytes: int
     is_new: bool
 
 
 def in_the_way(observations: Sequence[Observation], run_ids: Sequence[str]) -> tuple[str, ...]:
-    """Why some of the runs can't be fetched now, a sentence for each reason; all that is asked is waiting.
+    """Why some of the runs can't be fetched yet, a sentence for each reason; none if all can.
 
     Nothing is taken from a host while a run measures there, whichever run it is. Raises FleetError for a run
-    that has nothing to fetch.
+    that has nothing to fetch, however long one waits.
     """
     known = {seen.run_id: seen for seen in observations}
-    wanted = [_known(known, run_id) for run_id in run_ids]
-    active = [f"run {seen.run_id} is {seen.stage}" for seen in wanted if seen.stage in _ACTIVE]
-    hosts = dict.fromkeys(seen.host for seen in wanted if seen.stage not in _ACTIVE)
-    busy = [
-        f"host {seen.host} is measuring for run {seen.run_id}, which a transfer would disturb"
-        for seen in observations
-        if seen.host in hosts and seen.stage is RunStage.RUNNING and seen.run_id not in run_ids
-    ]
-    return (*active, *busy)
+    measuring = {seen.host: seen.run_id for seen in observations if seen.stage is RunStage.RUNNING}
+    return tuple(
+        reason for run_id in run_ids if (reason := _in_the_way_of(known[run_id], measuring)) is not None
+    )
 
 
-def _known(known: Mapping[str, Observation], run_id: str) -> Observation:
-    seen = known.get(run_id)
-    if seen is None:
-        raise FleetError(f"no host knows of run {run_id}: `openpts fleet list` has all that are known")
-    if seen.stage is RunStage.UNKNOWN:
-        raise FleetError(f"run {run_id} can't be fetched: {seen.reason or 'where it stands is unknown'}")
-    if seen.host is None or (seen.folder is None and seen.stage not in _ACTIVE):
-        raise FleetError(f"run {run_id} has no folder: {seen.reason or f'it is {seen.stage}'}")
-    return seen
+def _in_the_way_of(seen: Observation, measuring: Mapping[str | None, str]) -> str | None:
+    if seen.stage in ACTIVE:
+        return f"run {seen.run_id} is {seen.stage}"
+    if seen.stage is RunStage.UNKNOWN and measuring:
+        return f"where run {seen.run_id} stands is unknown: {seen.reason}"
+    if seen.stage is RunStage.UNKNOWN or seen.folder is None or seen.host is None:
+        raise FleetError(f"run {seen.run_id} has no folder to fetch: {seen.reason or f'it is {seen.stage}'}")
+    if seen.host in measuring:
+        other = measuring[seen.host]
+        return (
+            f"host {seen.host}, with run {seen.run_id}, measures for {other}, which a transfer would disturb"
+        )
+    return None
 
 
 def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) -> Fetched:
@@ -80,14 +80,14 @@ def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) ->
     Raises FleetError if the host can't be reached, or what arrives is not what is there: all that has arrived
     is kept for the next fetch. Raises RecordError if the folder can't be written.
     """
-    assert seen.host is not None  # noqa: S101 in_the_way has looked
+    assert seen.host is not None  # noqa: S101 _in_the_way_of has looked
     assert seen.folder is not None  # noqa: S101 likewise
     remote, source = Remote(fleet.host(seen.host), run), PurePosixPath(seen.folder)
     folder, partial = out / seen.run_id, out / f".{seen.run_id}.partial"
     try:
         out.mkdir(parents=True, exist_ok=True)
         if _is_whole(folder):
-            return Fetched(seen.run_id, seen.host, folder, _size_bytes(folder), is_new=False)
+            return Fetched(seen.run_id, seen.host, str(folder), _size_bytes(folder), is_new=False)
         hashes = _hashes_on(remote, source)
         if not folder.exists():
             partial.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) ->
         write_files(out, {f"{seen.run_id}{MARK}": os.fsencode("".join(lines))})
     except OSError as error:
         raise RecordError(f"can't write {error.filename or out}: {error.strerror}") from error
-    return Fetched(seen.run_id, seen.host, folder, _size_bytes(folder), is_new=True)
+    return Fetched(seen.run_id, seen.host, str(folder), _size_bytes(folder), is_new=True)
 
 
 def _is_whole(folder: Path) -> bool:

@@ -65,7 +65,8 @@ class Remote:
 
     @property
     def _remedy(self) -> str:
-        return f"try {shlex.join([*self.client(), self.destination, 'true'])}"
+        command = ["ssh", "-oBatchMode=yes", *self.host.ssh_options, self.destination, "true"]
+        return f"try {shlex.join(command)}"
 
 
 def on_all(hosts: Iterable[Host], do: Callable[[Host], _T]) -> list[_T]:

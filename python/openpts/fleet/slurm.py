@@ -6,7 +6,6 @@ is seen again, and the host's journal decides how a run ended.
 """
 
 import shlex
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import msgspec
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet, Host
 from openpts.fleet.port import HostState, Observation, RunStage
+from openpts.programs import ProgramError, run_program
 from openpts.vocabulary.run_request import RunRequest
 
 _SEEN_AGAIN_S: Final = 6.0
@@ -26,6 +26,8 @@ _SEEN_AGAIN_S: Final = 6.0
 _TO_ANSWER_S: Final = 60.0
 _TO_STOP_S: Final = 120.0
 _TO_PLACE_S: Final = 15
+_MOST_MINUTES: Final = 2
+"""How long a question to a host may take: longer than a run that is stopped."""
 _QUEUED: Final = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNNING: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING", "RESIZING"}
 _ENDED: Final = {"COMPLETED": RunStage.COMPLETE, "CANCELLED": RunStage.CANCELLED}
@@ -80,20 +82,19 @@ class SlurmBackend:
     def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
         """Submit a run, wait until Slurm would not lose it any more, and look at it.
 
+        A run that the host has claimed before is what the job attaches to, or says the end of.
         Raises FleetError if Slurm can't take it, and UsageError if the fleet has no such slot.
         """
         if request.host is None or request.slot is None:
             raise UsageError(f"run {request.run_id} needs a host and a slot: Slurm allots slots")
         host = self.fleet.host(request.host)
         self.fleet.slot(host.name, request.slot)
-        jobs = self._jobs()
-        if any(job.run_id == request.run_id and not job.is_over for job in jobs):
-            return self.observe(request.run_id)
-        if not again and not _measuring(host.name, jobs):
-            for found in self._journal(host, request.run_id):
+        if any(job.run_id == request.run_id and not job.is_over for job in self._jobs()):
+            found = self.observe(request.run_id, ask_host=again)
+            if not again or found.stage is not RunStage.INTERRUPTED:
                 return found
         try:
-            _call(self._sbatch(host, request), stdin=self._script(host, request, again=again))
+            _call([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
         except FleetError:
             if not any(job.run_id == request.run_id for job in self._jobs()):
                 raise  # else it took the job, and only its answer was lost
@@ -111,7 +112,7 @@ class SlurmBackend:
     def _script(self, host: Host, request: RunRequest, *, again: bool) -> str:
         words = [*self._on_host(host, "start"), *["--again"] * again]
         line = " ".join(map(shlex.quote, [*words, msgspec.json.encode(request).decode()]))
-        return f'#!/bin/sh\nexec {line} --job "$SLURM_JOB_ID"\n'
+        return f'exec {line} --job "$SLURM_JOB_ID"'
 
     def _on_host(self, host: Host, verb: str) -> Sequence[str]:
         return [host.program, "fleet", verb, "--fleet", str(self.fleet_file), "--here", host.name]
@@ -133,6 +134,8 @@ class SlurmBackend:
                 continue
             try:
                 for found in self._journal(host, run_id):
+                    if job is not None and not job.is_over and _is_left_over(job, found):
+                        _call(["scancel", str(job.number)])
                     return found
             except FleetError as error:
                 unasked.append(str(error))
@@ -205,8 +208,9 @@ class SlurmBackend:
     def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
         placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
-        placed += ["--job-name=openpts-journal", "--export=NIL", "--chdir=/"]
-        return _call([*placed, *self._on_host(host, verb), *words], patience_s=patience_s)
+        # an srun that is killed, or that slurmctld forgot, leaves its job behind
+        placed += ["--job-name=openpts-journal", f"--time={_MOST_MINUTES}", "--export=NIL", "--chdir=/"]
+        return _call([*placed, *self._on_host(host, verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
@@ -223,6 +227,11 @@ def _measuring(host: str, jobs: Sequence[Job]) -> bool:
     return any(job.node == host and job.stage is RunStage.RUNNING for job in jobs)
 
 
+def _is_left_over(job: Job, found: Observation) -> bool:
+    """Whether a job that still runs is that of a run whose processes are gone, and only holds its slot."""
+    return found.job == str(job.number) and found.stage not in {RunStage.RUNNING, RunStage.QUEUED}
+
+
 def _is_run_id(name: str) -> bool:
     try:
         return str(UUID(name)) == name
@@ -237,19 +246,16 @@ def _decoded(text: str, kind: Any) -> Any:
         raise FleetError(f"the host's openpts answers what makes no sense: {error}") from error
 
 
-def _call(words: Sequence[str], *, stdin: str = "", patience_s: float = _TO_ANSWER_S) -> str:
-    """What a program says. Raises FleetError if it is missing, fails, or does not end in time."""
+def _call(words: Sequence[str], patience_s: float = _TO_ANSWER_S) -> str:
+    """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        done = subprocess.run(
-            words, input=stdin, capture_output=True, text=True, timeout=patience_s, check=False
-        )
-    except FileNotFoundError as error:
-        raise FleetError(f"{words[0]} is not installed: a fleet on Slurm needs its commands") from error
-    except subprocess.TimeoutExpired as error:
-        raise FleetError(f"{words[0]} does not answer within {patience_s:g} s") from error
-    if done.returncode:
-        raise FleetError(f"{words[0]} failed: {_complaint(done.stderr) or f'exit code {done.returncode}'}")
-    return done.stdout
+        answer = run_program(words, patience_s)
+    except ProgramError as error:
+        raise FleetError(f"Slurm can't be asked: {error}") from error
+    if answer.returncode:
+        why = _complaint(answer.stderr) or f"exit status {answer.returncode}"
+        raise FleetError(f"{words[0]} failed: {why}")
+    return answer.stdout
 
 
 def _complaint(stderr: str) -> str:

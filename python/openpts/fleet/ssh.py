@@ -130,8 +130,13 @@ class SshBackend:
         return self._look(host, "journal", run_id, ask=True).observations().get(run_id, found)
 
     def list(self) -> Sequence[Observation]:
-        """All runs with an active unit, and those in the journals of hosts that measure nothing now."""
-        looks, _silent = self._looks("journal", ask=False)
+        """All runs with an active unit, and those in the journals of hosts that measure nothing now.
+
+        Raises FleetError if no host answers; `hosts` says of each.
+        """
+        looks, silent = self._looks("journal", ask=False)
+        if not looks:
+            raise FleetError("; ".join(silent.values()))
         found = {run_id: run for look in looks for run_id, run in look.observations().items()}
         return [found[run_id] for run_id in sorted(found)]
 

@@ -51,6 +51,7 @@ class Ordered:
     hook_limit_s: float = HOOK_LIMIT_S
     stop_on_fail: bool = False
     require_steady: bool = False
+    exclusive_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class Order:
     stop_on_fail: bool = False
     require_steady: bool = False
     run_id: str | None = None
+    exclusive_host: bool = False
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
@@ -89,6 +90,7 @@ class Order:
             hook_limit_s=self.hook_limit_s,
             stop_on_fail=self.stop_on_fail,
             require_steady=self.require_steady,
+            exclusive_host=self.exclusive_host,
         )
 
     @classmethod
@@ -152,6 +154,7 @@ class Order:
             hook_limit_s=ordered.hook_limit_s,
             stop_on_fail=ordered.stop_on_fail,
             require_steady=ordered.require_steady,
+            exclusive_host=ordered.exclusive_host,
         )
 
     def wanted_conditions(self, test: Procedure) -> Conditions:

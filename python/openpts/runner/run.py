@@ -40,6 +40,7 @@ from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.hooks import Hook, Hooks
+from openpts.runner.host_use import host_use
 from openpts.runner.mounted_device import MountedDevice, mounted_device
 from openpts.runner.order import Order
 from openpts.runner.power_cut import PowerCutter
@@ -111,6 +112,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
     with (
         terminate_as_interrupt(),
         _opened(test, order, run_id) as device,
+        host_use(device, alone=order.exclusive_host),
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
         run.hooks.around(),

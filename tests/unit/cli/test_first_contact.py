@@ -34,6 +34,7 @@ TREE = dict(all_commands())
 TELL_OF_THE_MACHINE = {("devices",), ("doctor",)}
 # Longer than a screen, and held by tests of their own.
 PRINT_A_DOCUMENT = {("plan-schema",)}
+MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
 GROUPS_OF_TESTS = ("run", "plan", "rehearse")
 
 
@@ -162,7 +163,7 @@ def test_what_is_missing_is_said_with_usage_and_example(words: tuple[str, ...]) 
     path = " ".join(["openpts", *words])
     text, code = seen(*words)
     reason, usage, example = text.splitlines()
-    assert (code, reason.startswith("openpts: Missing argument '")) == (2, True)
+    assert (code, reason.startswith(MISSING)) == (2, True)
     assert usage.startswith(f"  Usage: {path} ")
     assert example == f"  Example: {example_of(path)}"
 

@@ -49,7 +49,7 @@ def check_fleet(fleet: Fleet, fleet_file: Path, run: Run = run_program) -> tuple
 
 
 def _drives_in_two_slots(drives: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
-    """Slots that lead to the same drive, as two ports of it do; ``drives`` are serial numbers by host and slot."""
+    """Slots that lead to the same drive, as its ports do; ``drives`` are serial numbers by host and slot."""
     seen: dict[str, str] = {}
     for host, slots in drives.items():
         for name, serial in slots.items():

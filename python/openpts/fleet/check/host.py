@@ -1,4 +1,4 @@
-"""Whether a host of a fleet can carry out runs: its programs, its disk, its clock, the drives in its slots."""
+"""Whether a host of a fleet can carry out runs: its programs, disk and clock, and the drives in its slots."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ program=$1 runs=$2 fleet=$3 user=$4
 shift 4
 folder=$runs
 while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
-units=$(systemctl list-units --plain --no-legend --state=active 'openpts-*.service' 2>/dev/null | cut -d' ' -f1)
+units=$(systemctl list-units --plain --no-legend 'openpts-*.service' 2>/dev/null | cut -d' ' -f1)
 echo "time=$(date +%s.%N)"
 echo "systemd=$(test -d /run/systemd/system && command -v systemd-run)"
 echo "rsync=$(command -v rsync)"
@@ -138,7 +138,7 @@ class HostCheck:
         return self._finding(
             Severity.ERROR if over_ssh else Severity.WARNING,
             "ssh",
-            complaint,
+            complaint.removeprefix(f"host {self.host.name} "),
             "no run can be started there"
             if over_ssh
             else "its folders can't be fetched, and it can't be checked",
@@ -150,15 +150,16 @@ class HostCheck:
             Severity.ERROR,
             "root",
             complaint,
-            "drives, units and run folders need root on the host",
-            'fleet file: user = "root"; or let the user sudo without a password there',
+            "no command runs there as root, which drives, units and run folders need",
+            'fleet file: user = "root", or a user who may sudo without a password; housekeeping = processors '
+            "that the host has",
         )
 
     def _busy(self, units: str) -> Finding:
         return self._finding(
             Severity.WARNING,
             "units",
-            f"measures: {units}",
+            f"measures for {units.replace('openpts-', '').replace('.service', '')}",
             "its drives and settings were not looked at, which takes processors",
             "check again when the host is idle",
         )
@@ -201,7 +202,7 @@ class HostCheck:
             yield self._finding(
                 Severity.ERROR if at_slurm else Severity.WARNING,
                 "clock",
-                f"{off_s:.1f} s {'behind' if there_s < before_s else 'ahead of'} that of this machine, at least",
+                f"at least {off_s:.1f} s {'behind' if there_s < before_s else 'ahead of'} this machine's",
                 "munge refuses what Slurm's daemons tell each other"
                 if at_slurm
                 else "the order of events on several hosts can't be told",
@@ -215,8 +216,8 @@ class HostCheck:
                 Severity.ERROR,
                 "runs",
                 f"{runs} is on {kind}",
-                "claims and records have to be on the host's own disk: the network stalls a run, and locks on it "
-                "may not hold",
+                "claims and records have to be on the host's own disk: the network stalls a run, and locks "
+                "may not hold there",
                 "fleet file: runs = a folder on a disk of the host",
             )
         if kind in _IN_MEMORY:
@@ -245,7 +246,7 @@ class HostCheck:
                 Severity.ERROR,
                 "housekeeping",
                 f"no processor {missing}",
-                "commands for the host fail",
+                "what is kept apart is not there",
                 "fleet file: housekeeping = processors that the host has",
             )
         elif kept >= online:

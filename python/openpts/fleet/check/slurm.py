@@ -21,7 +21,7 @@ _KILL_WAIT_S: Final = 60
 _INTERVAL_S: Final = 5
 _NONE: Final = frozenset({"", "(null)", "None", "NONE", "N/A", "none"})
 _WORD: Final = re.compile(r"(?:^| )(\w+)=(.*?)(?= \w+=|$)")
-_SLOT: Final = re.compile(r"slot:([^:,()]+)(?::(\d+))?")
+_SLOT: Final = re.compile(r"slot:([A-Za-z][^:,()]*)(?::(\d+))?")
 _UNUSABLE: Final = ("DOWN", "DRAIN", "FAIL", "INVAL", "NOT_RESPONDING", "UNKNOWN", "*")
 
 
@@ -37,7 +37,9 @@ class _Rule:
 
 
 def _seconds(value: str) -> int:
-    return int(value.split(maxsplit=1)[0]) if value.split()[:1] and value.split(maxsplit=1)[0].isdecimal() else 0
+    """Of a value such as ``300 sec``; 0 where there is none."""
+    found = re.match(r"\d+", value)
+    return 0 if found is None else int(found[0])
 
 
 def _interval_is_short(value: str) -> bool:
@@ -50,7 +52,7 @@ _RULES: Final = (
         "SlurmdTimeout",
         lambda value: _seconds(value) == 0,
         Severity.ERROR,
-        "a host that is silent for so long is given up, and its slots to others, while its runs write on",
+        "the jobs of a host that is silent for so long count as failed, while its runs write on",
         "SlurmdTimeout=0",
     ),
     _Rule(
@@ -78,7 +80,7 @@ _RULES: Final = (
         "SelectType",
         lambda value: value == "select/cons_tres",
         Severity.ERROR,
-        "a job gets a whole host instead of a slot",
+        "slots are not allotted by name, or jobs get whole hosts",
         "SelectType=select/cons_tres",
     ),
     _Rule(
@@ -145,7 +147,8 @@ def _answer(run: Run, command: Sequence[str]) -> str:
     except ProgramError as error:
         raise FleetError(f"{error}: a fleet on Slurm is checked where its commands are") from error
     if answer.returncode:
-        raise FleetError(f"{command[0]} failed: {answer.complaint}")
+        lines = answer.stderr.strip().splitlines() or [answer.complaint]  # the last one says it
+        raise FleetError(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")
     return answer.stdout
 
 
@@ -156,7 +159,8 @@ def _settings(text: str) -> dict[str, str]:
 
 def _objects(text: str) -> list[dict[str, str]]:
     """One for each line of ``Name=value`` words; a value may have blanks, as a reason has."""
-    return [dict(_WORD.findall(line)) for line in text.splitlines() if "=" in line]
+    found = (_WORD.findall(line) for line in text.splitlines() if "=" in line)
+    return [{name: value.strip() for name, value in words} for words in found]
 
 
 def _of_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
@@ -240,8 +244,8 @@ def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
             host.name,
             "Gres",
             f"no {', '.join(missing)} in {gres if gres not in _NONE else 'none at all'}",
-            "Slurm refuses jobs for these slots; all are declared once, filled or empty, since a changed list ends "
-            "the runs on the host",
+            "jobs for these slots are refused; all are declared once, filled or empty, since a changed list "
+            "ends the runs on the host",
             remedy,
         )
     if unknown := [name for name in slots if name not in host.slots]:
@@ -276,7 +280,7 @@ def _of_processors(host: Host, reserved: str) -> Iterator[Finding]:
             host.name,
             "CpuSpecList",
             f"CpuSpecList={reserved}" if kept else "no CpuSpecList",
-            f"slurmd and jobs' steps share processors with measurements; the fleet file keeps {wanted} for them",
+            f"slurmd and steps share processors with measurements; the fleet file keeps {wanted} for them",
             f"slurm.conf: CpuSpecList={wanted} for the node, TaskPluginParam=SlurmdOffSpec",
         )
     if kept and not wanted:
@@ -310,6 +314,6 @@ def _of_gres_conf(fleet: Fleet, named: frozenset[str]) -> Iterator[Finding]:
             CLUSTER,
             "gres.conf",
             f"no {', '.join(missing)}",
-            "slurmd reports fewer slots than slurm.conf has, and its node is drained",
+            "slurmd reports fewer slots than slurm.conf has, for which Slurm drains the node",
             "gres.conf: " + "; ".join(f"Name=slot Type={name} Count=1" for name in missing),
         )

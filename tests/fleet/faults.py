@@ -57,7 +57,8 @@ class Client:
         )
         self._turn = threading.Lock()
         self._answers: dict[int, queue.Queue[Answer]] = {}
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -83,6 +84,9 @@ class Client:
         self._process.stdin.close()
         self._process.kill()
         self._process.wait()
+        self._reader.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 @dataclass

@@ -25,9 +25,13 @@ _OUTSTANDING_S: Final = 2.0
 
 @dataclass(frozen=True)
 class Writer:
-    """A process with a drive open for writing; ``serial`` is the one that it was told to write to."""
+    """A process with a drive open for writing; ``serial`` is the one that it was told to write to.
+
+    ``parent`` started it. A child that is about to become another program has all that its parent has open.
+    """
 
     pid: int
+    parent: int
     run_id: str
     serial: str
 
@@ -75,7 +79,7 @@ class Watch:
 
     def _look_at(self, drive: Drive, writers: set[Writer], at_s: float) -> None:
         self.seen |= writers
-        if len(writers) > 1:
+        if len([writer for writer in writers if writer.parent not in {other.pid for other in writers}]) > 1:
             self.faults.append(f"{at_s:.2f} s: two writers on {drive.serial}: {writers}")
         for writer in writers:
             if writer.serial != drive.serial:
@@ -117,10 +121,12 @@ def _flags(pid: int, number: str) -> int:
 
 
 def _writer(pid: int) -> Writer:
+    parent = 0
     with suppress(OSError):
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         if match := _REQUEST.search(Path(f"/proc/{pid}/cmdline").read_bytes()):
-            return Writer(pid, match[1].decode(), match[2].decode())
-    return Writer(pid, "", "")
+            return Writer(pid, parent, match[1].decode(), match[2].decode())
+    return Writer(pid, parent, "", "")
 
 
 def sectors_written(drive: Drive) -> int:

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.archive.check import ArchiveCheck
+from openpts.archive.query import ArchiveAnswer
+from openpts.archive.tables import VERSION, columns_of_archive
 from openpts.campaign.status import CampaignStatus
 from openpts.cli.benchmarks import BenchmarkList
 from openpts.cli.capture import CaptureCost, Captured
@@ -13,8 +16,12 @@ from openpts.cli.conformance import ConformanceDocument, GuideDocument
 from openpts.cli.crosscheck import CrosscheckDocument
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
+from openpts.cli.fleet import FleetHosts, FleetRuns
+from openpts.cli.fleet_check import FleetFindings
+from openpts.cli.fleet_fetch import FleetFetched
 from openpts.cli.idle_flush import IdleFlushDocument
 from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
+from openpts.cli.lot import LotDocument
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument
 from openpts.cli.purge import Purged
@@ -25,10 +32,6 @@ from openpts.cli.suite import SuiteDocument
 from openpts.cli.trace_characterize import NearestRecipes
 from openpts.cli.trace_text import TraceDocument
 from openpts.cli.verify import VerifiedReport
-from openpts.archive.tables import VERSION, columns_of_archive
-from openpts.cli.fleet import FleetHosts, FleetRuns
-from openpts.cli.fleet_check import FleetFindings
-from openpts.cli.fleet_fetch import FleetFetched
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.record.lot import Lot
@@ -39,37 +42,49 @@ from openpts.report.summary import RunFigures, RunsFigures
 from openpts.vocabulary.document import Failure
 
 _DOCS: Final = Path(__file__).parent
-CAMPAIGN: Final = _DOCS / "campaign.schema.json"
 EVENTS: Final = _DOCS / "events.schema.json"
 LOT: Final = _DOCS / "lot.schema.json"
-POPULATION: Final = _DOCS / "population.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
 OUTPUTS: Final = _DOCS / "outputs.schema.json"
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 TABLES: Final = _DOCS / "tables.json"
+ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
 WRITTEN_BY_HAND: Final = tuple(
     _DOCS / f"{name}.schema.json" for name in ("characterise", "trace-distances", "synthesise")
 )
 
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
+    "archive check": (ArchiveCheck,),
+    "archive query": (ArchiveAnswer,),
     "benchmarks list": (BenchmarkList,),
     "benchmarks show": (BenchmarkList,),
+    "campaign report": (PopulationFigures,),
+    "campaign status": (CampaignStatus,),
     "capture": (Captured, CaptureCost),
     "compare": (ComparisonDocument,),
     "conformance": (ConformanceDocument, GuideDocument),
     "crosscheck": (CrosscheckDocument,),
     "devices": (DeviceList,),
     "doctor": (Audit,),
+    "fleet cancel": (FleetRuns,),
+    "fleet check": (FleetFindings,),
+    "fleet fetch": (FleetFetched,),
+    "fleet hosts": (FleetHosts,),
+    "fleet list": (FleetRuns,),
+    "fleet observe": (FleetRuns,),
+    "fleet resume": (FleetRuns,),
+    "fleet submit": (FleetRuns,),
     "gate": (GateDocument, PowerDocument),
     "idle-flush": (IdleFlushDocument,),
     "io": (IoDocument, IoSteps, IoTargets),
     "plan TEST": (PlanDocument,),
     "plans": (PlanList,),
+    "population": (PopulationFigures,),
     "purge": (Purged,),
     "rehearse TEST": (RehearsalDocument,),
     "report": (RunFigures, RunsFigures),
-    "resume": (RunFigures, SuiteDocument),
-    "run TEST": (RunFigures,),
+    "resume": (RunFigures, SuiteDocument, LotDocument),
+    "run TEST": (RunFigures, LotDocument),
     "run all": (SuiteDocument,),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
@@ -84,11 +99,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "verify": (VerifiedReport,),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
-ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
-FLEET_RUNS: Final = _DOCS / "fleet_runs.schema.json"
-FLEET_HOSTS: Final = _DOCS / "fleet_hosts.schema.json"
-FLEET_FETCHED: Final = _DOCS / "fleet_fetched.schema.json"
-FLEET_CHECK: Final = _DOCS / "fleet_check.schema.json"
 
 
 def schemas() -> dict[Path, str]:
@@ -96,16 +106,10 @@ def schemas() -> dict[Path, str]:
     return {
         EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
         LOT: _text(_schema("openpts-lot 1.0", Lot)),
-        CAMPAIGN: _text(_schema("openpts.campaign/1", CampaignStatus)),
-        POPULATION: _text(_schema("openpts.population/1", PopulationFigures)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),
         ARCHIVE_TABLES: _text({"title": f"openpts-archive-tables {VERSION}", "tables": columns_of_archive()}),
-        FLEET_RUNS: _text(_schema("openpts-fleet-runs 1", FleetRuns)),
-        FLEET_HOSTS: _text(_schema("openpts-fleet-hosts 1", FleetHosts)),
-        FLEET_FETCHED: _text(_schema("openpts-fleet-fetched 1", FleetFetched)),
-        FLEET_CHECK: _text(_schema("openpts-fleet-check 1", FleetFindings)),
     }
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,12 +16,15 @@ import pytest
 from click.testing import CliRunner
 from docs.interface_schemas import EVENTS, OF_COMMANDS, OUTPUTS, RUN, WRITTEN_BY_HAND
 from jsonschema_rs import Draft202012Validator
+from msgspec.structs import replace
 
 from openpts.cli import trace_characterize
 from openpts.cli.main import cli
 from openpts.engine.fio.process import find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.lot import read_lot, write_lot
+from openpts.record.suite import SuiteState
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
@@ -148,6 +152,41 @@ def _resume(at: Place) -> Iterator[_Document]:
     patch.setattr(runner_suite, "run_test", lambda *order: run_test(*order[:2], [*order[2], in_suite]))
     at.printed("run", "all", at.drive, "--tests", "tp", *_SHORT, "--out", suite)
     yield at.printed("resume", cut, "--no-report")
+    yield _lot(at, "lot-to-resume")
+    lot = read_lot(at.folder / "lot-to-resume")
+    first, last = lot.entries
+    shutil.rmtree(at.folder / "lot-to-resume" / last.folder)
+    waiting = replace(last, state=SuiteState.WAITING, exit_code=None)
+    write_lot(at.folder / "lot-to-resume", replace(lot, entries=(first, waiting), ended_at=None))
+    yield at.printed("resume", at.folder / "lot-to-resume", "--no-report")
+
+
+def _lot(at: Place, name: str) -> _Document:
+    return at.printed("run", "tp", at.drive, at.drive, *_SHORT, "--out", at.folder / name)
+
+
+def _run(at: Place) -> Iterator[_Document]:
+    yield at.printed("run", "tp", at.drive, *_SHORT, "--out", "run", "--require-steady")
+    yield _lot(at, "lot")
+
+
+def _campaign(at: Place) -> Iterator[_Document]:
+    file = at.folder / "campaign.toml"
+    if not file.exists():
+        file.write_text(
+            f'[[drives]]\ntarget = "{at.drive}"\n\n[[tests]]\ntest = "tp"\n'
+            'options = ["--time-scale", "1/500", "--no-report"]\n'
+        )
+        ended = CliRunner().invoke(cli, ["campaign", "run", str(file)])
+        assert ended.exception is None, ended.output
+    yield at.printed(*at.request.node.callspec.params["command"].split(), file)
+
+
+def _archive(at: Place) -> Iterator[_Document]:
+    pytest.importorskip("duckdb")
+    added = CliRunner().invoke(cli, ["archive", "add", "one", "other", "--to", "archive"])
+    assert added.exception is None, added.output
+    yield at.printed(*at.request.node.callspec.params["command"].split(), "archive")
 
 
 def _serve(at: Place) -> Iterator[_Document]:
@@ -184,8 +223,12 @@ def _characterise(at: Place) -> Iterator[_Document]:
 
 _REHEARSED: Final = "rehearse tp --like drive.toml --time-scale 1/500 --no-report --out rehearsed"
 _CASES: Final = {
+    "archive check": _archive,
+    "archive query": _archive,
     "benchmarks list": _words("benchmarks list"),
     "benchmarks show": _words("benchmarks show short"),
+    "campaign report": _campaign,
+    "campaign status": _campaign,
     "capture": _capture,
     "compare": _words("compare one other --redact"),
     "conformance": _words("conformance one", "conformance one --guide tkperf"),
@@ -197,11 +240,12 @@ _CASES: Final = {
     "io": _io,
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plans": _words("plans"),
+    "population": _words("population one other"),
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
     "rehearse TEST": _words(_REHEARSED),
     "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),
     "resume": _resume,
-    "run TEST": _words("run tp DRIVE --time-scale 1/500 --no-report --out run --require-steady"),
+    "run TEST": _run,
     "run all": _words("run all DRIVE --tests tp --time-scale 1/500 --no-report --out all"),
     "sim check": _words("sim check oracle", "sim check theory --over-provisioning 0.28"),
     "sim list": _words("sim list"),
@@ -246,7 +290,10 @@ def test_no_command_with_json_lacks_a_schema() -> None:
         if _takes_json(command)
     }
     assert having == set(OF_COMMANDS)
-    assert having == set(_CASES)
+    fleet = {
+        words for words in having if words.startswith("fleet ")
+    }  # tests/fleet/test_commands.py, on hosts
+    assert having == set(_CASES) | fleet
 
 
 @pytest.mark.parametrize("command", _CASES)

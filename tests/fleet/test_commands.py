@@ -6,13 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from docs.interface_schemas import FLEET_CHECK, FLEET_FETCHED, FLEET_HOSTS, FLEET_RUNS
+from docs.interface_schemas import OUTPUTS
 from jsonschema_rs import Draft202012Validator
 
 from openpts.ownership import new_run_id
 from tests.support.systemd_host import SystemdHost
 
-SCHEMAS = {"fetch": FLEET_FETCHED, "check": FLEET_CHECK, "hosts": FLEET_HOSTS}
 PATIENCE_S = 60
 
 
@@ -26,8 +25,7 @@ def told(program: str, fleet_file: Path, *words: str) -> dict[str, Any]:
     done = run(program, fleet_file, words[0], "--json", *words[1:])
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
-    schema = SCHEMAS.get(words[0], FLEET_RUNS)
-    Draft202012Validator(json.loads(schema.read_text())).validate(found)
+    Draft202012Validator(json.loads(OUTPUTS.read_text())).validate(found)
     return found
 
 

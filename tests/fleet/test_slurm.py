@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from docs.interface_schemas import FLEET_HOSTS, FLEET_RUNS
+from docs.interface_schemas import OUTPUTS
 
 from openpts.ownership import new_run_id
 from tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster, until
@@ -31,7 +31,7 @@ def fleet(cluster: Cluster, *words: object) -> list[dict[str, Any]]:
     ended = cluster.openpts("fleet", *words[:1], "--json", *words[1:])
     assert ended.returncode == 0, ended.stdout + ended.stderr
     told = json.loads(ended.stdout)
-    jsonschema.validate(told, json.loads(FLEET_RUNS.read_text()))
+    jsonschema.validate(told, json.loads(OUTPUTS.read_text()))
     found: list[dict[str, Any]] = told["runs"]
     return found
 
@@ -157,7 +157,7 @@ def test_hosts_shows_slots_and_what_is_not_up(cluster: Cluster) -> None:
     host.put("s01", None)
     told = json.loads(cluster.openpts("fleet", "hosts", "--json").stdout)
     host.put("s01", drive)
-    jsonschema.validate(told, json.loads(FLEET_HOSTS.read_text()))
+    jsonschema.validate(told, json.loads(OUTPUTS.read_text()))
     hosts = told["hosts"]
     assert hosts[0]["slots"] == {"s00": "SN-h1-s00", "s01": "SN-h1-s01"}
     assert hosts[2]["slots"] == {"s00": "SN-h3-s00", "s01": None}

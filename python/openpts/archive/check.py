@@ -21,6 +21,7 @@ from openpts.archive.catalogue import (
 )
 from openpts.archive.store import Store, Stored
 from openpts.errors import RecordError
+from openpts.vocabulary.document import Document
 
 _IN_PROGRESS: Final = timedelta(days=1)
 
@@ -56,6 +57,13 @@ class Checked:
     runs: int = 0
     files: int = 0
     size_bytes: int = 0
+
+
+class ArchiveCheck(Document, frozen=True, kw_only=True, tag="openpts.archive-check/1"):
+    """What was looked at, and what is not as it should be."""
+
+    checked: Checked
+    findings: tuple[Finding, ...]
 
 
 def check(store: Store, checked: Checked, *, quick: bool) -> Iterator[Finding]:

@@ -3,7 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
+
+import msgspec
 
 from openpts.archive.distributions import STEP_BUCKETS_PER_OCTAVE, distribution_of, error_bound_pct
 from openpts.archive.engine import Engine
@@ -13,6 +15,7 @@ from openpts.near_word import near_word
 from openpts.report.gate.figures import test_named
 from openpts.report.gate.reference import Tokens, percentile_name, tokens_of
 from openpts.units import NS_PER_MS
+from openpts.vocabulary.document import Document
 
 _LABEL: Final = "label."
 _SHOWN: Final = ("run", "test", "model", "serial", "firmware", "started_at", "state", "steady", "conformant")
@@ -47,6 +50,21 @@ class Answer:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     error_bound_pct: float | None = None
+
+
+class ArchiveAnswer(Document, frozen=True, kw_only=True, tag="openpts.archive-query/1"):
+    """The rows of an answer, each by its columns; ``error_bound_pct`` as of ``Answer``."""
+
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    error_bound_pct: float | None
+
+    @classmethod
+    def by(cls, answer: Answer) -> Self:
+        """The answer with times, and what else JSON does not have, as text."""
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        plain = tuple(msgspec.to_builtins(rows, enc_hook=str))
+        return cls(columns=answer.columns, rows=plain, error_bound_pct=answer.error_bound_pct)
 
 
 def asked(engine: Engine, measures: Sequence[str], percentiles: Sequence[float], by: Sequence[str]) -> Answer:

@@ -1,16 +1,16 @@
 """Where a campaign stands: each of its runs with its state and the reason for it."""
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
 from openpts.campaign.journal import CampaignState, is_carried_out
 from openpts.record.lot import LOT_NAME, LotEntry, read_lot
 from openpts.record.suite import SuiteState
+from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
 
-SCHEMA: Final = "openpts.campaign/1"
 FETCHED: Final = "runs"
 """The folder with the run folders of other hosts, below that of the campaign."""
 
@@ -34,10 +34,9 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     folder: str | None
 
 
-class CampaignStatus(Struct, frozen=True, kw_only=True):
-    """What ``openpts campaign status --json`` prints. ``is_running``: a process carries it out."""
+class CampaignStatus(Document, frozen=True, kw_only=True, tag="openpts.campaign/1"):
+    """All runs of a campaign. ``is_running``: a process carries it out."""
 
-    schema: Literal["openpts.campaign/1"] = SCHEMA
     title: str
     folder: str
     is_running: bool

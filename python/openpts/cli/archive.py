@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-import msgspec
 
+from openpts.cli.printed_document import print_document
 from openpts.errors import RecordError, UsageError
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ def check(place: str, *, quick: bool, as_json: bool) -> int:
     Exit code 8 if a file is damaged or missing. What a killed `add` left behind harms nothing.
     """
     from openpts.archive.catalogue import existing  # noqa: PLC0415 slow to load
-    from openpts.archive.check import Checked  # noqa: PLC0415 likewise
+    from openpts.archive.check import ArchiveCheck, Checked  # noqa: PLC0415 likewise
     from openpts.archive.check import check as checked_archive  # noqa: PLC0415 likewise
 
     checked = Checked()
     findings = list(checked_archive(existing(_store(place)), checked, quick=quick))
     harmed = sum(one.is_harm for one in findings)
     if as_json:
-        _print_json({"schema": "openpts.archive-check/1", "checked": checked, "findings": findings})
+        print_document(ArchiveCheck(checked=checked, findings=tuple(findings)))
     else:
         for one in findings:
             click.echo(f"{one.kind}: {one.name}: {one.text}")
@@ -192,9 +192,9 @@ def _store(place: str) -> "Store":
 
 def _print(answer: "Answer", *, as_csv: bool, as_json: bool) -> None:
     if as_json:
-        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        about = {"schema": "openpts.archive-query/1", "columns": answer.columns, "rows": rows}
-        _print_json(about | {"error_bound_pct": answer.error_bound_pct})
+        from openpts.archive.query import ArchiveAnswer  # noqa: PLC0415 slow to load
+
+        print_document(ArchiveAnswer.by(answer))
     elif as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
@@ -238,7 +238,3 @@ def _cell(value: Any) -> str:
             return f"{value:,}"
         case _:
             return str(value)
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(content, enc_hook=str), indent=2).decode())

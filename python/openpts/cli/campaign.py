@@ -27,6 +27,7 @@ from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.population import show_population
+from openpts.cli.printed_document import print_document
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.fleet.port import RunStage
 from openpts.record.suite import SuiteState
@@ -102,7 +103,7 @@ def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
     begun = has_begun(place)
     found = status_of(place, read_state(place) if begun else _unbegun(read_campaign(file)))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        print_document(found)
         return
     _print(found, begun=begun)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from openpts.cli.console import table_console
 from openpts.cli.help_order import InOrder, together
+from openpts.cli.printed_document import print_document
 from openpts.cli.run import labels_of
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
@@ -20,6 +21,7 @@ from openpts.fleet.slurm import SlurmBackend
 from openpts.fleet.ssh import SshBackend
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import procedure_of
+from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
 
 _COLORS: Final = {
@@ -51,20 +53,16 @@ _ON_HOST: Final = together(FLEET_OPTION, _HERE)
 _RUN_ID: Final = click.argument("run_id", metavar="RUN-ID", type=click.UUID)
 
 
-class FleetRuns(msgspec.Struct, frozen=True):
-    """What `submit`, `observe`, `cancel`, `resume` and `list` print with --json."""
+class FleetRuns(Document, frozen=True, kw_only=True, tag="openpts.fleet-runs/1"):
+    """Runs as they were seen last."""
 
     runs: tuple[Observation, ...]
-    schema: str = "openpts-fleet-runs"
-    schema_version: int = 1
 
 
-class FleetHosts(msgspec.Struct, frozen=True):
-    """What `hosts` prints with --json."""
+class FleetHosts(Document, frozen=True, kw_only=True, tag="openpts.fleet-hosts/1"):
+    """Hosts with the drives in their slots."""
 
     hosts: tuple[HostState, ...]
-    schema: str = "openpts-fleet-hosts"
-    schema_version: int = 1
 
 
 @click.group(cls=InOrder, subcommand_metavar="COMMAND [ARGS]...")
@@ -190,7 +188,7 @@ def hosts(*, fleet_file: Path, as_json: bool) -> None:
     """List the hosts, and the serial numbers of the drives in their slots where nothing is measured."""
     found = backend_of(fleet_file).hosts()
     if as_json:
-        _print_json(FleetHosts(tuple(found)))
+        print_document(FleetHosts(hosts=tuple(found)))
         return
     from rich.table import Table  # noqa: PLC0415 hosts themselves show no tables
 
@@ -246,7 +244,7 @@ def check(*, fleet_file: Path, as_json: bool) -> int:
 
 def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
     if as_json:
-        _print_json(FleetRuns(tuple(runs)))
+        print_document(FleetRuns(runs=tuple(runs)))
         return
     if not runs:
         click.echo("no runs")

@@ -6,27 +6,26 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 from rich.padding import Padding
 from rich.text import Text
 
 from openpts.cli.console import table_console, table_of
+from openpts.cli.printed_document import print_document
 from openpts.errors import FleetError
 from openpts.fleet.check.finding import Finding, Severity
 from openpts.fleet.check.fleet import check_fleet
 from openpts.fleet.configuration import read_fleet
+from openpts.vocabulary.document import Document
 
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
 _WIDE: Final = 110
 
 
-class FleetFindings(msgspec.Struct, frozen=True):
-    """What `openpts fleet check --json` prints; ``hosts`` are those that were checked."""
+class FleetFindings(Document, frozen=True, kw_only=True, tag="openpts.fleet-check/1"):
+    """What is wrong with a fleet; ``hosts`` are those that were checked."""
 
     hosts: tuple[str, ...]
     findings: tuple[Finding, ...]
-    schema: str = "openpts-fleet-check"
-    schema_version: int = 1
 
 
 def checked(fleet_file: Path, *, as_json: bool) -> int:
@@ -34,8 +33,7 @@ def checked(fleet_file: Path, *, as_json: bool) -> int:
     fleet = read_fleet(fleet_file)
     findings = check_fleet(fleet, fleet_file.resolve())
     if as_json:
-        result = FleetFindings(tuple(fleet.hosts), findings)
-        click.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
+        print_document(FleetFindings(hosts=tuple(fleet.hosts), findings=findings))
     else:
         _print(findings)
         slots = sum(len(host.slots) for host in fleet.hosts.values())

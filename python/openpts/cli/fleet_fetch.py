@@ -6,24 +6,23 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 
+from openpts.cli.printed_document import print_document
 from openpts.errors import FleetError
 from openpts.fleet.configuration import Fleet
 from openpts.fleet.fetch import ACTIVE, Fetched, fetch, in_the_way
 from openpts.fleet.port import Backend, Observation
 from openpts.units import format_capacity
+from openpts.vocabulary.document import Document
 
 _POLL_S: Final = 60.0
 
 
-class FleetFetched(msgspec.Struct, frozen=True):
-    """What `openpts fleet fetch --json` prints; ``failures`` say why other runs could not be fetched."""
+class FleetFetched(Document, frozen=True, kw_only=True, tag="openpts.fleet-fetched/1"):
+    """Run folders that are here now; ``failures`` say why others could not be fetched."""
 
     runs: tuple[Fetched, ...]
-    failures: tuple[str, ...] = ()
-    schema: str = "openpts-fleet-fetched"
-    schema_version: int = 1
+    failures: tuple[str, ...]
 
 
 def fetched(
@@ -49,8 +48,7 @@ def fetched(
             what = format_capacity(last.size_bytes) if last.is_new else "was there"
             click.echo(f"{last.folder}  {what}, from {last.host}")
     if as_json:
-        result = FleetFetched(tuple(done), tuple(failed))
-        click.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
+        print_document(FleetFetched(runs=tuple(done), failures=tuple(failed)))
     elif not seen:
         click.echo("no runs have ended")
     return FleetError.exit_code if failed else 0

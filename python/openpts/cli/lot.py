@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import click
-import msgspec
 from msgspec.structs import replace as changed
 
 from openpts.cli.consent_options import consent_of, taken
@@ -19,6 +18,7 @@ from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import counts_text, lot_shown_on
 from openpts.cli.parameter_options import own_words
 from openpts.cli.population import population_beside
+from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import reports_on
 from openpts.cli.run import order_of
@@ -44,6 +44,7 @@ from openpts.record.suite import SuiteState
 from openpts.record.writer import RunWriter, remove_unbegun
 from openpts.report.lot_index import INDEX_NAME, write_lot_index
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.document import Document
 
 _OF_THE_LOT: Final = (
     "--drives",
@@ -62,6 +63,18 @@ _OF_ONE_RUN: Final = {
     "--run-id": "each run has an ID of its own",
 }
 """Options that make no sense of several runs, and why."""
+
+
+class LotDocument(Document, frozen=True, kw_only=True, tag="openpts.lot/1"):
+    """The runs of a lot, as in lot.json."""
+
+    lot_id: str
+    command_line: tuple[str, ...]
+    started_at: str
+    ended_at: str | None
+    at_most: int | None
+    stagger_s: float
+    entries: tuple[LotEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +150,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
         if (runner.folder / LOT_NAME).exists():
             write_lot_index(runner.folder, runner.lot)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(lot), indent=2).decode())
+        print_document(LotDocument.of(lot))
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
     if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:

@@ -9,6 +9,7 @@ import msgspec
 
 from openpts.cli.compare_text import print_table
 from openpts.cli.console import table_console
+from openpts.cli.printed_document import print_object
 from openpts.cli.report import print_notes
 from openpts.errors import OpenptsError
 
@@ -69,8 +70,7 @@ def show_population(
         report, (figures,) = redacted(report, records), redacted_figures([figures], records)
     written = _write(report, out) if out is not None else []
     if as_json:
-        text = msgspec.json.format(msgspec.json.encode({**figures, "reports": written}), indent=2)
-        click.echo(text.decode())
+        print_object({**figures, "reports": written})
         return
     _print(report)
     for path in written:

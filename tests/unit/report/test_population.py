@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
-from docs.interface_schemas import POPULATION
+from docs.interface_schemas import OUTPUTS
 from jsonschema import validate
 from syrupy.assertion import SnapshotAssertion
 
@@ -203,7 +203,7 @@ def test_all_plots_are_drawn(manifest: Manifest) -> None:
 def test_figures_keep_their_schema(manifest: Manifest) -> None:
     populations = planted(manifest)
     figures = msgspec.to_builtins(population_figures(populations, findings_of(populations)))
-    validate(figures, msgspec.json.decode(POPULATION.read_bytes()))
+    validate(figures, msgspec.json.decode(OUTPUTS.read_bytes()))
 
 
 def labeled(run: Run, **labels: str) -> Run:
@@ -233,7 +233,7 @@ def test_the_command_reads_folders_of_runs_and_says_what_it_leaves_out(tmp_path:
     answer = CliRunner().invoke(cli, ["population", str(tmp_path / "lot"), "--json"])
     assert answer.exit_code == 0
     figures = msgspec.json.decode(answer.output)
-    validate(figures, msgspec.json.decode(POPULATION.read_bytes()))
+    validate(figures, msgspec.json.decode(OUTPUTS.read_bytes()))
     assert figures["drives"] == ["SIM0001", "SIM0002"]
     assert [one["run"] for one in figures["left_out"]] == [str(broken)]
     assert {one["reason"] for one in figures["populations"][0]["values"]} <= {

@@ -1,7 +1,6 @@
 """A population for machines: what ``--json`` prints."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -14,8 +13,7 @@ from openpts.analysis.population import (
 from openpts.report.population.drives import Populations
 from openpts.report.population.findings import FALSE_ALARM, PopulationFinding, ValueFinding
 from openpts.vocabulary.better import Better
-
-SCHEMA: Final = "openpts.population/1"
+from openpts.vocabulary.document import Document
 
 
 class DriveValue(Struct, frozen=True):
@@ -89,16 +87,15 @@ class LeftOut(Struct, frozen=True):
     reason: str
 
 
-class PopulationFigures(Struct, frozen=True):
-    """What ``openpts population --json`` prints; docs/population.schema.json."""
+class PopulationFigures(Document, frozen=True, kw_only=True, tag="openpts.population/1"):
+    """How the drives differ, for each test; chances and shares are from 0 to 1."""
 
-    schema: Literal["openpts.population/1"]
     simulated: bool
     false_alarm: float
     drives: list[str]
     populations: list[TestFigures]
     left_out: list[LeftOut]
-    reports: list[str] = []
+    reports: tuple[str, ...] = ()
 
 
 def population_figures(
@@ -106,13 +103,12 @@ def population_figures(
 ) -> PopulationFigures:
     """All values with their units; chances and shares from 0 to 1."""
     return PopulationFigures(
-        schema=SCHEMA,
         simulated=any(run.manifest.target.simulation for run in populations.runs),
         false_alarm=FALSE_ALARM,
         drives=list(populations.drives),
         populations=[_test(finding) for finding in findings],
         left_out=[LeftOut(run, reason) for run, reason in populations.left_out],
-        reports=list(reports),
+        reports=tuple(reports),
     )
 
 

@@ -170,12 +170,17 @@ def _run(at: Place) -> Iterator[_Document]:
     yield _lot(at, "lot")
 
 
+def _population(at: Place) -> Iterator[_Document]:
+    _lot(at, "drives")
+    yield at.printed("population", "drives")
+
+
 def _campaign(at: Place) -> Iterator[_Document]:
     file = at.folder / "campaign.toml"
     if not file.exists():
         file.write_text(
-            f'[[drives]]\ntarget = "{at.drive}"\n\n[[tests]]\ntest = "tp"\n'
-            'options = ["--time-scale", "1/500", "--no-report"]\n'
+            "".join(f'[[drives]]\ntarget = "{at.drive}?seed={seed}"\n' for seed in (1, 2))
+            + '[[tests]]\ntest = "tp"\noptions = ["--time-scale", "1/500", "--no-report"]\n'
         )
         ended = CliRunner().invoke(cli, ["campaign", "run", str(file)])
         assert ended.exception is None, ended.output
@@ -240,7 +245,7 @@ _CASES: Final = {
     "io": _io,
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plans": _words("plans"),
-    "population": _words("population one other"),
+    "population": _population,
     "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
     "rehearse TEST": _words(_REHEARSED),
     "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),

@@ -36,7 +36,7 @@ from openpts.report import rederive
 from openpts.report.checksums import file_faults
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import compare_runs
-from openpts.report.compare.figures import comparison_figures
+from openpts.report.compare.figures import comparison_document
 from openpts.report.compare.sources import read_entries
 from openpts.report.gate.baseline import kept_baseline, stored_baseline
 from openpts.report.gate.figures import GatedRun
@@ -284,7 +284,7 @@ def everything_beside(other: Path) -> Callable[[Path], object]:
         with worker_processes() as workers:
             make_report(ReportSource((folder,), folder), ReportOptions(), workers)
         comparison = compare_runs([*entries, *read_entries([folder])], "")
-        return build_comparison(comparison), comparison_figures(comparison)
+        return build_comparison(comparison), comparison_document(comparison, ())
 
     return read
 

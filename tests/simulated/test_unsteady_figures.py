@@ -3,6 +3,7 @@
 from dataclasses import replace as with_changes
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.compare.figures import comparison_figures
+from openpts.report.compare.figures import comparison_document
 from openpts.report.summary import summarise
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
@@ -123,7 +124,7 @@ def test_a_steady_figure_is_the_average_of_the_window_that_was_steady(whole: Run
 
 def test_a_comparison_tells_the_state_in_table_and_json(whole: Run, three_of_five: Run) -> None:
     comparison = compare_runs([Entry(whole, "whole"), Entry(three_of_five, "cut")])
-    (test,) = comparison_figures(comparison)["tests"]
+    (test,) = msgspec.to_builtins(comparison_document(comparison, ()))["tests"]
     lines = {value["name"]: {one["name"]: one for one in value["sets"]} for value in test["key_values"]}
     assert lines["RND 4 KiB RW0, Steady State"]["cut"]["median"] is None
     assert lines[END_ZONE]["cut"]["states"] == [STATE]
@@ -140,7 +141,7 @@ def test_a_set_of_which_some_runs_were_steady_says_how_many(whole: Run, three_of
     comparison = compare_runs(
         [Entry(whole, "a"), Entry(stopped, "a"), Entry(stopped, "a"), Entry(whole, "b")]
     )
-    (test,) = comparison_figures(comparison)["tests"]
+    (test,) = msgspec.to_builtins(comparison_document(comparison, ()))["tests"]
     (line,) = (value for value in test["key_values"] if value["name"] == END_ZONE)
     assert f"2 of 3 runs: {STATE}" in line["sets"][0]["statement"]
 

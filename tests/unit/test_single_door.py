@@ -76,6 +76,7 @@ CHANGES_NAMES = {
     "plots/drawing_cache.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
+    "archive/store.py": "an archive",
     "campaign/journal.py": "a campaign's",
     "capture/tracefs.py": "a trace instance",
     "cli/export.py": "where the operator wants an export",
@@ -85,14 +86,15 @@ MAKES_FOLDERS = {
     "fleet/host_journal.py": "where the fleet file has a host's runs",
     "folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
-    "lot/lot_runner.py": "a lot's",
     "journal_turn.py": "the journal's",
+    "lot/lot_runner.py": "a lot's",
     "ownership.py": "that of owners' files",
-    "record/writer.py": "a run's",
     "plots/drawing_cache.py": "for what is kept",
+    "record/writer.py": "a run's",
     "report/write.py": "where the operator wants a report",
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
+    "sweep/sweep.py": "where the operator wants a sweep",
 }
 MAKES_TEMPORARY_FILES = {
     "capture/cost.py": "a folder for a capture that is not kept",
@@ -102,6 +104,7 @@ MAKES_TEMPORARY_FILES = {
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
     "trace_schedules.py": "a folder for schedules, gone with the process",
+    "sweep/point.py": "a folder for the run of a point",
 }
 OPENS_DATABASES = {
     "record/reader.py": "a record, once its files are known to be files",
@@ -128,6 +131,7 @@ STARTS_PROCESSES = {
     "lot/lot_runner.py": "openpts itself, for each drive of a lot",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/command_process.py": "the operator's own command",
+    "sweep/executors.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
     "runner/power_command.py": "the operator's own command",
 }

@@ -11,7 +11,7 @@ from openpts.device.guard.rules import SIGNATURE_RULE
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.listing.drive_listing import Safety, Verdict
 from openpts.device.listing.inspect import verdict_on
-from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
+from openpts.device.targets.simulated_target import DEFAULT_SEED, names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import OpenptsError, RefusedError, UsageError
 from openpts.lot.drive_file import WrittenDrive, read_drives
@@ -214,7 +214,7 @@ def _each_once(chosen: Sequence[ChosenDrive]) -> Iterator[ChosenDrive]:
 def _each_its_own_seed(named: list[WrittenDrive]) -> Iterator[WrittenDrive]:
     """Simulated drives that are named alike, without a seed, are several of a kind and no copies."""
     texts = [one.target or "" for one in named]
-    seeds = {_seed(text) for text in texts if names_simulated(text)} | {0}
+    seeds = {_seed(text) for text in texts if names_simulated(text)} | {DEFAULT_SEED}
     following = iter(number for number in range(1, len(named) + len(seeds) + 1) if number not in seeds)
     seen: set[str] = set()
     for one, text in zip(named, texts, strict=True):

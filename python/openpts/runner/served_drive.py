@@ -16,10 +16,10 @@ from typing import Final
 
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_contents
-from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
+from openpts.device.targets.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
 from openpts.engine.served_drive import SOUND, DriveNames, Faults, ServedDrive
 from openpts.errors import UsageError
-from openpts.runner.simulated_device import DEFAULT_SEED, check_faults, size_and_scale
+from openpts.runner.simulated_device import check_faults, size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.units import GB

@@ -9,7 +9,12 @@ from typing import Final, Self
 from openpts.device.health.health import simulated_health
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
-from openpts.device.targets.simulated_target import DriveState, SimulatedTarget, simulated_facts
+from openpts.device.targets.simulated_target import (
+    DEFAULT_SEED,
+    DriveState,
+    SimulatedTarget,
+    simulated_facts,
+)
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -34,9 +39,6 @@ from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
-
-DEFAULT_SEED: Final = 1
-"""Seed by default: the same command gets the same drive."""
 
 # A drive rounds its capacity to what it can divide, and at a scale to more.
 _SAME_CAPACITY: Final = 0.01

@@ -15,7 +15,12 @@ from openpts.device.purge.file_blocks import FILE_METHOD
 from openpts.device.purge.methods import method_named
 from openpts.device.purge.purge import no_purge
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
+from openpts.device.targets.simulated_target import (
+    DEFAULT_SEED,
+    SimulatedTarget,
+    names_simulated,
+    parse_simulated_target,
+)
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.device.write_cache import read_write_cache
 from openpts.errors import OpenptsError, TargetError
@@ -77,7 +82,7 @@ class UnopenedTarget:
             model=preset.model,
             scale=scale,
             simulated_bytes=capacity_bytes // scale,
-            seed=target.seed or 0,
+            seed=DEFAULT_SEED if target.seed is None else target.seed,
             assumed=tuple(preset.assumed),
         )
         name = f"sim:{preset.name}"

@@ -1,6 +1,5 @@
 """One point of a sweep: a test on a simulated drive, computed once, known by what it is made of."""
 
-import shutil
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import parse_simulated_target
@@ -96,25 +96,22 @@ def compute(points: Sequence[tuple[str, Point]]) -> list[PointResult]:
 
 def _computed(key: str, point: Point) -> PointResult:
     began_s = time.process_time()
-    folder = Path(tempfile.mkdtemp(prefix="openpts-sweep-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
     result = PointResult(key=key, build=build(), target=point.target)
-    try:
-        test = procedure_of(point.conditions.test)
-        run = read_for_report(run_test(test, _order(point, folder / "run"), []).folder)
-        virtual_ns = sum(step.sample.elapsed_ns for step in run.steps)
-        row = flat_row(run)
-        return msgspec.structs.replace(
+    place = _IN_MEMORY if _IN_MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="openpts-sweep-", dir=place) as folder:
+        try:
+            test = procedure_of(point.conditions.test)
+            run = read_for_report(run_test(test, _order(point, Path(folder) / "run"), []).folder)
+        except InterruptedRunError:
+            raise
+        except OpenptsError as error:
+            return replace(result, refused=str(error).replace(f"{folder}/", ""))
+        return replace(
             result,
-            row=row,
-            virtual_s=virtual_ns / NS_PER_S,
+            row=flat_row(run),
+            virtual_s=sum(step.sample.elapsed_ns for step in run.steps) / NS_PER_S,
             processor_s=round(time.process_time() - began_s, 3),
         )
-    except InterruptedRunError:
-        raise
-    except OpenptsError as error:
-        return msgspec.structs.replace(result, refused=str(error).replace(f"{folder}/", ""))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _order(point: Point, folder: Path) -> Order:

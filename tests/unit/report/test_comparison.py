@@ -18,7 +18,7 @@ from openpts.record.reader import Run, read_run
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.conditions import conditions_of
 from openpts.report.compare.contenders import Entry, RunComparison, compare_runs
-from openpts.report.compare.figures import comparison_figures
+from openpts.report.compare.figures import comparison_document
 from openpts.report.compare.sources import read_entries
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
@@ -67,7 +67,7 @@ def differing(comparison: RunComparison) -> dict[str, list[str]]:
 
 
 def sets_of(comparison: RunComparison, name: str = "RND 4 KiB RW0") -> dict[str, dict[str, Any]]:
-    (test,) = comparison_figures(comparison)["tests"]
+    (test,) = msgspec.to_builtins(comparison_document(comparison, ()))["tests"]
     (found,) = (value for value in test["key_values"] if value["name"] == name)
     return {one["name"]: one for one in found["sets"]}
 
@@ -114,7 +114,7 @@ def test_three_runs_against_three_say_that_it_may_be_chance(run: Run) -> None:
     comparison = compared(
         run, at(run, 1.01), at(run, 0.99), *[at(other, share) for share in (1.2, 1.22, 1.1)]
     )
-    figures = comparison_figures(comparison)
+    figures = msgspec.to_builtins(comparison_document(comparison, ()))
     told = ("least_difference_pct", "false_alarm_limit_pct", "correction", "lines_judged")
     assert [figures[key] for key in told] == [2, 5, "Holm", 3]
     found = sets_of(comparison)["Candidate X"]

@@ -202,7 +202,9 @@ def test_all_plots_are_drawn(manifest: Manifest) -> None:
 
 def test_figures_keep_their_schema(manifest: Manifest) -> None:
     populations = planted(manifest)
-    figures = msgspec.to_builtins(population_figures(populations, findings_of(populations)))
+    figures = msgspec.json.decode(
+        msgspec.json.encode(population_figures(populations, findings_of(populations)))
+    )
     validate(figures, msgspec.json.decode(OUTPUTS.read_bytes()))
 
 

@@ -17,6 +17,8 @@ from openpts.units import format_capacity, parse_size_bytes
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts
 
 _PREFIX: Final = "sim:"
+DEFAULT_SEED: Final = 1
+"""Of a drive that is named without one: the same command gets the same drive."""
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
 MOST_SCALE: Final = 1_000_000
 _MOST_SEED: Final = 2**63 - 1

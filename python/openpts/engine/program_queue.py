@@ -202,13 +202,16 @@ class ProgramQueue:
 
     def submit(self, steps: Sequence[Step]) -> None:
         """As the contract of engines has it."""
-        try:
-            self._engine.submit(program_json(steps, self._target))
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-        except _native.StoppedError as error:
-            raise EngineStoppedError(str(error)) from error
+        program = program_json(steps, self._target)
+        # before the engine has them: what a signal interrupts in between has results all the same
         self._submitted.extend(steps)
+        try:
+            self._engine.submit(program)
+        except (ValueError, _native.StoppedError) as error:
+            for _ in steps:
+                self._submitted.pop()
+            kind = UsageError if isinstance(error, ValueError) else EngineStoppedError
+            raise kind(str(error)) from error
 
     def check(self, steps: Sequence[Step]) -> None:
         """As the contract of engines has it."""

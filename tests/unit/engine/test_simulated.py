@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -242,3 +243,26 @@ def test_intervals_end_with_the_step_and_not_with_what_its_ramp_up_has_left(tmp_
         engine.stop()
     assert sample.elapsed_ns >= NS_PER_S
     assert all(interval.index * NS_PER_S <= sample.elapsed_ns for interval in sample.intervals)
+
+
+class _InterruptedAfter:
+    """The native engine, where a signal arrives as soon as it has the steps."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def submit(self, program: str) -> None:
+        """Take the steps, and be interrupted."""
+        self._native.submit(program)
+        raise KeyboardInterrupt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._native, name)
+
+
+def test_steps_that_a_signal_interrupts_at_their_submission_have_results(engine: SimulatedEngine) -> None:
+    native = engine._engine
+    engine._engine = _InterruptedAfter(native)  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        engine.submit([step(IoCount(500))])
+    assert wait(engine).ios == 500

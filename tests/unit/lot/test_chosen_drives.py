@@ -23,13 +23,13 @@ def refusals(*targets: str) -> list[str]:
 
 
 def test_simulated_drives_of_one_name_are_several_of_a_kind() -> None:
-    found = chosen("sim:mlc", "sim:mlc", "sim:mlc?seed=1", "sim:tlc", "sim:mlc")
+    found = chosen("sim:mlc", "sim:mlc", "sim:mlc?seed=2", "sim:tlc", "sim:mlc")
     assert [one.name for one in found] == [
         "sim:mlc",
-        "sim:mlc?seed=2",
-        "sim:mlc?seed=1",
-        "sim:tlc",
         "sim:mlc?seed=3",
+        "sim:mlc?seed=2",
+        "sim:tlc",
+        "sim:mlc?seed=4",
     ]
     assert not any(one.refusal for one in found)
 

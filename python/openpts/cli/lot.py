@@ -74,6 +74,7 @@ class LotDocument(Document, frozen=True, kw_only=True, tag="openpts.lot/1"):
     ended_at: str | None
     at_most: int | None
     stagger_s: float
+    host_limits: tuple[str, ...]
     entries: tuple[LotEntry, ...]
 
 
@@ -142,6 +143,8 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
     if runner.shares is not None:
         for line in runner.shares.words():
             click.echo(line, file=stream)
+    for limit in runner.lot.host_limits:
+        click.echo(f"this host limits them: {limit}", file=stream)
     try:
         with heard_apart(lot_shown_on(stream, runner.lot)) as hear:
             runner.listener = hear

@@ -1,5 +1,6 @@
 """Where the drive of a run is on this host: its node, slot and NUMA node, and the names it is known by."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from openpts.device.identity.slot import slot
 from openpts.device.link.nearby_cpus import numa_node
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
+from openpts.engine.native import cpu_ns_per_io
 from openpts.errors import TargetError
+from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest
 
@@ -78,3 +81,10 @@ def _in_slot(name: str | None, roots: SystemRoots) -> BlockDevice:
         what = " and ".join(str(disk.node) for disk in found) or "no drive"
         raise TargetError(f"slot {name} has {what}: `openpts devices` lists the slots")
     return found[0]
+
+
+def limits_together(drives: Sequence[LocatedDrive], cpus: int, roots: SystemRoots) -> tuple[str, ...]:
+    """What this host can't do for drives that are measured at once on so many processors, a sentence each."""
+    disks = [(one, disk) for one in drives if one.device is not None for disk in one.device.beneath]
+    driven = [DrivenDrive.of_device(disk, roots, one.slot) for one, disk in disks]
+    return expected_limits(driven, cpus, cpu_ns_per_io(), roots) if driven else ()

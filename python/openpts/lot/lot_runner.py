@@ -27,7 +27,7 @@ from openpts.exchange.events import EventLine, StreamFinished
 from openpts.folder_files import open_file, open_to_append
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
-from openpts.lot.located_drive import LocatedDrive, located
+from openpts.lot.located_drive import LocatedDrive, limits_together, located
 from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
 from openpts.lot.run_words import has_record, run_words
@@ -194,7 +194,10 @@ class LotRunner:
                 self._change(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
         self._pinned = [index for index in self._drives if self._needs_cpus(index)]
         nodes = [self._drives[index].numa_node for index in self._pinned]
-        self.shares = ProcessorShares.of(nodes, self.lot.at_most, os.sched_getaffinity(0), self.roots)
+        cpus = os.sched_getaffinity(0)
+        self.shares = ProcessorShares.of(nodes, self.lot.at_most, cpus, self.roots)
+        at_once = list(self._drives.values())[: self.lot.at_most]
+        self.lot = replace(self.lot, host_limits=limits_together(at_once, len(cpus), self.roots))
 
     def _waiting(self) -> list[tuple[int, LotEntry]]:
         return [

@@ -59,7 +59,7 @@ class Lot(Struct, frozen=True, kw_only=True):
     """All runs in the order in which they start. Times are ISO 8601, UTC.
 
     ``lot_id`` is in the claim of its folder. ``at_most`` so many run at once, None: all; ``stagger_s`` is the
-    time between two starts.
+    time between two starts. ``host_limits`` say which part of the host can't drive so many at once.
     """
 
     format: Literal["openpts-lot"] = "openpts-lot"
@@ -70,6 +70,7 @@ class Lot(Struct, frozen=True, kw_only=True):
     ended_at: str | None = None
     at_most: int | None = None
     stagger_s: float = 0.0
+    host_limits: tuple[str, ...] = ()
     entries: tuple[LotEntry, ...] = ()
 
 

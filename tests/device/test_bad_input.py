@@ -49,7 +49,11 @@ def test_one_line_that_says_what_is_wrong(
 
 def test_with_json_the_complaint_is_an_object_as_well(tmp_path: Path) -> None:
     ended = openpts("run", "iops", "file:x?size=16MiB", "--json", cwd=tmp_path)
-    assert ended.json == {"error": ended.complaint.removeprefix("openpts: "), "exit_code": 3}
+    assert ended.json == {
+        "schema": "openpts.error/1",
+        "error": ended.complaint.removeprefix("openpts: "),
+        "exit_code": 3,
+    }
 
 
 def test_a_run_folder_that_holds_something_is_not_touched(tmp_path: Path) -> None:

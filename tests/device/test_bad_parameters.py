@@ -98,6 +98,7 @@ def test_a_plan_is_told_all_that_is_wrong_and_touches_nothing(tmp_path: Path) ->
         "openpts: plan.toml:6:1: qd: expected a whole number >= 1, not 0",
     ]
     assert ended.json == {
+        "schema": "openpts.error/1",
         "error": "; ".join(line.removeprefix("openpts: ") for line in lines),
         "exit_code": 2,
     }

@@ -68,7 +68,8 @@ def test_a_run_is_judged_against_its_baseline_as_by_a_gate(
         (manifest.test_id, path.name) for manifest, path in zip(manifests, baseline, strict=True)
     ]
     invoke("report", run, "--no-html", "--no-pdf", "--no-csv")
-    page = (run / "report.json").read_text()
+    # its own is there, and the same for runs of one drive that began in one second
+    page = (run / "report.json").read_text().replace(read_manifest(run).test_id, "")
     assert all(manifest.started_at in page for manifest in manifests)
     assert kept[0]["test_id"] not in page  # it has digits of the drive's serial number
 

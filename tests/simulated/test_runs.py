@@ -56,7 +56,8 @@ def test_no_simulated_run_is_conformant(tmp_path: Path) -> None:
 
 def without_dates(manifest: Manifest) -> Manifest:
     purges = tuple(replace(purge, started_at="") for purge in manifest.purges)
-    return replace(manifest, test_id="", started_at="", ended_at="", purges=purges)
+    attempts = tuple(replace(attempt, started_at="") for attempt in manifest.attempts)
+    return replace(manifest, test_id="", started_at="", ended_at="", purges=purges, attempts=attempts)
 
 
 @pytest.mark.proves("SOL-GEN-01")

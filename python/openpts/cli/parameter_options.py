@@ -10,6 +10,7 @@ from msgspec import inspect
 
 from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.number_types import FiniteRange
+from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given
@@ -66,8 +67,13 @@ class WithRest(WithBaseline):
 def command_with_rest(test: Procedure, command: click.Command) -> click.Command:
     """The command, which takes the words behind ``--`` if the test has a parameter for them."""
     assert isinstance(command, WithRest)  # noqa: S101 made as such
-    command.rest = next((one for one in parameters_of(test.conditions).values() if one.is_rest), None)
+    command.rest = _rest_of(test)
     return command
+
+
+def _rest_of(test: Procedure) -> Parameter | None:
+    """The parameter whose value is behind ``--``."""
+    return next((one for one in parameters_of(test.conditions).values() if one.is_rest), None)
 
 
 def target_of(test: Procedure, options: dict[str, Any]) -> str | None:
@@ -79,6 +85,10 @@ def target_of(test: Procedure, options: dict[str, Any]) -> str | None:
 def targets_of(test: Procedure, options: dict[str, Any], drives: str | None) -> tuple[str, ...]:
     """Take all TARGETs out of a command's options; where others name drives there need be none."""
     targets: tuple[str, ...] = options.pop("targets")
+    rest = _rest_of(test)
+    if rest is not None and options[f"{_PREFIX}{rest.name}"] is None and len(targets) > 1:
+        usage = f"openpts run {test.name} TARGET {rest.argument}"
+        raise UsageError(f"{targets[1]}: {rest.option} has to come after --: {usage}")
     if targets or drives is not None:
         return targets
     word = _lone_word(test, options)

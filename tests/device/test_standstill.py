@@ -117,7 +117,7 @@ def test_a_round_that_stood_still_is_repeated(tmp_path: Path) -> None:
 
 
 FIO_IDLE = """
-import os, sys
+import os, sys, time
 from openpts.engine.fio.engine import FioEngine
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import Step
@@ -126,6 +126,8 @@ descriptor = os.open(sys.argv[1], os.O_RDONLY)
 engine = FioEngine(descriptor, TargetFacts("x", sys.argv[1], TargetKind.FILE, 1 << 22, 512, 512), 1)
 for length_s in (4.0, 0.2):  # long enough for a busy machine to stop it in time
     engine.submit([Step.of(None, Duration.seconds(length_s))])
+while engine.progress().step_elapsed_ns < 100_000_000:
+    time.sleep(0.01)
 print("began", flush=True)
 for _ in range(2):
     while (sample := engine.poll(0.1)) is None:

@@ -29,13 +29,15 @@ units=$(systemctl list-units --plain --no-legend --state=$alive 'openpts-*.servi
 printf '%s\\n\\n' "$units"
 if [ -z "$units" ] || [ "$1" = ask ]; then shift; exec "$@"; fi
 """
-# until the run has claimed its drive, or was refused
+# until this start has claimed the run's drive, each with a line of its own, or was refused
 _START: Final = """
 mkdir -p "$1" || exit 1
 unit=$2 claim=$3 tries=150
 shift 3
-"$@" || systemctl is-active --quiet "$unit" || exit 1
-while [ $tries -gt 0 ] && [ ! -e "$claim" ] && systemctl is-active --quiet "$unit"; do
+claims() { if [ -e "$claim" ]; then wc -l <"$claim"; else echo 0; fi; }
+before=$(claims)
+"$@" || { systemctl is-active --quiet "$unit" || exit 1; before=0; }
+while [ $tries -gt 0 ] && [ "$(claims)" -le "$before" ] && systemctl is-active --quiet "$unit"; do
     tries=$((tries - 1))
     sleep 0.1
 done

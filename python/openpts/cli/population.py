@@ -57,14 +57,13 @@ def show_population(
     """Print the population of runs, and write its report where ``out`` says so."""
     from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
     from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
-    from openpts.report.population.figures import population_figures  # noqa: PLC0415 likewise
-    from openpts.report.population.findings import findings_of  # noqa: PLC0415 likewise
+    from openpts.report.population.findings import population_figures  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
 
     populations = read_populations(runs)
-    findings = findings_of(populations)
-    report = build_population(populations, findings, paper=paper)
-    figures: dict[str, Any] = msgspec.to_builtins(population_figures(populations, findings))
+    found = population_figures(populations)
+    report = build_population(populations, found, paper=paper)
+    figures: dict[str, Any] = msgspec.to_builtins(found)
     if redact:
         records = [run.manifest for run in populations.runs]
         report, (figures,) = redacted(report, records), redacted_figures([figures], records)
@@ -81,11 +80,13 @@ def population_beside(folder: Path) -> str:
     """Write the population of a lot into its folder, and say where it is, or why there is none."""
     from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
     from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
-    from openpts.report.population.findings import findings_of  # noqa: PLC0415 likewise
+    from openpts.report.population.findings import population_figures  # noqa: PLC0415 likewise
 
     try:
         populations = read_populations([folder])
-        written = _write(build_population(populations, findings_of(populations)), folder / "population")
+        written = _write(
+            build_population(populations, population_figures(populations)), folder / "population"
+        )
     except OpenptsError as error:  # the runs and their reports count more
         return f"no population: {error}"
     return "\n".join(f"population: {path}" for path in written)

@@ -1,17 +1,26 @@
-"""Builds the report on a population: findings in, model out; no clock, no device, no file."""
+"""Builds the report on a population: figures in, model out; no clock, no device, no file."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from openpts.pages.kit import Col, table
-from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Page, Report, Table, Verdict
+from openpts.pages import cells
+from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Column, Page, Report, Row, Table, Verdict
 from openpts.report.population.drives import Populations
-from openpts.report.population.findings import NamedDrive, PathEffect, PopulationFinding, ValueFinding
-from openpts.report.population.pages import spread_table, value_page
+from openpts.report.population.figures import (
+    Effect,
+    LeftOut,
+    NamedValue,
+    PopulationFigures,
+    TestFigures,
+    ValueFigures,
+)
+from openpts.report.population.pages import drives_page, value_page, value_page_id
 from openpts.report.population.words import (
     OF_THE_LOT,
     RATE,
     RULE,
     SWAP,
+    beside_text,
     chance_text,
     effect_line,
     number,
@@ -19,17 +28,16 @@ from openpts.report.population.words import (
     what_may_be_said,
 )
 
-_FOOTER = "Population of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
+_FOOTER: Final = "Population of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
+_Found = tuple[TestFigures, ValueFigures, NamedValue]
 
 
-def build_population(
-    populations: Populations, findings: Sequence[PopulationFinding], *, paper: str = "a4"
-) -> Report:
+def build_population(populations: Populations, figures: PopulationFigures, *, paper: str = "a4") -> Report:
     """The report as data; its date is the end of the last run."""
     runs = populations.runs
     simulated = all(run.manifest.target.simulation for run in runs)
-    kinds = list(dict.fromkeys(" ".join(one.population.kind) for one in findings))
-    subtitle = f"{len(populations.drives)} drives: {', '.join(kinds)}"
+    kinds = list(dict.fromkeys(" ".join(one.kind) for one in figures.populations))
+    subtitle = f"{len(figures.drives)} drives: {', '.join(kinds)}"
     lines = list(dict.fromkeys(run.red_line for run in runs if run.red_line))
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -40,8 +48,9 @@ def build_population(
         red_line=f"{lines[0]}{f'; and {len(lines) - 1} more' if len(lines) > 1 else ''}" if lines else "",
         footer=_FOOTER,
         front=(
-            _front_page(populations, findings),
-            *(value_page(finding, value) for finding in findings for value in finding.values),
+            _front_page(figures),
+            *(drives_page(one) for one in figures.populations),
+            *(value_page(one, value) for one in figures.populations for value in one.values if value.differs),
         ),
         sections=(),
         back=(),
@@ -51,97 +60,146 @@ def build_population(
     )
 
 
-def _front_page(populations: Populations, findings: Sequence[PopulationFinding]) -> Page:
-    named = [(value, one) for finding in findings for value, one in finding.named]
-    effects = [effect for finding in findings for effect in finding.effects]
-    blocks: list[Block] = [*_verdicts(findings, named, effects)]
-    if named:
-        blocks += [_named_table(named), Verdict(SWAP)]
+def _front_page(figures: PopulationFigures) -> Page:
+    tests = figures.populations
+    named = [(test, value, one) for test in tests for value in test.values for one in value.named]
+    suspected = [(test, value, one) for test in tests for value in test.values for one in value.suspected]
+    out = {one.drive for _, _, one in named}
+    of_named = [found for found in (*named, *suspected) if found[2].drive in out]
+    others = [found for found in suspected if found[2].drive not in out]
+    effects = [(value, effect) for test in tests for value in test.values for effect in value.effects]
+    blocks: list[Block] = [*_verdicts(figures, sorted(out), sorted({one.drive for _, _, one in others}))]
+    if of_named:
+        blocks.append(_named_table("named", "Drives that stand out", of_named))
+    if others:
+        blocks.append(_named_table("suspected", "Drives worth a look", others))
+    if of_named or others:
+        blocks.append(Verdict(SWAP))
     if effects:
         blocks.append(_effects_table(effects))
-    blocks += [spread_table(finding) for finding in findings]
-    for finding in findings:
-        title = f"{finding.population.title}. " if len(findings) > 1 else ""
-        blocks += [Verdict(f"{title}{sentence}") for sentence in what_may_be_said(finding)]
+    blocks += [_spread_table(test) for test in tests]
+    for test in tests:
+        title = f"{test.title}. " if len(tests) > 1 else ""
+        blocks += [Verdict(f"{title}{sentence}") for sentence in what_may_be_said(test)]
     blocks += [Verdict(OF_THE_LOT), Verdict(RULE), Verdict(RATE)]
-    if populations.left_out:
-        blocks.append(_left_out_table(populations))
+    if figures.left_out:
+        blocks.append(_left_out_table(figures.left_out))
     return Page("population", "The population", tuple(blocks), mandatory=True)
 
 
-def _verdicts(
-    findings: Sequence[PopulationFinding],
-    named: Sequence[tuple[ValueFinding, NamedDrive]],
-    effects: Sequence[PathEffect],
-) -> list[Verdict]:
-    drives = {one.drive.name for _, one in named}
-    values = sum(len(finding.values) for finding in findings)
-    noun = "drive stands" if len(drives) == 1 else "drives stand"
-    said = [
-        Verdict(
-            f"{len(drives)} {noun} out: {', '.join(sorted(drives))}.",
-            "fail",
-        )
-        if drives
-        else Verdict(f"No drive stands out in any of {values} values.", "pass")
+def _verdicts(figures: PopulationFigures, named: Sequence[str], suspected: Sequence[str]) -> list[Verdict]:
+    values = [value for test in figures.populations for value in test.values]
+    said = [Verdict(f"No drive stands out in any of {len(values)} values.", "pass")]
+    if named:
+        said = [Verdict(f"{_count(named, 'stands', 'stand')} out: {', '.join(named)}.", "fail")]
+    if suspected:
+        said.append(Verdict(f"{_count(suspected, 'is', 'are')} worth a look: {', '.join(suspected)}."))
+    paths = dict.fromkeys(path for test in figures.populations for path in test.paths)
+    moved = dict.fromkeys(effect.path for value in values for effect in value.effects)
+    if moved:
+        return [*said, Verdict(f"Values go with {', '.join(moved)}: see below.", "fail")]
+    if paths:
+        return [*said, Verdict(f"No value goes with {', '.join(paths)}.", "pass")]
+    return [
+        *said,
+        Verdict("Nothing can be said of slots, hosts or starts: the drives share them, or are too few."),
     ]
-    paths = list(dict.fromkeys(path for finding in findings for path in finding.paths))
-    if effects:
-        said.append(
-            Verdict(
-                f"Values go with {', '.join(dict.fromkeys(one.path for one in effects))}: see below.", "fail"
-            )
-        )
-    elif paths:
-        said.append(Verdict(f"No value goes with {', '.join(paths)}.", "pass"))
-    else:
-        said.append(
-            Verdict("Nothing can be said of slots, hosts or starts: the drives share them, or are too few.")
-        )
-    return said
 
 
-def _named_table(named: Sequence[tuple[ValueFinding, NamedDrive]]) -> Table:
-    columns: list[Col[tuple[ValueFinding, NamedDrive]]] = [
-        Col("Value", lambda one: Cell(one[0].name.title), align="left", width=1.7),
-        Col("Measured", lambda one: Cell(number(one[1].value), one[1].value), width=0.8),
-        Col("Off the median", lambda one: Cell(off_text(one[0].name, one[1].off), one[1].off), width=0.8),
-        Col("Chance", lambda one: Cell(chance_text(one[1].chance), one[1].chance), width=0.9),
-        Col("Slot", lambda one: Cell(one[1].drive.first.slot or "-"), align="left", width=0.7),
-        Col("Host", lambda one: Cell(one[1].drive.first.groups["host"] or "-"), align="left", width=0.7),
-    ]
-    return table(
-        "population-named",
-        "Drives that stand out",
-        Col("Drive", lambda one: Cell(one[1].drive.name), align="left", width=1.1),
-        columns,
-        sorted(named, key=lambda one: (one[1].drive.name, one[0].name.key)),
-        note="Chance: of reports on sound drives with normal values, at most so many name one as far away.",
+def _count(drives: Sequence[str], one: str, several: str) -> str:
+    return f"1 drive {one}" if len(drives) == 1 else f"{len(drives)} drives {several}"
+
+
+def _named_table(key: str, title: str, found: Sequence[_Found]) -> Table:
+    """What each of the drives is off in, and whether those in the slots beside it are."""
+    rows = []
+    for test, value, one in sorted(found, key=lambda one: (one[2].drive, one[2].chance)):
+        place = next(drive for drive in value.drives if drive.drive == one.drive)
+        cells_of_row = (
+            Cell(value.title, link=value_page_id(test, value)),
+            Cell(number(one.value), one.value),
+            Cell(off_text(value, one.off), one.off),
+            Cell(chance_text(one.chance), one.chance),
+            Cell(", ".join(filter(None, (place.host, place.slot))) or "-"),
+            Cell(beside_text(value, one) or "-"),
+        )
+        rows.append(Row(Cell(one.drive), cells_of_row))
+    columns = (
+        Column("Value", align="left", width=1.7),
+        Column("Measured", width=0.8),
+        Column("Off the median", width=0.8),
+        Column("Chance", width=0.8),
+        Column("Host, slot", align="left", width=0.8),
+        Column("Slots beside it", align="left", width=1.2),
     )
+    return Table(f"population-{key}", title, Column("Drive", align="left", width=0.9), columns, tuple(rows))
 
 
-def _effects_table(effects: Sequence[PathEffect]) -> Table:
-    columns: list[Col[PathEffect]] = [
-        Col("What", lambda one: Cell(effect_line(one)), align="left", width=4),
-        Col("Chance", lambda one: Cell(chance_text(one.chance), one.chance), width=0.8),
-    ]
-    return table(
+def _effects_table(effects: Sequence[tuple[ValueFigures, Effect]]) -> Table:
+    return Table(
         "population-paths",
         "Values that go with where or when a drive was tested",
-        Col("Path", lambda one: Cell(one.path), align="left", width=0.8),
-        columns,
-        effects,
+        Column("Path", align="left", width=0.8),
+        (Column("What", align="left", width=4), Column("Chance", width=0.8)),
+        tuple(
+            Row(
+                Cell(effect.path),
+                (Cell(effect_line(value, effect)), Cell(chance_text(effect.chance), effect.chance)),
+            )
+            for value, effect in effects
+        ),
         note="Chance: of reports without an effect, at most so many show one as strong; the least that is "
         "computed is 1 in 2,000 times the paths looked at.",
     )
 
 
-def _left_out_table(populations: Populations) -> Table:
-    columns: list[Col[tuple[str, str]]] = [Col("Why", lambda one: Cell(one[1]), align="left", width=2)]
-    return table(
+def _spread_table(finding: TestFigures) -> Table:
+    """All values with median, spread, and the drives at either end."""
+    rows = []
+    for value in finding.values:
+        low, high = value.drives[0], value.drives[-1]
+        spread = f"{value.spread:.2g} {value.distance_unit}".rstrip()
+        cells_of_row = (
+            Cell(str(len(value.drives)), float(len(value.drives))),
+            Cell(number(value.median), value.median),
+            Cell(spread, value.spread),
+            Cell(number(low.value), low.value, low.drive),
+            Cell(number(high.value), high.value, high.drive),
+            _named_cell(value),
+        )
+        link = value_page_id(finding, value) if value.differs else ""
+        rows.append(Row(Cell(value.title, link=link), cells_of_row))
+    columns = (
+        Column("Drives", width=0.5),
+        Column("Median", width=0.8),
+        Column("Spread", width=0.7),
+        Column("Smallest", width=0.9),
+        Column("Largest", width=0.9),
+        Column("Stand out", align="left", width=1.4),
+    )
+    return Table(
+        f"population-{finding.id}-values",
+        f"{finding.title}: all values",
+        Column("Value", align="left", width=1.7),
+        columns,
+        tuple(rows),
+        note="Spread: 1.4826 times the median distance from the median, which is the standard deviation of "
+        "normal values. Below smallest and largest: the drive.",
+    )
+
+
+def _named_cell(value: ValueFigures) -> Cell:
+    if value.named:
+        note = f"within its {value.within}" if value.within else ""
+        return Cell(", ".join(one.drive for one in value.named), note=note, tone="fail")
+    return cells.missing(value.reason) if value.reason else Cell("none")
+
+
+def _left_out_table(left_out: Sequence[LeftOut]) -> Table:
+    return Table(
         "population-left-out",
         "Runs that are left out",
-        Col("Run", lambda one: Cell(one[0]), align="left", width=1.5),
-        columns,
-        populations.left_out,
+        Column("Run", align="left", width=1.5),
+        (Column("Why", align="left", width=2),),
+        tuple(Row(Cell(one.run), (Cell(one.reason),)) for one in left_out),
     )

@@ -1,7 +1,6 @@
 """Reads the runs of a population, and puts the values of each drive together."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +28,6 @@ from openpts.vocabulary.facts import fact_of
 
 _TAIL: Final = "p99.9"
 _RATES: Final = frozenset({"IOPS", "MB/s"})
-_TIMES: Final = frozenset({"ms", "us", "s"})
-_MEANS: Final = ("mean", "art", "average")
 _PATH_FACTS: Final = {"pcie": "link", "hba": "HBA", "firmware": "firmware"}
 _SLOT: Final = "slot"
 _NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
@@ -39,25 +36,12 @@ _NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
 
 @dataclass(frozen=True, slots=True)
 class ValueName:
-    """A value that all drives of a population may have.
-
-    ``linear``: differences of it count and not ratios. ``is_extreme``: it is of the slowest few I/Os, whose
-    distribution over drives has a long tail.
-    """
+    """A value that all drives of a population may have."""
 
     key: str
     label: str
     unit: str
     better: Better
-    linear: bool = False
-    is_extreme: bool = False
-
-    @property
-    def title(self) -> str:
-        """Name and unit."""
-        return (
-            f"{self.label} ({self.unit})" if self.unit and not self.label.endswith(self.unit) else self.label
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +79,11 @@ class Drive:
         """The run whose place and time stand for the drive's."""
         return self.runs[0]
 
+    @property
+    def host(self) -> str:
+        """The machine, or the label that overrules it."""
+        return self.first.groups["host"]
+
     def values(self, key: str) -> list[float]:
         """A value of each run that has it."""
         return [value for run in self.runs for name, value in run.values if name.key == key]
@@ -121,11 +110,6 @@ class Population:
         condition = self.drives[0].first.condition
         title = ", ".join(word for word in (procedure_of(self.test).title, condition) if word)
         return f"{title}, population {self.number}" if self.number else title
-
-    @property
-    def id(self) -> str:
-        """For pages and JSON."""
-        return f"{self.test}-{self.number}" if self.number else self.test
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +215,8 @@ def _key_values(run: GatedRun) -> Iterator[tuple[ValueName, float]]:
     """The key values, and the tail of the response times of each rate among them."""
     for one in run.content.measures:
         if one.is_key and one.value is not None and not one.stands_in:
-            yield _name(one), one.value
+            yield ValueName(one.key, one.label, one.unit, one.better), one.value
             yield from _tail(run, one)
-
-
-def _name(one: Measured) -> ValueName:
-    last = one.key.rpartition(".")[2]
-    is_extreme = one.unit in _TIMES and not last.endswith(_MEANS)
-    return ValueName(one.key, one.label, one.unit, one.better, is_extreme=is_extreme)
 
 
 def _tail(run: GatedRun, one: Measured) -> Iterator[tuple[ValueName, float]]:
@@ -248,8 +226,7 @@ def _tail(run: GatedRun, one: Measured) -> Iterator[tuple[ValueName, float]]:
     figure = run.find(f"{run.test}.{subject}.{_TAIL}")
     if figure is not None and figure.value is not None:
         label = f"{one.label.removesuffix(one.unit).strip()}, {_TAIL}"
-        key = f"{subject}.{_TAIL}"
-        yield ValueName(key, label, figure.unit, Better.LOWER, is_extreme=True), figure.value
+        yield ValueName(f"{subject}.{_TAIL}", label, figure.unit, Better.LOWER), figure.value
 
 
 def _temperature(run: Run) -> Iterator[tuple[ValueName, float]]:
@@ -259,16 +236,15 @@ def _temperature(run: Run) -> Iterator[tuple[ValueName, float]]:
     """
     series = run.telemetry_series.get("temperature_c")
     if series is not None:
-        mean = ValueName("temperature.mean", "Mean temperature", "°C", Better.LOWER, linear=True)
-        yield mean, mean_over_time(series)
+        mean = mean_over_time(series)
+        yield ValueName("temperature.mean", "Mean temperature", "°C", Better.LOWER), mean
     logged = [
         one.reading.values["temperature_c"]
         for one in run.health
         if one.occasion in {Occasion.DURING, Occasion.AFTER} and "temperature_c" in one.reading.values
     ]
     if values := series.values if series is not None else logged:
-        highest = ValueName("temperature.highest", "Highest temperature", "°C", Better.LOWER, linear=True)
-        yield highest, max(values)
+        yield ValueName("temperature.highest", "Highest temperature", "°C", Better.LOWER), max(values)
 
 
 def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
@@ -292,8 +268,3 @@ def _population(test: str, number: int, runs: Iterable[DriveRun]) -> Population:
             names.setdefault(name.key, name)
     drives = tuple(Drive(name, tuple(own)) for name, own in sorted(of_drive.items()))
     return Population(test, number, drives[0].first.kind, drives, tuple(names.values()))
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """For sorting names with numbers: slot 2 before slot 10."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"([0-9]+)", text)]

@@ -1,42 +1,42 @@
-"""A population for machines: what ``--json`` prints."""
-
-from collections.abc import Sequence
+"""What a population shows, as ``--json`` prints it and as its pages have it."""
 
 from msgspec import Struct
 
-from openpts.analysis.population import (
-    confidence_between_ends,
-    confidence_beyond_one_end,
-    median_ranks,
-    missed_share,
-)
-from openpts.report.population.drives import Populations
-from openpts.report.population.findings import FALSE_ALARM, PopulationFinding, ValueFinding
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.document import Document
 
 
 class DriveValue(Struct, frozen=True):
-    """A drive's value: the median of its runs."""
+    """A drive's value: the median of its runs. ``off`` is its distance from that of all, or of its group."""
 
     drive: str
     slot: str | None
     host: str
     value: float
     runs: int
+    off: float
+    link: str | None
+    started_at: str
 
 
 class NamedValue(Struct, frozen=True):
-    """An outlier; ``off`` is in per cent of the median, of temperatures in K."""
+    """A value off the others; ``beside`` are by how much the drives in the slots beside it are off.
+
+    ``chance``: of reports on ordinary drives so many, at most, have a drive as far off in any value.
+    """
 
     drive: str
     value: float
     off: float
     chance: float
+    beside: dict[str, float]
 
 
 class Effect(Struct, frozen=True):
-    """A value goes with a path; ``medians`` by group, or ``end_to_end`` along an order, as ``off`` above."""
+    """A value goes with a path; ``medians`` by group, or ``end_to_end``: the last third off the first.
+
+    ``chance``: of reports without such an effect so many, at most, show one like it.
+    """
 
     path: str
     chance: float
@@ -45,30 +45,52 @@ class Effect(Struct, frozen=True):
 
 
 class ValueFigures(Struct, frozen=True):
-    """A value over the drives. ``spread`` is in per cent, of temperatures in K.
+    """A value over the drives, in its order.
 
-    ``named_below`` and ``named_above`` are None where nothing can be named, for the ``reason``.
+    Distances (``off``, ``end_to_end``), ``spread`` and what runs of a drive and drives differ by are in
+    ``distance_unit``: per cent of the median, of temperatures K. ``named_below`` and ``named_above`` are None
+    where nothing can be named, for the ``reason``. ``within`` is the path by whose medians drives are judged.
     """
 
     key: str
     label: str
     unit: str
     better: Better
+    distance_unit: str
     median: float
     spread: float
+    between_drives: float | None
+    between_runs: float | None
     named_below: float | None
     named_above: float | None
     within: str | None
     reason: str | None
     drives: list[DriveValue]
     named: list[NamedValue]
+    suspected: list[NamedValue]
     effects: list[Effect]
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to show of it."""
+        return self.drives[0].value < self.drives[-1].value
+
+    @property
+    def title(self) -> str:
+        """Name and unit."""
+        has_unit = not self.unit or self.label.endswith(self.unit)
+        return self.label if has_unit else f"{self.label} ({self.unit})"
 
 
 class TestFigures(Struct, frozen=True):
-    """A population of one test. Confidences are of 90 % of the population, shares with 95 % confidence."""
+    """A population of one test; ``number`` is 0 for the only one of it.
+
+    Confidences are of 90 % of the population, shares with 95 % confidence.
+    """
 
     test: str
+    number: int
+    title: str
     kind: list[str]
     condition: str | None
     drives: int
@@ -78,6 +100,11 @@ class TestFigures(Struct, frozen=True):
     median_rank: int | None
     missed_share: float
     values: list[ValueFigures]
+
+    @property
+    def id(self) -> str:
+        """For pages."""
+        return f"{self.test}-{self.number}" if self.number else self.test
 
 
 class LeftOut(Struct, frozen=True):
@@ -96,65 +123,3 @@ class PopulationFigures(Document, frozen=True, kw_only=True, tag="openpts.popula
     populations: list[TestFigures]
     left_out: list[LeftOut]
     reports: tuple[str, ...] = ()
-
-
-def population_figures(
-    populations: Populations, findings: Sequence[PopulationFinding], reports: Sequence[str] = ()
-) -> PopulationFigures:
-    """All values with their units; chances and shares from 0 to 1."""
-    return PopulationFigures(
-        simulated=any(run.manifest.target.simulation for run in populations.runs),
-        false_alarm=FALSE_ALARM,
-        drives=list(populations.drives),
-        populations=[_test(finding) for finding in findings],
-        left_out=[LeftOut(run, reason) for run, reason in populations.left_out],
-        reports=tuple(reports),
-    )
-
-
-def _test(finding: PopulationFinding) -> TestFigures:
-    own = finding.population
-    count = len(own.drives)
-    ranks = median_ranks(count)
-    return TestFigures(
-        test=own.test,
-        kind=list(own.kind),
-        condition=own.drives[0].first.condition or None,
-        drives=count,
-        paths=list(finding.paths),
-        confidence_beyond_one_end=confidence_beyond_one_end(count),
-        confidence_between_ends=confidence_between_ends(count),
-        median_rank=None if ranks is None else ranks[0],
-        missed_share=missed_share(count),
-        values=[_value(one) for one in finding.values],
-    )
-
-
-def _value(one: ValueFinding) -> ValueFigures:
-    return ValueFigures(
-        key=one.name.key,
-        label=one.name.label,
-        unit=one.name.unit,
-        better=one.name.better,
-        median=one.median,
-        spread=one.spread,
-        named_below=one.low,
-        named_above=one.high,
-        within=one.within or None,
-        reason=one.reason or None,
-        drives=[
-            DriveValue(
-                drive.name,
-                drive.first.slot,
-                drive.first.groups["host"],
-                value,
-                len(drive.values(one.name.key)),
-            )
-            for drive, value in one.drives
-        ],
-        named=[NamedValue(n.drive.name, n.value, n.off, n.chance) for n in one.named],
-        effects=[
-            Effect(e.path, e.chance, {group: middle for group, _, middle in e.groups}, e.end_to_end)
-            for e in one.effects
-        ],
-    )

@@ -3,249 +3,279 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, median
-from typing import Final
+from typing import Any, Final
 
-from openpts.analysis.outliers import Outlier, find_outliers
+from openpts.analysis.outliers import Judged, Outlier, find_outliers
 from openpts.analysis.path_effect import group_chances, order_chances
-from openpts.analysis.population import Repeatability, repeatability, spread_of
-from openpts.report.population.drives import Drive, Population, Populations, ValueName, natural
+from openpts.analysis.population import (
+    confidence_between_ends,
+    confidence_beyond_one_end,
+    median_ranks,
+    missed_share,
+    repeatability,
+    spread_of,
+)
+from openpts.report.population.drives import Drive, Population, Populations, ValueName
+from openpts.report.population.figures import (
+    DriveValue,
+    Effect,
+    LeftOut,
+    NamedValue,
+    PopulationFigures,
+    TestFigures,
+    ValueFigures,
+)
+from openpts.vocabulary.slots import are_beside, slot_order
 
 FALSE_ALARM: Final = 0.005
-"""Of reports on sound drives so many name one or more, and so many call a path slow that is not."""
-GAP_ERROR: Final = 0.01
-FEWEST_DRIVES: Final = 4
+"""Of reports on ordinary drives so many name one or more, whatever the values are like."""
+SUSPICION: Final = 0.2
+"""Of them so many find one worth a look; below 1 % where values are normal."""
+PATH_ALARM: Final = 0.005
+"""Of reports so many call a path slow that is not."""
+_FEWEST_DRIVES: Final = 4
 """Below which no effect of a path is looked for."""
-SLOT: Final = "slot order"
-START: Final = "start order"
+_FEWEST_OF_GROUP: Final = 3
+"""Of two drives, none is nearer to their median."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDrive:
-    """An outlier. ``off`` is its distance from the median: in per cent, of temperatures in K.
-
-    ``chance``: of reports on sound drives so many, at most, would name a drive as far away in any value.
-    """
-
-    drive: Drive
-    value: float
-    off: float
-    chance: float
-
-
-@dataclass(frozen=True, slots=True)
-class PathEffect:
-    """A value goes with where or when drives were tested.
-
-    ``chance``: of reports without such an effect so many, at most, show one like it. ``groups`` are medians
-    by group, empty for an order; ``end_to_end`` is by how much the last third of an order is off the first.
-    """
-
-    name: ValueName
-    path: str
-    chance: float
-    groups: tuple[tuple[str, int, float], ...] = ()
-    end_to_end: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ValueFinding:
-    """A value over the drives that have it, in order of the value.
-
-    ``spread`` is the scaled median distance from the median, in per cent, of temperatures in K; ``low`` and
-    ``high`` are the bounds beyond which a drive is named, None where none can be. ``within`` is the path by
-    whose medians drives are judged.
-    """
-
-    name: ValueName
-    drives: tuple[tuple[Drive, float], ...]
-    median: float
-    spread: float
-    low: float | None
-    high: float | None
-    named: tuple[NamedDrive, ...]
-    effects: tuple[PathEffect, ...]
-    within: str
-    repeats: Repeatability | None
-    reason: str
-
-    @property
-    def unit_of_distance(self) -> str:
-        """``%``, or ``K`` of temperatures."""
-        return "K" if self.name.linear else "%"
-
-
-@dataclass(frozen=True, slots=True)
-class PopulationFinding:
-    """A population with what each of its values shows; ``paths`` are those that were looked at."""
-
-    population: Population
-    values: tuple[ValueFinding, ...]
-    paths: tuple[str, ...]
-
-    @property
-    def named(self) -> tuple[tuple[ValueFinding, NamedDrive], ...]:
-        """All outliers."""
-        return tuple((value, one) for value in self.values for one in value.named)
-
-    @property
-    def effects(self) -> tuple[PathEffect, ...]:
-        """All effects of paths."""
-        return tuple(effect for value in self.values for effect in value.effects)
-
-
-def findings_of(populations: Populations) -> tuple[PopulationFinding, ...]:
+def population_figures(populations: Populations) -> PopulationFigures:
     """Judge all values of all populations together: each is one more chance of a false alarm."""
     judged = [one for one in populations.populations if len(one.drives) > 1]
     paths = [_paths(one) for one in judged]
     values = max(1, sum(len(one.names) for one in judged))
     looks = max(1, sum(len(of_one) for of_one in paths))
-    return tuple(
-        _finding(one, of_one, FALSE_ALARM / values, FALSE_ALARM / looks)
-        for one, of_one in zip(judged, paths, strict=True)
+    return PopulationFigures(
+        simulated=any(run.manifest.target.simulation for run in populations.runs),
+        false_alarm=FALSE_ALARM,
+        drives=list(populations.drives),
+        populations=[_test(one, of_one, values, looks) for one, of_one in zip(judged, paths, strict=True)],
+        left_out=[LeftOut(run, reason) for run, reason in populations.left_out],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """``groups`` has the group of each drive, ``order`` its place: one of them."""
+    """What drives share by ``groups``, or how they are ordered."""
 
     name: str
-    groups: tuple[str, ...] = ()
-    order: tuple[float, ...] = ()
+    of: Callable[[Drive], Any]
+    groups: bool = False
+
+    def chances(self, rows: Sequence[Sequence[float | None]], drives: Sequence[Drive]) -> list[float]:
+        """Of each value the chance that it goes with the path as it does."""
+        if self.groups:
+            return group_chances(rows, [self.of(drive) for drive in drives])
+        return order_chances(rows, self.places(drives))
+
+    def places(self, drives: Sequence[Drive]) -> list[float]:
+        """The number of each drive's group, or its place in the order."""
+        every = [self.of(drive) for drive in drives]
+        in_order = sorted(set(every))
+        return [float(in_order.index(one)) for one in every]
 
 
 def _paths(population: Population) -> list[_Path]:
-    """What the drives differ in: groups with two members in the mean, and orders."""
+    """What the drives differ in: groups with two members in the mean, and orders; each division once."""
     drives = population.drives
-    if len(drives) < FEWEST_DRIVES:
-        return []
-    found: list[_Path] = []
-    for name in dict.fromkeys(name for drive in drives for name in drive.first.groups):
-        groups = tuple(drive.first.groups.get(name, "") for drive in drives)
-        if 1 < len(set(groups)) <= len(drives) // 2 and all(groups != one.groups for one in found):
-            found.append(_Path(name, groups))
-    slots = [drive.first.slot for drive in drives]
-    if all(slots) and len(set(slots)) > 2:
-        in_order = sorted({slot for slot in slots if slot}, key=natural)
-        found.append(_Path(SLOT, order=tuple(float(in_order.index(slot)) for slot in slots if slot)))
-    starts = sorted({drive.first.started_at for drive in drives})
-    order = tuple(float(starts.index(drive.first.started_at)) for drive in drives)
-    if len(starts) > 2 and all(order != one.order for one in found):
-        found.append(_Path(START, order=order))
-    return found
+    names = dict.fromkeys(name for drive in drives for name in drive.first.groups)
+    paths = [_Path(name, partial(_group, name), groups=True) for name in names]
+    if all(drive.first.slot for drive in drives):
+        paths.append(_Path("slot order", lambda drive: slot_order(drive.first.slot or "")))
+    paths.append(_Path("start order", lambda drive: drive.first.started_at))
+    found: dict[tuple[float, ...], _Path] = {}
+    for path in paths if len(drives) >= _FEWEST_DRIVES else []:
+        places = tuple(path.places(drives))
+        count = len(set(places))
+        if 1 < count <= len(drives) // 2 if path.groups else count > 2:
+            found.setdefault(places, path)
+    return list(found.values())
 
 
-def _finding(
-    population: Population, paths: Sequence[_Path], error: float, path_error: float
-) -> PopulationFinding:
+def _group(name: str, drive: Drive) -> str:
+    return drive.first.groups.get(name, "")
+
+
+def _test(population: Population, paths: Sequence[_Path], values: int, looks: int) -> TestFigures:
+    count = len(population.drives)
     rows = [[drive.value(name.key) for drive in population.drives] for name in population.names]
-    effects: list[list[PathEffect]] = [[] for _ in rows]
-    groupings: list[_Path | None] = [None] * len(rows)
-    for path in paths:
-        chances = group_chances(rows, path.groups) if path.groups else order_chances(rows, path.order)
-        for number, (name, row, chance) in enumerate(zip(population.names, rows, chances, strict=True)):
-            if chance <= path_error:
-                effects[number].append(_effect(name, path, row, chance * FALSE_ALARM / path_error))
-                if path.groups and groupings[number] is None:
-                    groupings[number] = path
-    return PopulationFinding(
-        population,
-        tuple(
-            _value(population.drives, name, row, _Setting(tuple(found), within, error))
-            for name, row, found, within in zip(population.names, rows, effects, groupings, strict=True)
+    chances = [path.chances(rows, population.drives) for path in paths]
+    ranks = median_ranks(count)
+    return TestFigures(
+        test=population.test,
+        number=population.number,
+        title=population.title,
+        kind=list(population.kind),
+        condition=population.drives[0].first.condition or None,
+        drives=count,
+        paths=[path.name for path in paths],
+        confidence_beyond_one_end=confidence_beyond_one_end(count),
+        confidence_between_ends=confidence_between_ends(count),
+        median_rank=None if ranks is None else ranks[0],
+        missed_share=missed_share(count),
+        values=[
+            _Value.of(population.drives, name).figures(
+                [(path, looks * chance) for path, chance in zip(paths, of_value, strict=True)], values
+            )
+            for name, row, *of_value in zip(population.names, rows, *chances, strict=True)
             if sum(value is not None for value in row) > 1
-        ),
-        tuple(path.name for path in paths),
+        ],
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
-    """What a value is judged with: its effects, the groups it is judged within, its share of the errors."""
+class _Scale:
+    """Logarithms, on which ratios count, of values above 0; temperatures and others as they are."""
 
-    effects: tuple[PathEffect, ...]
-    within: _Path | None
-    error: float
+    unit: str
+    of: Callable[[float], float]
+    back: Callable[[float], float]
 
+    @classmethod
+    def for_values(cls, unit: str, values: Sequence[float]) -> "_Scale":
+        """What distances of such values are in."""
+        if unit == "°C" or min(values) <= 0:
+            return cls("K" if unit == "°C" else unit, float, float)
+        return cls("%", math.log, math.exp)
 
-def _effect(name: ValueName, path: _Path, row: Sequence[float | None], chance: float) -> PathEffect:
-    if path.groups:
-        found = [(group, value) for group, value in zip(path.groups, row, strict=True) if value is not None]
-        of_group = {group: [value for own, value in found if own == group] for group, _ in found}
-        medians = tuple((group, len(own), median(own)) for group, own in sorted(of_group.items()))
-        return PathEffect(name, path.name, chance, medians)
-    in_order = [v for _, v in sorted(zip(path.order, row, strict=True), key=lambda p: p[0]) if v is not None]
-    third = max(1, len(in_order) // 3)
-    first, last = fmean(in_order[:third]), fmean(in_order[-third:])
-    return PathEffect(name, path.name, chance, end_to_end=distance(name, first, last))
+    @property
+    def is_log(self) -> bool:
+        """Whether ratios count."""
+        return self.of is not float
 
+    def off(self, difference: float) -> float:
+        """A difference on the scale as a distance."""
+        return 100 * math.expm1(difference) if self.is_log else difference
 
-def distance(name: ValueName, reference: float, value: float) -> float:
-    """In per cent of the reference, of temperatures in K; in the value's own unit where it is 0."""
-    return value - reference if name.linear or not reference else 100 * (value / reference - 1)
-
-
-def _value(
-    drives: Sequence[Drive], name: ValueName, row: Sequence[float | None], setting: _Setting
-) -> ValueFinding:
-    found = [(drive, value) for drive, value in zip(drives, row, strict=True) if value is not None]
-    within, error = setting.within, setting.error
-    values = [value for _, value in found]
-    every = [drive.values(name.key) for drive, _ in found]
-    to_scale, from_scale = _scale(name, [value for own in every for value in own])
-    scaled = [to_scale(value) for value in values]
-    centred = scaled
-    if within is not None:
-        groups = [g for g, value in zip(within.groups, row, strict=True) if value is not None]
-        medians = {g: median(x for x, own in zip(scaled, groups, strict=True) if own == g) for g in groups}
-        centred = [x - medians[g] + median(scaled) for x, g in zip(scaled, groups, strict=True)]
-    middle = median(values)
-    whole = all(value == round(value) for value in values)
-    step = (1 if to_scale is float else 1 / abs(middle)) if whole and middle else math.inf
-    judged = find_outliers(centred, error, error if name.is_extreme else GAP_ERROR, step)
-    return ValueFinding(
-        name,
-        tuple(sorted(found, key=lambda one: one[1])),
-        middle,
-        _spread(name, middle, values),
-        None if judged.low is None else from_scale(judged.low),
-        None if judged.high is None else from_scale(judged.high),
-        _named(name, found, centred, judged.outliers, (from_scale, FALSE_ALARM / error)),
-        setting.effects,
-        within.name if within else "",
-        repeatability([[to_scale(one) for one in own] for own in every]),
-        judged.reason,
-    )
+    def step(self, values: Sequence[float]) -> float:
+        """That of whole numbers."""
+        middle = abs(median(values))
+        if not middle or any(value != round(value) for value in values):
+            return math.inf
+        return 1 / middle if self.is_log else 1.0
 
 
-def _spread(name: ValueName, middle: float, values: Sequence[float]) -> float:
-    return spread_of(values) * (1 if name.linear or not middle else 100 / middle)
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """The drives that have a value, and their values."""
 
+    name: ValueName
+    drives: list[Drive]
+    values: list[float]
+    scale: _Scale
 
-_Scale = Callable[[float], float]
-
-
-def _scale(name: ValueName, values: Sequence[float]) -> tuple[_Scale, _Scale]:
-    """Logarithms, on which ratios count, of values above 0; temperatures as they are."""
-    if name.linear or min(values) <= 0:
-        return float, float
-    return math.log, math.exp
-
-
-def _named(
-    name: ValueName,
-    found: Sequence[tuple[Drive, float]],
-    centred: Sequence[float],
-    outliers: Sequence[Outlier],
-    scale: tuple[_Scale, float],
-) -> tuple[NamedDrive, ...]:
-    (from_scale, looks), middle = scale, median(centred)
-    return tuple(
-        NamedDrive(
-            *found[one.place],
-            off=distance(name, from_scale(middle), from_scale(centred[one.place])),
-            chance=min(1.0, one.chance * looks),
+    @classmethod
+    def of(cls, drives: Sequence[Drive], name: ValueName) -> "_Value":
+        """Drives without the value have no part in it."""
+        found = [(drive, value) for drive in drives if (value := drive.value(name.key)) is not None]
+        scale = _Scale.for_values(
+            name.unit, [value for drive, _ in found for value in drive.values(name.key)]
         )
-        for one in outliers
-    )
+        return cls(name, [drive for drive, _ in found], [value for _, value in found], scale)
+
+    def figures(self, paths: Sequence[tuple[_Path, float]], values: int) -> ValueFigures:
+        """``paths`` with the chance of their effects; the errors are shared by so many ``values``."""
+        found = [(path, chance) for path, chance in paths if chance <= PATH_ALARM]
+        within = next((path.name for path, _ in found if path.groups), None)
+        differences = self._differences(within)
+        offs = [self.scale.off(difference) for difference in differences]
+        places = self._judged_places(within)
+        judged, suspected = (
+            self._outliers([differences[place] for place in places], error / values)
+            for error in (FALSE_ALARM, SUSPICION)
+        )
+        named = {places[one.place] for one in judged.outliers}
+        between, runs = self._repeats()
+        middle = median(self.values)
+        centre = self.scale.of(middle)
+        return ValueFigures(
+            key=self.name.key,
+            label=self.name.label,
+            unit=self.name.unit,
+            better=self.name.better,
+            distance_unit=self.scale.unit,
+            median=middle,
+            spread=spread_of(self.values) * (100 / middle if self.scale.is_log else 1),
+            between_drives=between,
+            between_runs=runs,
+            named_below=None if judged.low is None else self.scale.back(centre + judged.low),
+            named_above=None if judged.high is None else self.scale.back(centre + judged.high),
+            within=within,
+            reason=judged.reason or None,
+            drives=sorted(map(self._drive, self.drives, self.values, offs), key=lambda one: one.value),
+            named=[self._named(places[one.place], one, offs, values) for one in judged.outliers],
+            suspected=[
+                self._named(places[one.place], one, offs, values)
+                for one in suspected.outliers
+                if places[one.place] not in named
+            ],
+            effects=[self._effect(path, chance) for path, chance in found],
+        )
+
+    def _differences(self, within: str | None) -> list[float]:
+        """Of each drive from the median of all, or of those of its group, on the scale."""
+        groups = self._groups(within)
+        scaled = [self.scale.of(value) for value in self.values]
+        medians = {
+            group: median(x for x, own in zip(scaled, groups, strict=True) if own == group)
+            for group in set(groups)
+        }
+        return [x - medians[group] for x, group in zip(scaled, groups, strict=True)]
+
+    def _judged_places(self, within: str | None) -> list[int]:
+        """All drives; of groups, those of three or more without the one that is the median."""
+        if within is None:
+            return list(range(len(self.drives)))
+        groups, differences = self._groups(within), self._differences(within)
+        return [
+            place
+            for place, group in enumerate(groups)
+            if groups.count(group) >= _FEWEST_OF_GROUP and differences[place]
+        ]
+
+    def _groups(self, path: str | None) -> list[str]:
+        return [_group(path, drive) if path else "" for drive in self.drives]
+
+    def _outliers(self, differences: Sequence[float], error: float) -> Judged:
+        return find_outliers(differences, error, self.scale.step(self.values))
+
+    def _named(self, place: int, one: Outlier, offs: Sequence[float], values: int) -> NamedValue:
+        drive = self.drives[place]
+        beside = {
+            str(other.first.slot): off
+            for other, off in zip(self.drives, offs, strict=True)
+            if other.host == drive.host and are_beside(other.first.slot, drive.first.slot)
+        }
+        return NamedValue(drive.name, self.values[place], offs[place], min(1.0, one.chance * values), beside)
+
+    def _drive(self, drive: Drive, value: float, off: float) -> DriveValue:
+        return DriveValue(
+            drive.name,
+            drive.first.slot,
+            drive.host,
+            value,
+            len(drive.values(self.name.key)),
+            off,
+            drive.first.groups.get("link") or None,
+            drive.first.started_at,
+        )
+
+    def _effect(self, path: _Path, chance: float) -> Effect:
+        in_order = sorted(zip(map(path.of, self.drives), self.values, strict=True))
+        if path.groups:
+            groups = {group: [v for own, v in in_order if own == group] for group, _ in in_order}
+            return Effect(path.name, chance, {group: median(own) for group, own in groups.items()}, None)
+        third = max(1, len(in_order) // 3)
+        first, last = (
+            fmean(self.scale.of(v) for _, v in part) for part in (in_order[:third], in_order[-third:])
+        )
+        return Effect(path.name, chance, {}, self.scale.off(last - first))
+
+    def _repeats(self) -> tuple[float | None, float | None]:
+        """By how much drives differ, and runs of a drive; None where no drive has several."""
+        every = [[self.scale.of(one) for one in drive.values(self.name.key)] for drive in self.drives]
+        found = repeatability(every)
+        factor = 100 if self.scale.is_log else 1
+        return (None, None) if found is None else (factor * found.between, factor * found.within)

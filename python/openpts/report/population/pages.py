@@ -1,226 +1,206 @@
-"""The pages on one value of a population: its drives in order, and beside slot, host and start."""
+"""The pages on a population: all drives in the order of their slots, and one page for each value."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, plot_page, table
-from openpts.pages.model import Axis, Block, Cell, Figure, Mark, Page, Rule, Series, Table, Verdict
-from openpts.report.population.drives import Drive, natural
-from openpts.report.population.findings import PopulationFinding, ValueFinding, distance
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import (
+    HEIGHT_PX,
+    WIDTH_PX,
+    Axis,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Mark,
+    Page,
+    Row,
+    Rule,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.report.population.figures import DriveValue, TestFigures, ValueFigures
 from openpts.report.population.words import effect_line, named_line, number, off_text, repeat_line
+from openpts.vocabulary.slots import slot_order
 
-_PRINTED: Final = 400
-_MOST_GROUPS: Final = 8
-_Ranked = tuple[int, Drive, float]
-
-
-def value_page(finding: PopulationFinding, value: ValueFinding) -> Page:
-    """Distribution, bounds and outliers of a value, and its plots beside the path."""
-    own = finding.population
-    number_ = [one.name.key for one in finding.values].index(value.name.key) + 1
-    name = PlotName(
-        f"population-{own.id}-{number_}",
-        f"Plot X-POP-{own.id.upper()}-{number_}",
-        f"{own.title}: {value.name.title}",
-    )
-    shown = _ranked_table(name, value)
-    below = (*_sentences(value), *_beside_path(value, name))
-    return plot_page(name, None, lambda _: _ranked_plot(value), shown, *below)
+_MOST_HOSTS: Final = 8
+_SMALL_PX: Final = (360, 260)
+_Placed = tuple[int, DriveValue]
+"""A drive and its place in an order, from 1."""
 
 
-def _ranked_table(name: PlotName, value: ValueFinding) -> Table:
-    ranked = [(rank, drive, one) for rank, (drive, one) in enumerate(value.drives, start=1)]
-    named = {one.drive.name for one in value.named}
-    columns: list[Col[_Ranked]] = [
-        Col(value.name.title, lambda one: Cell(number(one[2]), one[2])),
-        Col(
-            "Drive", lambda one: Cell(one[1].name, tone="fail" if one[1].name in named else ""), align="left"
-        ),
-        Col(
-            "Off the median",
-            lambda one: Cell(off_text(value.name, distance(value.name, value.median, one[2]))),
-        ),
-        Col("Runs", lambda one: Cell(str(len(one[1].values(value.name.key)))), width=0.5),
-        Col("Slot", lambda one: Cell(one[1].first.slot or "-"), align="left"),
-        Col("Host", lambda one: Cell(one[1].first.groups["host"] or "-"), align="left"),
-        Col(
-            "Started",
-            lambda one: Cell(one[1].first.started_at[:19].replace("T", " ")),
-            align="left",
-            width=1.4,
-        ),
-    ]
-    return table(
-        f"{name.id}-drives",
-        "Drives in order of the value",
-        Col("Rank", lambda one: Cell(str(one[0]), float(one[0])), width=0.5),
-        columns,
-        ranked,
-        printed=_PRINTED,
-    )
-
-
-def _ranked_plot(value: ValueFinding) -> Plot:
-    marks = tuple(
-        Mark(drive.name, float(rank), one)
-        for rank, (drive, one) in enumerate(value.drives, start=1)
-        if drive.name in {named.drive.name for named in value.named}
-    )
-    return Plot(
-        x=ticks.whole_axis("Drives in order of the value", 1, len(value.drives)),
-        y=_axis(value),
-        series=(Series("Drives", "column", (0,), 2, style="points"),),
-        alt=f"{len(value.drives)} drives from {number(value.drives[0][1])} to {number(value.drives[-1][1])}.",
-        rules=_rules(value),
-        marks=marks,
-    )
-
-
-def _rules(value: ValueFinding) -> tuple[Rule, ...]:
-    """The median, and the bounds of outliers where no path moves them."""
-    bounds = (value.low, value.high) if not value.within else (None, None)
-    low, high = _range(value)
-    shown = [bound for bound in bounds if bound is not None and low <= bound <= high]
-    return (
-        Rule("median", value.median, "average"),
-        *(Rule("named beyond", bound, "limit") for bound in shown),
-    )
-
-
-def _range(value: ValueFinding) -> tuple[float, float]:
-    """All values, and bounds that are not so far off that the drives would be one line."""
-    values = [one for _, one in value.drives]
-    span = max(max(values) - min(values), 4 * abs(value.median) * 0.001)
-    near = [b for b in (value.low, value.high) if b is not None and abs(b - value.median) <= 3 * span]
-    return min(*values, *near), max(*values, *near)
-
-
-def _axis(value: ValueFinding) -> Axis:
-    low, high = _range(value)
-    if low > 0 and high > 10 * low:
-        return ticks.log_axis(value.name.title, (low, high))
-    margin = 0.06 * (high - low)
-    return ticks.linear_axis(value.name.title, low - margin, high + margin)
-
-
-def _sentences(value: ValueFinding) -> list[Block]:
-    blocks: list[Block] = [Verdict(f"{named_line(value, one)}.", "fail") for one in value.named]
-    blocks += [Verdict(f"{effect_line(effect)}.", "fail") for effect in value.effects]
-    if value.within:
-        blocks.append(Verdict(f"Drives are held against the median of their {value.within}."))
-    if value.reason:
-        blocks.append(Verdict(f"No drive can be named: {value.reason}."))
-    elif value.low is not None and value.high is not None and not value.within:
-        blocks.append(
-            Verdict(
-                f"One more drive would be named below {_bound(value, value.low)} or above "
-                f"{_bound(value, value.high)}."
-            )
+def drives_page(finding: TestFigures) -> Page:
+    """All drives with all values, by host, slot and start: what those beside each other have in common."""
+    drives = {one.drive: one for value in finding.values for one in value.drives}
+    in_order = sorted(drives.values(), key=lambda one: (one.host, _slot(one), one.started_at))
+    values = [value for value in finding.values if value.differs]
+    of_value = [_value_cells(value) for value in values]
+    places = {
+        "Host": [one.host for one in in_order],
+        "Slot": [one.slot or "-" for one in in_order],
+        "Link": [one.link or "-" for one in in_order],
+        "Started": [_start(one) for one in in_order],
+    }
+    told = [head for head, texts in places.items() if len(set(texts)) > 1]
+    rows = [
+        Row(
+            Cell(one.drive),
+            (
+                *(Cell(places[head][place]) for head in told),
+                *(found.get(one.drive, cells.none()) for found in of_value),
+            ),
         )
-    if line := repeat_line(value):
-        blocks.append(Verdict(f"{line}."))
-    return blocks
+        for place, one in enumerate(in_order)
+    ]
+    shared = [
+        f"{head.lower()} {texts[0]}"
+        for head, texts in places.items()
+        if head not in told and texts[0] not in {"", "-"}
+    ]
+    shown = Table(
+        f"population-{finding.id}-drives",
+        f"{finding.title}: the drives by slot",
+        Column("Drive", align="left"),
+        (
+            *(Column(head, align="left", width=0.9) for head in told),
+            *(Column(value.title) for value in values),
+        ),
+        tuple(rows),
+        note="Red: what stands out, with its distance from the median. "
+        + (f"All drives: {', '.join(shared)}." if shared else ""),
+    )
+    return Page(shown.id, shown.title, (shown,), mandatory=True)
 
 
-def _bound(value: ValueFinding, bound: float) -> str:
-    return f"{number(bound)} ({off_text(value.name, distance(value.name, value.median, bound))})"
+def _value_cells(value: ValueFigures) -> dict[str, Cell]:
+    named = {one.drive for one in value.named}
+    return {
+        one.drive: Cell(number(one.value), one.value, off_text(value, one.off), "fail")
+        if one.drive in named
+        else Cell(number(one.value), one.value)
+        for one in value.drives
+    }
 
 
-def _beside_path(value: ValueFinding, name: PlotName) -> list[Block]:
-    """The value by slot and by start, the drives of each host in a color."""
-    slots = sorted({drive.first.slot for drive, _ in value.drives if drive.first.slot}, key=natural)
-    starts = sorted({drive.first.started_at for drive, _ in value.drives})
-    blocks: list[Block] = []
-    if len(slots) > 2:
-        places = [
-            (drive, slots.index(drive.first.slot), one) for drive, one in value.drives if drive.first.slot
-        ]
-        blocks += _by_place(value, name, "slot", "Slot, in order", places)
-    if len(starts) > 2:
-        places = [(drive, starts.index(drive.first.started_at), one) for drive, one in value.drives]
-        blocks += _by_place(value, name, "start", "Start of the first run, in order", places)
-    return blocks
+def _start(one: DriveValue) -> str:
+    return one.started_at[5:19].replace("T", " ")
+
+
+def value_page_id(finding: TestFigures, value: ValueFigures) -> str:
+    """For links."""
+    return f"population-{finding.id}-{[one.key for one in finding.values].index(value.key) + 1}"
+
+
+def value_page(finding: TestFigures, value: ValueFigures) -> Page:
+    """The drives in order of a value with the bounds of outliers, by slot, and by start."""
+    page_id = value_page_id(finding, value)
+    number_ = page_id.replace("population", "X-POP").upper()
+    name = PlotName(page_id, f"Plot {number_}", f"{finding.title}: {value.title}")
+    plots = [_by_place(value, name, "rank", "Drives in order of the value", [*enumerate(value.drives, 1)])]
+    slots = _placed([one for one in value.drives if one.slot], _slot)
+    if slots and slots[-1][0] > 2:
+        title = f"Slots from {slots[0][1].slot} to {slots[-1][1].slot}"
+        plots.append(_by_place(value, name, "slot", title, slots))
+    starts = _placed(value.drives, lambda one: one.started_at)
+    if starts[-1][0] > 2:
+        plots.append(_by_place(value, name, "start", "Start of the first run, in order", starts))
+    figures, tables = zip(*plots, strict=True)
+    return page(name, figures[0], *_sentences(value), *figures[1:], *tables)
+
+
+def _slot(one: DriveValue) -> tuple[tuple[int, str], ...]:
+    return slot_order(one.slot or "")
+
+
+def _placed(drives: Sequence[DriveValue], key: Callable[[DriveValue], Any]) -> list[_Placed]:
+    in_order = sorted(set(map(key, drives)))
+    return sorted(((in_order.index(key(one)) + 1, one) for one in drives), key=itemgetter(0))
 
 
 def _by_place(
-    value: ValueFinding, name: PlotName, part: str, title: str, places: Sequence[tuple[Drive, int, float]]
+    value: ValueFigures, name: PlotName, part: str, title: str, places: Sequence[_Placed]
 ) -> tuple[Figure, Table]:
-    grouped = value.within or "host"
-    groups = sorted({drive.first.groups.get(grouped, "") for drive, _, _ in places})
-    if len(groups) > _MOST_GROUPS:
-        groups, grouped = [""], ""
-
-    def column(group: str) -> Col[tuple[Drive, int, float]]:
-        return Col(
-            group or value.name.title,
-            lambda one: (
-                Cell(number(one[2]), one[2])
-                if not grouped or one[0].first.groups.get(grouped, "") == group
-                else cells.none()
-            ),
-        )
-
-    of_place = sorted(places, key=lambda one: one[1])
-    shown = table(
+    """The drives of each host in a color; ranked ones with the bounds of outliers."""
+    hosts = sorted({one.host for one in value.drives})
+    if not 1 < len(hosts) <= _MOST_HOSTS:
+        hosts = ["Drives"]
+    shown = Table(
         f"{name.id}-{part}",
-        f"{value.name.title} by {part}",
-        Col(title, lambda one: Cell(_place_text(part, one), float(one[1] + 1)), align="left"),
-        [column(group) for group in groups],
-        of_place,
-        group=grouped,
+        f"{value.title}: {title[0].lower()}{title[1:]}",
+        Column("Drive", align="left"),
+        tuple(map(Column, hosts)),
+        tuple(
+            Row(
+                Cell(_place_text(part, place, one), float(place)),
+                tuple(_value_cell(one, host in {"Drives", one.host}) for host in hosts),
+            )
+            for place, one in places
+        ),
         printed=False,
     )
+    is_ranked = part == "rank"
+    named = {one.drive for one in value.named}
     plot = Plot(
-        x=ticks.whole_axis(title, 1, max(place for _, place, _ in places) + 1),
+        x=ticks.whole_axis(title, 1, places[-1][0]),
         y=_axis(value),
-        series=tuple(
-            Series(group or "Drives", "column", (n,), 2 + n, style="points") for n, group in enumerate(groups)
-        ),
-        alt=f"{len(places)} drives, from {{low}} to {{high}}.",
+        series=tuple(Series(host, "column", (n,), n + 2, style="points") for n, host in enumerate(hosts)),
+        alt="{count} drives, from {low} to {high}.",
         decimals=2,
-        rules=(Rule("median", value.median, "average"),),
-        width_px=360,
-        height_px=260,
+        rules=(Rule("median", value.median, "average"), *(_bounds(value) if is_ranked else ())),
+        marks=tuple(Mark(one.drive, float(x), one.value) for x, one in places if one.drive in named),
+        width_px=WIDTH_PX if is_ranked else _SMALL_PX[0],
+        height_px=HEIGHT_PX if is_ranked else _SMALL_PX[1],
         part=part,
     )
-    plot_name = PlotName(name.id, f"{name.number}-{part}", f"{value.name.label} by {part}")
-    return plot.over(plot_name, shown), shown
+    return plot.over(replace(name, number=f"{name.number}-{part}", title=shown.title), shown), shown
 
 
-def _place_text(part: str, one: tuple[Drive, int, float]) -> str:
-    drive = one[0]
-    return f"{drive.first.slot} ({drive.name})" if part == "slot" else f"{one[1] + 1} ({drive.name})"
+def _value_cell(one: DriveValue, is_of_host: bool) -> Cell:
+    return Cell(number(one.value), one.value) if is_of_host else cells.none()
 
 
-def spread_table(finding: PopulationFinding) -> Table:
-    """All values with median, spread, and the drives at either end."""
-
-    def end(value: ValueFinding, place: int) -> Cell:
-        drive, one = value.drives[place]
-        return Cell(number(one), one, drive.name)
-
-    columns: list[Col[ValueFinding]] = [
-        Col("Drives", lambda one: Cell(str(len(one.drives)), float(len(one.drives))), width=0.5),
-        Col("Median", lambda one: Cell(number(one.median), one.median), width=0.8),
-        Col("Spread", lambda one: Cell(f"{one.spread:.2g} {one.unit_of_distance}", one.spread), width=0.7),
-        Col("Smallest", lambda one: end(one, 0), width=0.9),
-        Col("Largest", lambda one: end(one, -1), width=0.9),
-        Col("Named", _named_cell, align="left", width=1.4),
-    ]
-    return table(
-        f"population-{finding.population.id}-values",
-        f"{finding.population.title}: all values",
-        Col("Value", lambda one: Cell(one.name.title), align="left", width=1.7),
-        columns,
-        finding.values,
-        note="Spread: 1.4826 times the median distance from the median, which is the standard deviation of "
-        "normal values. Below smallest and largest: the drive.",
-    )
+def _place_text(part: str, place: int, one: DriveValue) -> str:
+    return f"{ {'rank': place, 'slot': one.slot, 'start': _start(one)}[part] } ({one.drive})"
 
 
-def _named_cell(value: ValueFinding) -> Cell:
-    if value.named:
-        names = ", ".join(one.drive.name for one in value.named)
-        return Cell(names, note=f"within its {value.within}" if value.within else "", tone="fail")
-    return cells.missing(value.reason) if value.reason else Cell("none")
+def _bounds(value: ValueFigures) -> list[Rule]:
+    """Of outliers, where no path moves them and they are not so far off that the drives would be one line."""
+    return [Rule("stands out beyond", bound, "limit") for bound in _near_bounds(value)]
+
+
+def _near_bounds(value: ValueFigures) -> list[float]:
+    if value.within:
+        return []
+    span = max(value.drives[-1].value - value.drives[0].value, 0.004 * abs(value.median))
+    bounds = (value.named_below, value.named_above)
+    return [bound for bound in bounds if bound is not None and abs(bound - value.median) <= 3 * span]
+
+
+def _axis(value: ValueFigures) -> Axis:
+    shown = [value.drives[0].value, value.drives[-1].value, *_near_bounds(value)]
+    low, high = min(shown), max(shown)
+    if low > 0 and high > 10 * low:
+        return ticks.log_axis(value.title, (low, high))
+    margin = 0.06 * (high - low)
+    return ticks.linear_axis(value.title, low - margin, high + margin)
+
+
+def _sentences(value: ValueFigures) -> list[Block]:
+    blocks: list[Block] = [Verdict(f"{named_line(value, one)}.", "fail") for one in value.named]
+    blocks += [Verdict(f"Worth a look: {named_line(value, one)}.") for one in value.suspected]
+    blocks += [Verdict(f"{effect_line(value, effect)}.", "fail") for effect in value.effects]
+    if value.within:
+        blocks.append(Verdict(f"Drives are held against the median of their {value.within}."))
+    if value.reason:
+        blocks.append(Verdict(f"No drive can stand out: {value.reason}."))
+    elif not value.within:
+        bounds = [bound for bound in (value.named_below, value.named_above) if bound is not None]
+        texts = [number(bound) for bound in bounds]
+        blocks.append(Verdict(f"One more drive would stand out below {texts[0]} or above {texts[1]}."))
+    if line := repeat_line(value):
+        blocks.append(Verdict(f"{line}."))
+    return blocks

@@ -4,45 +4,31 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
-from openpts.analysis.population import (
-    CONFIDENCE,
-    COVERED,
-    confidence_between_ends,
-    confidence_beyond_one_end,
-    median_ranks,
-    missed_share,
-    share_bounds,
-)
+from openpts.analysis.population import CONFIDENCE, COVERED, median_ranks, share_bounds
 from openpts.pages import cells
-from openpts.report.population.drives import ValueName
-from openpts.report.population.findings import (
-    FALSE_ALARM,
-    GAP_ERROR,
-    NamedDrive,
-    PathEffect,
-    PopulationFinding,
-    ValueFinding,
-)
+from openpts.report.population.figures import Effect, NamedValue, TestFigures, ValueFigures
+from openpts.report.population.findings import FALSE_ALARM, PATH_ALARM, SUSPICION
 
 RULE: Final = (
-    "Outliers: a drive is named if its value is farther from the others than normal values would be "
-    "(generalised ESD, Rosner 1983) and a gap lies between it and them (Renyi's spacings of an exponential "
-    f"tail: {100 * GAP_ERROR:g} % for a value, for slow I/Os as rare as the first rule). Ratios count, "
-    "of temperatures differences."
+    "A drive stands out if the gap between its value and those of the others is too wide for the spacings of "
+    "the others (Renyi). Ratios count, of temperatures differences. Chance: of reports on ordinary drives so "
+    "many, at most, have one as far off in any value; "
+    f"it stands out up to {100 * FALSE_ALARM:g} %, and is worth a look up to {100 * SUSPICION:g} %."
 )
 RATE: Final = (
-    f"False alarms: of reports on drives that differ as normal values do, at most {100 * FALSE_ALARM:g} % "
-    "name one drive or more in any value: the errors of all values add up to that (Bonferroni). Values with "
-    f"long tails have more. Effects of a path: a further {100 * FALSE_ALARM:g} % of reports, by drawing at "
-    "random how drives were dealt out (Westfall and Young)."
+    "These chances hold for values of any distribution whose tails are no longer than exponential. Of normal "
+    "values, fewer than 1 % of reports find a drive worth a look. The errors of all values add up to them "
+    f"(Bonferroni). Effects of a path: {100 * PATH_ALARM:g} % of reports, by dealing out the drives at "
+    "random (Westfall and Young)."
 )
 OF_THE_LOT: Final = (
     "All this holds for the population that the drives were drawn from: one lot tells of that lot."
 )
 SWAP: Final = (
-    "A drive and its slot can't be told apart by a single run. Swap the named drive with another one and "
+    "A drive and its slot can't be told apart by a single run. Swap the drive with another one and "
     "test both again: what moves with the drive is the drive's."
 )
+_ALSO_OFF: Final = 0.5
 
 
 def number(value: float) -> str:
@@ -51,9 +37,14 @@ def number(value: float) -> str:
     return cells.fixed(value, 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 4)
 
 
-def off_text(name: ValueName, off: float) -> str:
+def off_text(value: ValueFigures, off: float) -> str:
     """``-5.2 %`` or ``+3.1 K``."""
-    return f"{cells.signed(off, 1)} {'K' if name.linear else '%'}"
+    return f"{cells.signed(off, 1)} {value.distance_unit}".rstrip()
+
+
+def beside_text(value: ValueFigures, one: NamedValue) -> str:
+    """``bay2 +0.1 K, bay4 +0.3 K``: the drives in the slots beside it."""
+    return ", ".join(f"{slot} {off_text(value, off)}" for slot, off in one.beside.items())
 
 
 def chance_text(chance: float) -> str:
@@ -66,74 +57,68 @@ def confidence_text(confidence: float) -> str:
     return f"{100 * confidence:.1f} %" if confidence < 0.999 else "more than 99.9 %"
 
 
-def named_line(finding: ValueFinding, one: NamedDrive) -> str:
-    """``SN104: RND 4 KiB RW0 5,490 IOPS, -5.1 % off the median``."""
-    of_path = f" of its {finding.within}" if finding.within else ""
-    value = f"{number(one.value)} {finding.name.unit}".rstrip()
-    off = off_text(finding.name, one.off)
-    return f"{one.drive.name}: {finding.name.label} {value}, {off} off the median{of_path}"
+def named_line(value: ValueFigures, one: NamedValue) -> str:
+    """``SN104: RND 4 KiB RW0 5,490 IOPS, -5.1 % off the median; beside it: 3 -0.1 %, 5 +0.2 %``."""
+    of_path = f" of its {value.within}" if value.within else ""
+    measured = f"{number(one.value)} {value.unit}".rstrip()
+    line = f"{one.drive}: {value.label} {measured}, {off_text(value, one.off)} off the median{of_path}"
+    if one.beside:
+        line += f"; beside it: {beside_text(value, one)}"
+    if one.beside and all(off / one.off >= _ALSO_OFF for off in one.beside.values()):
+        line += ", so that it may be the place"
+    return line
 
 
-def effect_line(effect: PathEffect) -> str:
-    """``RND 4 KiB RW0 goes with host: h1 5,780 (12 drives), h2 5,200 (12 drives)``."""
-    if effect.groups:
-        groups = ", ".join(
-            f"{group or 'none'} {number(middle)} ({count} {'drive' if count == 1 else 'drives'})"
-            for group, count, middle in effect.groups
-        )
-        return f"{effect.name.title} goes with {effect.path}: medians {groups}"
-    off = off_text(effect.name, effect.end_to_end or 0.0)
-    thirds = f"the last third of the drives is {off} off the first third"
-    return f"{effect.name.title} goes with {effect.path}: {thirds}"
+def effect_line(value: ValueFigures, effect: Effect) -> str:
+    """``RND 4 KiB RW0 goes with host: medians h1 5,780, h2 5,200``."""
+    if effect.medians:
+        groups = ", ".join(f"{group or 'none'} {number(middle)}" for group, middle in effect.medians.items())
+        return f"{value.title} goes with {effect.path}: medians {groups}"
+    off = off_text(value, effect.end_to_end or 0.0)
+    return f"{value.title} goes with {effect.path}: the last third of the drives is {off} off the first third"
 
 
-def what_may_be_said(finding: PopulationFinding) -> Iterator[str]:
+def what_may_be_said(finding: TestFigures) -> Iterator[str]:
     """What so many drives tell of those that were not tested."""
-    count = len(finding.population.drives)
-    covered = f"{100 * COVERED:g} %"
+    count = finding.drives
+    covered, sure = f"{100 * COVERED:g} %", f"{100 * CONFIDENCE:g} % confidence"
     yield (
         f"With {count} drives, the smallest of a value is below {covered} of the population with "
-        f"{confidence_text(confidence_beyond_one_end(count))} confidence, and so is the largest above; "
-        f"between the two lie {covered} with {confidence_text(confidence_between_ends(count))} (Wilks; any "
+        f"{confidence_text(finding.confidence_beyond_one_end)} confidence, and so is the largest above; "
+        f"between the two lie {covered} with {confidence_text(finding.confidence_between_ends)} (Wilks; any "
         "distribution)."
     )
     ranks = median_ranks(count)
     if ranks is None:
-        confidence_pct = f"{100 * CONFIDENCE:g} %"
-        yield f"The population's median has no bounds with {confidence_pct} confidence: that takes 6 drives."
+        yield f"The population's median has no bounds with {sure}: that takes 6 drives."
     else:
         rank, confidence = ranks
-        which = (
-            "the smallest and the largest"
-            if rank == 1
-            else f"number {rank} from below and number {rank} from above"
-        )
+        ends = f"number {rank} from below and number {rank} from above"
+        if rank == 1:
+            ends = "the smallest and the largest"
         yield (
-            f"The population's median lies between {which} of the {count} drives with "
+            f"The population's median lies between {ends} of the {count} drives with "
             f"{100 * confidence:.1f} % confidence."
         )
-    bad = len({one.drive.name for _, one in finding.named})
+    bad = len({one.drive for value in finding.values for one in value.named})
     if bad:
         low, high = share_bounds(bad, count)
         yield (
-            f"{bad} of {count} drives are named: {100 * low:.1f} to {100 * high:.1f} % of the "
-            f"population would be, with {100 * CONFIDENCE:g} % confidence (Clopper, Pearson)."
+            f"{bad} of {count} drives stand{'s'[bad != 1 :]} out: {100 * low:.1f} to {100 * high:.1f} % of "
+            f"the population would, with {sure} (Clopper, Pearson)."
         )
     else:
         yield (
-            f"No drive is named. Up to {100 * missed_share(count):.1f} % of the population may be such "
-            f"drives and none of them among these {count} ({100 * CONFIDENCE:g} % confidence)."
+            f"No drive stands out. Up to {100 * finding.missed_share:.1f} % of the population may be such "
+            f"drives and none of them among these {count} ({sure})."
         )
 
 
-def repeat_line(finding: ValueFinding) -> str:
+def repeat_line(value: ValueFigures) -> str:
     """Whether drives differ by more than runs of one drive; empty where each has one run."""
-    found = finding.repeats
-    if found is None:
+    between, runs = value.between_drives, value.between_runs
+    if between is None or runs is None:
         return ""
-    factor, unit = (1, "K") if finding.name.linear else (100, "%")
-    between, within = f"{factor * found.between:.2g} {unit}", f"{factor * found.within:.2g} {unit}"
-    text = f"{between} between drives, {within} between runs of a drive"
-    if found.hides_drives:
-        return f"{finding.name.label}: {text}: no larger, so that drives can't be told apart by one run"
-    return f"{finding.name.label}: {text}"
+    unit = value.distance_unit
+    text = f"{value.label}: {between:.2g} {unit} between drives, {runs:.2g} {unit} between runs of a drive"
+    return text if between > runs else f"{text}: no larger, so that drives can't be told apart by one run"

@@ -1,0 +1,22 @@
+"""Names of slots: their order, and which are beside each other."""
+
+import re
+from typing import Final
+
+_NUMBER: Final = re.compile(r"(.*?)0*([0-9]+)")
+_NOT_IN_SPACE: Final = ("-", ".", ":")
+"""Before the number of a port or a PCI function in the name of a path."""
+
+
+def slot_order(name: str) -> tuple[tuple[int, str], ...]:
+    """For sorting: slot 2 before slot 10."""
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((int(part), "") if part.isdigit() else (0, part) for part in parts)
+
+
+def are_beside(one: str | None, other: str | None) -> bool:
+    """Whether slots are numbered one behind the other, in the same enclosure; paths are not."""
+    first, second = (_NUMBER.fullmatch(text or "") for text in (one, other))
+    if first is None or second is None or first[1] != second[1] or first[1].endswith(_NOT_IN_SPACE):
+        return False
+    return abs(int(first[2]) - int(second[2])) == 1

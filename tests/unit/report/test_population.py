@@ -218,7 +218,7 @@ def test_the_table_of_drives_is_in_the_order_of_slots(manifest: Manifest) -> Non
     """What stands out is red, with its distance; the link is the same for all and said once."""
     populations = planted(manifest)
     shown = build_population(populations, population_figures(populations)).tables()["population-iops-drives"]
-    assert [column.label for column in shown.columns[:3]] == ["Host", "Slot", "Started"]
+    assert [column.label for column in shown.columns[:3]] == ["Host", "Slot", "RND 4 KiB RW0 (IOPS)"]
     assert [[cell.text for cell in row.cells[:2]] for row in shown.rows] == [
         [f"h{host}", f"bay{bay}"] for host, bay in product(range(3), range(8))
     ]

@@ -7,7 +7,6 @@ from openpts.pages import cells
 from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Column, Page, Report, Row, Table, Verdict
 from openpts.report.population.drives import Populations
 from openpts.report.population.figures import (
-    Effect,
     LeftOut,
     NamedValue,
     PopulationFigures,
@@ -62,22 +61,26 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
 
 def _front_page(figures: PopulationFigures) -> Page:
     tests = figures.populations
-    named = [(test, value, one) for test in tests for value in test.values for one in value.named]
-    suspected = [(test, value, one) for test in tests for value in test.values for one in value.suspected]
-    out = {one.drive for _, _, one in named}
-    of_named = [found for found in (*named, *suspected) if found[2].drive in out]
-    others = [found for found in suspected if found[2].drive not in out]
-    effects = [(value, effect) for test in tests for value in test.values for effect in value.effects]
-    blocks: list[Block] = [*_verdicts(figures, sorted(out), sorted({one.drive for _, _, one in others}))]
-    if of_named:
+    values = [(test, value) for test in tests for value in test.values]
+    named = [(test, value, one) for test, value in values for one in value.named]
+    suspected = [(test, value, one) for test, value in values for one in value.suspected]
+    out = sorted({one.drive for _, _, one in named})
+    of_others = [found for found in suspected if found[2].drive not in out]
+    others = sorted({one.drive for _, _, one in of_others})
+    blocks: list[Block] = [Verdict(f"No drive stands out in any of {len(values)} values.", "pass")]
+    if out:
+        blocks = [Verdict(f"{_count(out, 'stands', 'stand')} out: {', '.join(out)}.", "fail")]
+    if others:
+        blocks.append(Verdict(f"{_count(others, 'is', 'are')} worth a look: {', '.join(others)}."))
+    blocks += _of_paths(figures)
+    if out:
+        of_named = [found for found in (*named, *suspected) if found[2].drive in out]
         blocks.append(_named_table("named", "Drives that stand out", of_named))
     if others:
-        blocks.append(_named_table("suspected", "Drives worth a look", others))
-    if of_named or others:
+        blocks.append(_named_table("suspected", "Drives worth a look", of_others))
+    if out or others:
         blocks.append(Verdict(SWAP))
-    if effects:
-        blocks.append(_effects_table(effects))
-    blocks += [_spread_table(test) for test in tests]
+    blocks += map(_spread_table, tests)
     for test in tests:
         title = f"{test.title}. " if len(tests) > 1 else ""
         blocks += [Verdict(f"{title}{sentence}") for sentence in what_may_be_said(test)]
@@ -87,80 +90,58 @@ def _front_page(figures: PopulationFigures) -> Page:
     return Page("population", "The population", tuple(blocks), mandatory=True)
 
 
-def _verdicts(figures: PopulationFigures, named: Sequence[str], suspected: Sequence[str]) -> list[Verdict]:
-    values = [value for test in figures.populations for value in test.values]
-    said = [Verdict(f"No drive stands out in any of {len(values)} values.", "pass")]
-    if named:
-        said = [Verdict(f"{_count(named, 'stands', 'stand')} out: {', '.join(named)}.", "fail")]
-    if suspected:
-        said.append(Verdict(f"{_count(suspected, 'is', 'are')} worth a look: {', '.join(suspected)}."))
-    paths = dict.fromkeys(path for test in figures.populations for path in test.paths)
-    moved = dict.fromkeys(effect.path for value in values for effect in value.effects)
-    if moved:
-        return [*said, Verdict(f"Values go with {', '.join(moved)}: see below.", "fail")]
-    if paths:
-        return [*said, Verdict(f"No value goes with {', '.join(paths)}.", "pass")]
-    return [
-        *said,
-        Verdict("Nothing can be said of slots, hosts or starts: the drives share them, or are too few."),
-    ]
-
-
 def _count(drives: Sequence[str], one: str, several: str) -> str:
     return f"1 drive {one}" if len(drives) == 1 else f"{len(drives)} drives {several}"
 
 
-def _named_table(key: str, title: str, found: Sequence[_Found]) -> Table:
-    """What each of the drives is off in, and whether those in the slots beside it are."""
-    rows = []
-    for test, value, one in sorted(found, key=lambda one: (one[2].drive, one[2].chance)):
-        place = next(drive for drive in value.drives if drive.drive == one.drive)
-        cells_of_row = (
-            Cell(value.title, link=value_page_id(test, value)),
-            Cell(number(one.value), one.value),
-            Cell(off_text(value, one.off), one.off),
-            Cell(chance_text(one.chance), one.chance),
-            Cell(", ".join(filter(None, (place.host, place.slot))) or "-"),
-            Cell(beside_text(value, one) or "-"),
-        )
-        rows.append(Row(Cell(one.drive), cells_of_row))
-    columns = (
+def _of_paths(figures: PopulationFigures) -> list[Verdict]:
+    """The values that go with where or when a drive was tested."""
+    found = [(v, one) for test in figures.populations for v in test.values for one in v.effects]
+    if found:
+        return [
+            Verdict(f"{effect_line(*one)} (chance {chance_text(one[1].chance)}).", "fail") for one in found
+        ]
+    if paths := dict.fromkeys(path for test in figures.populations for path in test.paths):
+        return [Verdict(f"No value goes with {', '.join(paths)}.", "pass")]
+    return [Verdict("Nothing can be said of slots, hosts or starts: the drives share them, or are too few.")]
+
+
+def _named_table(
+    key: str, title: str, found: Sequence[tuple[TestFigures, ValueFigures, NamedValue]]
+) -> Table:
+    """What each of the drives is off in, and by how much those in the slots beside it are."""
+    columns = [
         Column("Value", align="left", width=1.7),
         Column("Measured", width=0.8),
         Column("Off the median", width=0.8),
         Column("Chance", width=0.8),
-        Column("Host, slot", align="left", width=0.8),
-        Column("Slots beside it", align="left", width=1.2),
-    )
-    return Table(f"population-{key}", title, Column("Drive", align="left", width=0.9), columns, tuple(rows))
-
-
-def _effects_table(effects: Sequence[tuple[ValueFigures, Effect]]) -> Table:
-    return Table(
-        "population-paths",
-        "Values that go with where or when a drive was tested",
-        Column("Path", align="left", width=0.8),
-        (Column("What", align="left", width=4), Column("Chance", width=0.8)),
-        tuple(
-            Row(
-                Cell(effect.path),
-                (Cell(effect_line(value, effect)), Cell(chance_text(effect.chance), effect.chance)),
-            )
-            for value, effect in effects
-        ),
-        note="Chance: of reports without an effect, at most so many show one as strong; the least that is "
-        "computed is 1 in 2,000 times the paths looked at.",
-    )
+    ]
+    has_slots = any(one.slot for _, _, one in found)
+    if has_slots:
+        columns += [Column("Slot", align="left", width=0.7), Column("Slots beside", align="left", width=1.2)]
+    rows = []
+    for test, value, one in sorted(found, key=lambda one: (one[2].drive, one[2].chance)):
+        cells_of_row = [
+            Cell(value.title, link=value_page_id(test, value)),
+            Cell(number(one.value), one.value),
+            Cell(off_text(value, one.off), one.off),
+            Cell(chance_text(one.chance), one.chance),
+        ]
+        if has_slots:
+            cells_of_row += [Cell(one.slot or "-", note=one.host), Cell(beside_text(value, one) or "-")]
+        rows.append(Row(Cell(one.drive), tuple(cells_of_row)))
+    head = Column("Drive", align="left", width=0.9)
+    return Table(f"population-{key}", title, head, tuple(columns), tuple(rows))
 
 
 def _spread_table(finding: TestFigures) -> Table:
     """All values with median, spread, and the drives at either end."""
     rows = []
     for value in finding.values:
+        count, all_have = len(value.drives), len(value.drives) == finding.drives
         low, high = value.drives[0], value.drives[-1]
         spread = f"{value.spread:.2g} {value.distance_unit}".rstrip()
         cells_of_row = (
-            Cell(str(len(value.drives)), float(len(value.drives))),
             Cell(number(value.median), value.median),
             Cell(spread, value.spread),
             Cell(number(low.value), low.value, low.drive),
@@ -168,9 +149,9 @@ def _spread_table(finding: TestFigures) -> Table:
             _named_cell(value),
         )
         link = value_page_id(finding, value) if value.differs else ""
-        rows.append(Row(Cell(value.title, link=link), cells_of_row))
+        note = "" if all_have else f"of {count} drives"
+        rows.append(Row(Cell(value.title, note=note, link=link), cells_of_row))
     columns = (
-        Column("Drives", width=0.5),
         Column("Median", width=0.8),
         Column("Spread", width=0.7),
         Column("Smallest", width=0.9),
@@ -179,7 +160,7 @@ def _spread_table(finding: TestFigures) -> Table:
     )
     return Table(
         f"population-{finding.id}-values",
-        f"{finding.title}: all values",
+        f"{finding.title}: all values of {finding.drives} drives",
         Column("Value", align="left", width=1.7),
         columns,
         tuple(rows),
@@ -192,6 +173,8 @@ def _named_cell(value: ValueFigures) -> Cell:
     if value.named:
         note = f"within its {value.within}" if value.within else ""
         return Cell(", ".join(one.drive for one in value.named), note=note, tone="fail")
+    if value.suspected:
+        return Cell(", ".join(one.drive for one in value.suspected), note="worth a look")
     return cells.missing(value.reason) if value.reason else Cell("none")
 
 

@@ -26,6 +26,8 @@ class NamedValue(Struct, frozen=True):
     """
 
     drive: str
+    slot: str | None
+    host: str
     value: float
     off: float
     chance: float

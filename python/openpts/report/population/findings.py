@@ -7,7 +7,7 @@ from functools import partial
 from statistics import fmean, median
 from typing import Any, Final
 
-from openpts.analysis.outliers import Judged, Outlier, find_outliers
+from openpts.analysis.outliers import find_outliers
 from openpts.analysis.path_effect import group_chances, order_chances
 from openpts.analysis.population import (
     confidence_between_ends,
@@ -178,18 +178,23 @@ class _Value:
     def figures(self, paths: Sequence[tuple[_Path, float]], values: int) -> ValueFigures:
         """``paths`` with the chance of their effects; the errors are shared by so many ``values``."""
         found = [(path, chance) for path, chance in paths if chance <= PATH_ALARM]
-        within = next((path.name for path, _ in found if path.groups), None)
-        differences = self._differences(within)
-        offs = [self.scale.off(difference) for difference in differences]
-        places = self._judged_places(within)
-        judged, suspected = (
-            self._outliers([differences[place] for place in places], error / values)
+        within = next((path for path, _ in found if path.groups), None)
+        away, places = self._differences(within)
+        drives = [
+            self._drive(drive, self.scale.off(one)) for drive, one in zip(self.drives, away, strict=True)
+        ]
+        step = self.scale.step(self.values)
+        named, suspected = (
+            find_outliers([away[place] for place in places], error / values, step)
             for error in (FALSE_ALARM, SUSPICION)
         )
-        named = {places[one.place] for one in judged.outliers}
         between, runs = self._repeats()
         middle = median(self.values)
-        centre = self.scale.of(middle)
+        low, high = (
+            None if bound is None else self.scale.back(self.scale.of(middle) + bound)
+            for bound in (named.low, named.high)
+        )
+        out = {one.place for one in named.outliers}
         return ValueFigures(
             key=self.name.key,
             label=self.name.label,
@@ -200,65 +205,46 @@ class _Value:
             spread=spread_of(self.values) * (100 / middle if self.scale.is_log else 1),
             between_drives=between,
             between_runs=runs,
-            named_below=None if judged.low is None else self.scale.back(centre + judged.low),
-            named_above=None if judged.high is None else self.scale.back(centre + judged.high),
-            within=within,
-            reason=judged.reason or None,
-            drives=sorted(map(self._drive, self.drives, self.values, offs), key=lambda one: one.value),
-            named=[self._named(places[one.place], one, offs, values) for one in judged.outliers],
+            named_below=low,
+            named_above=high,
+            within=within.name if within else None,
+            reason=named.reason or None,
+            drives=sorted(drives, key=lambda one: one.value),
+            named=[_named(drives, places[one.place], one.chance * values) for one in named.outliers],
             suspected=[
-                self._named(places[one.place], one, offs, values)
+                _named(drives, places[one.place], one.chance * values)
                 for one in suspected.outliers
-                if places[one.place] not in named
+                if one.place not in out
             ],
             effects=[self._effect(path, chance) for path, chance in found],
         )
 
-    def _differences(self, within: str | None) -> list[float]:
-        """Of each drive from the median of all, or of those of its group, on the scale."""
-        groups = self._groups(within)
-        scaled = [self.scale.of(value) for value in self.values]
-        medians = {
-            group: median(x for x, own in zip(scaled, groups, strict=True) if own == group)
-            for group in set(groups)
-        }
-        return [x - medians[group] for x, group in zip(scaled, groups, strict=True)]
+    def _differences(self, within: _Path | None) -> tuple[list[float], list[int]]:
+        """Of each drive from the median of all or of its group, on the scale; and the places to be judged.
 
-    def _judged_places(self, within: str | None) -> list[int]:
-        """All drives; of groups, those of three or more without the one that is the median."""
-        if within is None:
-            return list(range(len(self.drives)))
-        groups, differences = self._groups(within), self._differences(within)
-        return [
+        Of groups, those are all in groups of three and more but the drive that is the median.
+        """
+        groups = [within.of(drive) if within else "" for drive in self.drives]
+        scaled = list(zip(groups, map(self.scale.of, self.values), strict=True))
+        medians = {group: median(x for own, x in scaled if own == group) for group in set(groups)}
+        away = [x - medians[group] for group, x in scaled]
+        return away, [
             place
             for place, group in enumerate(groups)
-            if groups.count(group) >= _FEWEST_OF_GROUP and differences[place]
+            if within is None or (groups.count(group) >= _FEWEST_OF_GROUP and away[place])
         ]
 
-    def _groups(self, path: str | None) -> list[str]:
-        return [_group(path, drive) if path else "" for drive in self.drives]
-
-    def _outliers(self, differences: Sequence[float], error: float) -> Judged:
-        return find_outliers(differences, error, self.scale.step(self.values))
-
-    def _named(self, place: int, one: Outlier, offs: Sequence[float], values: int) -> NamedValue:
-        drive = self.drives[place]
-        beside = {
-            str(other.first.slot): off
-            for other, off in zip(self.drives, offs, strict=True)
-            if other.host == drive.host and are_beside(other.first.slot, drive.first.slot)
-        }
-        return NamedValue(drive.name, self.values[place], offs[place], min(1.0, one.chance * values), beside)
-
-    def _drive(self, drive: Drive, value: float, off: float) -> DriveValue:
+    def _drive(self, drive: Drive, off: float) -> DriveValue:
+        values = drive.values(self.name.key)
+        link = drive.first.groups.get("link") or None
         return DriveValue(
             drive.name,
             drive.first.slot,
             drive.host,
-            value,
-            len(drive.values(self.name.key)),
+            median(values),
+            len(values),
             off,
-            drive.first.groups.get("link") or None,
+            link,
             drive.first.started_at,
         )
 
@@ -279,3 +265,11 @@ class _Value:
         found = repeatability(every)
         factor = 100 if self.scale.is_log else 1
         return (None, None) if found is None else (factor * found.between, factor * found.within)
+
+
+def _named(drives: Sequence[DriveValue], place: int, chance: float) -> NamedValue:
+    own = drives[place]
+    beside = {
+        str(one.slot): one.off for one in drives if one.host == own.host and are_beside(one.slot, own.slot)
+    }
+    return NamedValue(own.drive, own.slot, own.host, own.value, own.off, chance, beside)

@@ -43,8 +43,9 @@ def drives_page(finding: TestFigures) -> Page:
         "Host": [one.host for one in in_order],
         "Slot": [one.slot or "-" for one in in_order],
         "Link": [one.link or "-" for one in in_order],
-        "Started": [_start(one) for one in in_order],
     }
+    if not any(one.slot for one in in_order):
+        places["Started"] = [_start(one) for one in in_order]
     told = [head for head, texts in places.items() if len(set(texts)) > 1]
     rows = [
         Row(
@@ -57,16 +58,14 @@ def drives_page(finding: TestFigures) -> Page:
         for place, one in enumerate(in_order)
     ]
     shared = [
-        f"{head.lower()} {texts[0]}"
-        for head, texts in places.items()
-        if head not in told and texts[0] not in {"", "-"}
+        f"{head.lower()} {texts[0]}" for head, texts in places.items() if set(texts) <= {texts[0]} - {"", "-"}
     ]
     shown = Table(
         f"population-{finding.id}-drives",
-        f"{finding.title}: the drives by slot",
+        f"{finding.title}: all drives",
         Column("Drive", align="left"),
         (
-            *(Column(head, align="left", width=0.9) for head in told),
+            *(Column(head, align="left", width=1.3 if head == "Started" else 0.8) for head in told),
             *(Column(value.title) for value in values),
         ),
         tuple(rows),

@@ -49,7 +49,7 @@ def beside_text(value: ValueFigures, one: NamedValue) -> str:
 
 def chance_text(chance: float) -> str:
     """A probability in per cent, with two digits that count."""
-    return f"{Decimal(f'{100 * chance:.1e}'):f} %" if chance >= 1e-6 else "below 0.0001 %"
+    return f"{Decimal(f'{100 * chance:.1e}'):f} %" if chance >= 1e-6 else "< 0.0001 %"
 
 
 def confidence_text(confidence: float) -> str:

@@ -13,7 +13,7 @@ from openpts.report.population.figures import (
     TestFigures,
     ValueFigures,
 )
-from openpts.report.population.pages import drives_page, value_page, value_page_id
+from openpts.report.population.pages import pages_of, value_page_id
 from openpts.report.population.words import (
     OF_THE_LOT,
     RATE,
@@ -48,8 +48,7 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
         footer=_FOOTER,
         front=(
             _front_page(figures),
-            *(drives_page(one) for one in figures.populations),
-            *(value_page(one, value) for one in figures.populations for value in one.values if value.differs),
+            *(page for one in figures.populations for page in pages_of(one)),
         ),
         sections=(),
         back=(),

@@ -8,7 +8,6 @@ from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Column, Page, Repor
 from openpts.report.population.drives import Populations
 from openpts.report.population.figures import (
     LeftOut,
-    NamedValue,
     PopulationFigures,
     TestFigures,
     ValueFigures,
@@ -28,7 +27,6 @@ from openpts.report.population.words import (
 )
 
 _FOOTER: Final = "Population of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
-_Found = tuple[TestFigures, ValueFigures, NamedValue]
 
 
 def build_population(populations: Populations, figures: PopulationFigures, *, paper: str = "a4") -> Report:
@@ -61,24 +59,16 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
 def _front_page(figures: PopulationFigures) -> Page:
     tests = figures.populations
     values = [(test, value) for test in tests for value in test.values]
-    named = [(test, value, one) for test, value in values for one in value.named]
-    suspected = [(test, value, one) for test, value in values for one in value.suspected]
-    out = sorted({one.drive for _, _, one in named})
-    of_others = [found for found in suspected if found[2].drive not in out]
-    others = sorted({one.drive for _, _, one in of_others})
+    named = sorted({one.drive for _, value in values for one in value.named})
+    others = sorted({one.drive for _, value in values for one in value.suspected} - set(named))
     blocks: list[Block] = [Verdict(f"No drive stands out in any of {len(values)} values.", "pass")]
-    if out:
-        blocks = [Verdict(f"{_count(out, 'stands', 'stand')} out: {', '.join(out)}.", "fail")]
+    if named:
+        blocks = [Verdict(f"{_count(named, 'stands', 'stand')} out: {', '.join(named)}.", "fail")]
     if others:
         blocks.append(Verdict(f"{_count(others, 'is', 'are')} worth a look: {', '.join(others)}."))
     blocks += _of_paths(figures)
-    if out:
-        of_named = [found for found in (*named, *suspected) if found[2].drive in out]
-        blocks.append(_named_table("named", "Drives that stand out", of_named))
-    if others:
-        blocks.append(_named_table("suspected", "Drives worth a look", of_others))
-    if out or others:
-        blocks.append(Verdict(SWAP))
+    if named or others:
+        blocks += [_outliers_table(values), Verdict(SWAP)]
     blocks += map(_spread_table, tests)
     for test in tests:
         title = f"{test.title}. " if len(tests) > 1 else ""
@@ -105,10 +95,13 @@ def _of_paths(figures: PopulationFigures) -> list[Verdict]:
     return [Verdict("Nothing can be said of slots, hosts or starts: the drives share them, or are too few.")]
 
 
-def _named_table(
-    key: str, title: str, found: Sequence[tuple[TestFigures, ValueFigures, NamedValue]]
-) -> Table:
-    """What each of the drives is off in, and by how much those in the slots beside it are."""
+def _outliers_table(values: Sequence[tuple[TestFigures, ValueFigures]]) -> Table:
+    """What each drive is off in, and by how much those in the slots beside it are; the worst first."""
+    found = [(test, value, one) for test, value in values for one in (*value.named, *value.suspected)]
+    named = {one.drive for _, value in values for one in value.named}
+    least: dict[str, float] = {}
+    for _, _, one in sorted(found, key=lambda f: f[2].chance):
+        least.setdefault(one.drive, one.chance)
     columns = [
         Column("Value", align="left", width=1.7),
         Column("Measured", width=0.8),
@@ -119,7 +112,7 @@ def _named_table(
     if has_slots:
         columns += [Column("Slot", align="left", width=0.7), Column("Slots beside", align="left", width=1.2)]
     rows = []
-    for test, value, one in sorted(found, key=lambda one: (one[2].drive, one[2].chance)):
+    for test, value, one in sorted(found, key=lambda f: (least[f[2].drive], f[2].drive, f[2].chance)):
         cells_of_row = [
             Cell(value.title, link=value_page_id(test, value)),
             Cell(number(one.value), one.value),
@@ -128,9 +121,10 @@ def _named_table(
         ]
         if has_slots:
             cells_of_row += [Cell(one.slot or "-", note=one.host), Cell(beside_text(value, one) or "-")]
-        rows.append(Row(Cell(one.drive), tuple(cells_of_row)))
+        rows.append(Row(Cell(one.drive, tone="fail" if one.drive in named else ""), tuple(cells_of_row)))
+    title = "Drives that stand out or are worth a look"
     head = Column("Drive", align="left", width=0.9)
-    return Table(f"population-{key}", title, head, tuple(columns), tuple(rows))
+    return Table("population-outliers", title, head, tuple(columns), tuple(rows))
 
 
 def _spread_table(finding: TestFigures) -> Table:

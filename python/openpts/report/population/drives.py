@@ -9,6 +9,7 @@ from typing import Final
 
 from openpts.errors import RecordError, UsageError
 from openpts.pages.measure import Measured
+from openpts.pages.model import Cell
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.health import Occasion
@@ -35,16 +36,6 @@ _NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
 
 
 @dataclass(frozen=True, slots=True)
-class ValueName:
-    """A value that all drives of a population may have."""
-
-    key: str
-    label: str
-    unit: str
-    better: Better
-
-
-@dataclass(frozen=True, slots=True)
 class DriveRun:
     """What a population needs of a run.
 
@@ -64,7 +55,7 @@ class DriveRun:
     manifest: Manifest
     slot: str | None
     groups: dict[str, str]
-    values: tuple[tuple[ValueName, float], ...]
+    values: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,9 @@ class Drive:
 
     def values(self, key: str) -> list[float]:
         """A value of each run that has it."""
-        return [value for run in self.runs for name, value in run.values if name.key == key]
+        return [
+            one.value for run in self.runs for one in run.values if one.key == key and one.value is not None
+        ]
 
     def value(self, key: str) -> float | None:
         """The median of the runs."""
@@ -102,7 +95,7 @@ class Population:
     number: int
     kind: tuple[str, ...]
     drives: tuple[Drive, ...]
-    names: tuple[ValueName, ...] = field(repr=False)
+    names: tuple[Measured, ...] = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -211,25 +204,25 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
     )
 
 
-def _key_values(run: GatedRun) -> Iterator[tuple[ValueName, float]]:
+def _key_values(run: GatedRun) -> Iterator[Measured]:
     """The key values, and the tail of the response times of each rate among them."""
     for one in run.content.measures:
         if one.is_key and one.value is not None and not one.stands_in:
-            yield ValueName(one.key, one.label, one.unit, one.better), one.value
+            yield one
             yield from _tail(run, one)
 
 
-def _tail(run: GatedRun, one: Measured) -> Iterator[tuple[ValueName, float]]:
+def _tail(run: GatedRun, one: Measured) -> Iterator[Measured]:
     subject = one.key.rpartition(".")[0]
     if one.unit not in _RATES or f"{run.test}.{subject}" not in run.subjects:
         return
     figure = run.find(f"{run.test}.{subject}.{_TAIL}")
     if figure is not None and figure.value is not None:
         label = f"{one.label.removesuffix(one.unit).strip()}, {_TAIL}"
-        yield ValueName(f"{subject}.{_TAIL}", label, figure.unit, Better.LOWER), figure.value
+        yield Measured(f"{subject}.{_TAIL}", label, figure.unit, Cell("", figure.value), Better.LOWER)
 
 
-def _temperature(run: Run) -> Iterator[tuple[ValueName, float]]:
+def _temperature(run: Run) -> Iterator[Measured]:
     """Mean and highest of what was sampled, or the highest that the drive's log had in the run and after it.
 
     Sensors have whole degrees; the mean over a run tells less than one of them.
@@ -237,14 +230,15 @@ def _temperature(run: Run) -> Iterator[tuple[ValueName, float]]:
     series = run.telemetry_series.get("temperature_c")
     if series is not None:
         mean = mean_over_time(series)
-        yield ValueName("temperature.mean", "Mean temperature", "°C", Better.LOWER), mean
+        yield Measured("temperature.mean", "Mean temperature", "°C", Cell("", mean), Better.LOWER)
     logged = [
         one.reading.values["temperature_c"]
         for one in run.health
         if one.occasion in {Occasion.DURING, Occasion.AFTER} and "temperature_c" in one.reading.values
     ]
     if values := series.values if series is not None else logged:
-        yield ValueName("temperature.highest", "Highest temperature", "°C", Better.LOWER), max(values)
+        highest = Cell("", max(values))
+        yield Measured("temperature.highest", "Highest temperature", "°C", highest, Better.LOWER)
 
 
 def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
@@ -261,10 +255,10 @@ def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
 
 def _population(test: str, number: int, runs: Iterable[DriveRun]) -> Population:
     of_drive: dict[str, list[DriveRun]] = {}
-    names: dict[str, ValueName] = {}
+    names: dict[str, Measured] = {}
     for run in sorted(runs, key=lambda run: (run.started_at, run.folder)):
         of_drive.setdefault(run.drive, []).append(run)
-        for name, _ in run.values:
-            names.setdefault(name.key, name)
+        for one in run.values:
+            names.setdefault(one.key, one)
     drives = tuple(Drive(name, tuple(own)) for name, own in sorted(of_drive.items()))
     return Population(test, number, drives[0].first.kind, drives, tuple(names.values()))

@@ -17,7 +17,8 @@ from openpts.analysis.population import (
     repeatability,
     spread_of,
 )
-from openpts.report.population.drives import Drive, Population, Populations, ValueName
+from openpts.pages.measure import Measured
+from openpts.report.population.drives import Drive, Population, Populations
 from openpts.report.population.figures import (
     DriveValue,
     Effect,
@@ -161,13 +162,13 @@ class _Scale:
 class _Value:
     """The drives that have a value, and their values."""
 
-    name: ValueName
+    name: Measured
     drives: list[Drive]
     values: list[float]
     scale: _Scale
 
     @classmethod
-    def of(cls, drives: Sequence[Drive], name: ValueName) -> "_Value":
+    def of(cls, drives: Sequence[Drive], name: Measured) -> "_Value":
         """Drives without the value have no part in it."""
         found = [(drive, value) for drive in drives if (value := drive.value(name.key)) is not None]
         scale = _Scale.for_values(

@@ -83,8 +83,14 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab
 test-python: setup
 	$(PYTEST) --sample
 
-test-python-full: setup
+test-python-full: setup $(VENV)/swift/.made
 	$(PYTEST)
+
+# A server of S3, apart from what openpts itself is installed with.
+$(VENV)/swift/.made: $(VENV)/.made constraints.txt
+	$(PYTHON) -m venv $(VENV)/swift
+	$(VENV)/swift/bin/pip install --quiet --constraint constraints.txt swift
+	@touch $@
 
 # One virtual machine for a file: it must not be booted in two processes.
 LAB := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/lab

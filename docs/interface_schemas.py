@@ -9,6 +9,7 @@ import msgspec
 from openpts.archive.check import ArchiveCheck
 from openpts.archive.query import ArchiveAnswer
 from openpts.archive.tables import VERSION, columns_of_archive
+from openpts.campaign.campaign_file import Campaign
 from openpts.campaign.status import CampaignStatus
 from openpts.cli.benchmarks import BenchmarkList
 from openpts.cli.capture import CaptureCost, Captured
@@ -34,9 +35,12 @@ from openpts.cli.trace_text import TraceDocument
 from openpts.cli.verify import VerifiedReport
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
+from openpts.fleet.configuration import FleetFile
+from openpts.lot.drive_file import WrittenDrives
 from openpts.record.lot import Lot
 from openpts.report.compare.figures import ComparisonDocument
 from openpts.report.gate.documents import GateDocument, PowerDocument
+from openpts.report.gate.limits_file import LimitsFile
 from openpts.report.population.figures import PopulationFigures
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.vocabulary.document import Failure
@@ -52,6 +56,17 @@ ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
 WRITTEN_BY_HAND: Final = tuple(
     _DOCS / f"{name}.schema.json" for name in ("characterise", "trace-distances", "synthesise")
 )
+
+OF_FILES: Final = {
+    _DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
+    for name, title, shape in (
+        ("campaign", "campaign", Campaign),
+        ("drives", "list of drives", WrittenDrives),
+        ("fleet", "fleet", FleetFile),
+        ("limits", "limits", LimitsFile),
+    )
+}
+"""What operators write in TOML, for editors; `openpts plan-schema` has that of plans."""
 
 OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "archive check": (ArchiveCheck,),
@@ -109,6 +124,7 @@ def schemas() -> dict[Path, str]:
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),
+        **{path: _text(_schema(title, shape)) for path, (title, shape) in OF_FILES.items()},
         ARCHIVE_TABLES: _text({"title": f"openpts-archive-tables {VERSION}", "tables": columns_of_archive()}),
     }
 

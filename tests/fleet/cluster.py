@@ -267,7 +267,8 @@ class Cluster:
         (self.folder / "munge.key").chmod(0o400)
         slots = ",".join(f"slot:{name}:1" for name in SLOTS)
         nodes = "\n".join(
-            f"NodeName={name} NodeAddr=10.77.0.{host.number} CPUs=8 Gres={slots} State=UNKNOWN"
+            f"NodeName={name} NodeAddr=10.77.0.{host.number} CPUs=8 RealMemory=16000 Gres={slots} "
+            "State=UNKNOWN"
             for name, host in self.hosts.items()
         )
         conf = SLURM_CONF.format(head=HEAD, folder=self.folder, nodes=nodes)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,3 +170,44 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     cluster.ensure(cluster.head, "slurmctld")
     assert ended.returncode == 15
     assert "squeue failed: " in ended.stderr
+
+
+def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Each point is stored once, whatever was killed, and no job is left behind."""
+    words = [*cluster.command(), "sweep", "iops", "sim:mlc?capacity=1GB", "--quick", "--out", str(tmp_path)]
+    words += ["--vary", "qd=1", "--seeds", "16"]
+    one_on_a_host = {
+        "DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES": '["--exclusive"]',
+        "DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT": "2",
+        "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "100ms",
+    }
+
+    def jobs() -> dict[str, str]:
+        lines = cluster.slurm("squeue", "-h", "-t", "RUNNING", "-n", "openpts-sweep", "-o", "%i %N").split(
+            "\n"
+        )
+        return dict(line.split() for line in lines if line)
+
+    def stored() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in tmp_path.glob("points/*/*.json")}
+
+    on_slurm = [*words, "--slurm", "drives", "--jobs", "2"]
+    with subprocess.Popen(on_slurm, stderr=subprocess.DEVNULL, env=os.environ | one_on_a_host) as submitter:
+        until(lambda: bool(stored()) and len(set(jobs().values())) == 2, "a point, and workers on two hosts")
+        first = jobs()
+        for pid in cluster.hosts[min(first.values())].pids("python"):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: len({*jobs(), *first}) > 2, "a worker in its place")
+        before = len(stored())
+        until(lambda: len(stored()) > before, "a point of those who are left")
+        submitter.kill()
+    before = stored()
+    assert 2 <= len(before) < 16
+    until(lambda: not jobs(), "the workers of a submitter that is gone end")
+    told = subprocess.run([*words, "--jobs", "2"], capture_output=True, text=True, check=True, timeout=120)
+    assert f"16 points, {len(before)} of them computed before" in told.stderr
+    after = stored()
+    assert len(after) == 16
+    assert {path: after[path] for path in before} == before

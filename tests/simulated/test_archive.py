@@ -7,13 +7,12 @@ import os
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,7 @@ from openpts.vocabulary.verdict import TrackingVariable
 from tests.simulated.one_point import run_one_point
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
+from tests.support.s3_server import KEYS_A_PAGE, SERVERS, Variables, missing_swift
 
 FROZEN = Path(__file__).parents[1] / "data/interfaces"
 POINT = TrackingVariable(AccessPattern.RANDOM, 4096, 65)
@@ -393,41 +393,25 @@ def test_serial_numbers_can_be_left_out(labelled: Path, tmp_path: Path) -> None:
     assert not any(serial in name for name in files_of(tmp_path / "a"))
 
 
+@pytest.fixture(scope="module", params=["moto", pytest.param("swift", marks=pytest.mark.slow)])
+def s3_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Variables]:
+    if request.param == "swift" and (why := missing_swift()):
+        pytest.skip(why)
+    with SERVERS[request.param](tmp_path_factory.mktemp(request.param)) as variables:
+        yield variables
+
+
 @pytest.fixture
-def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of moto's server, which is a process of its own and speaks S3 over HTTP."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL
-    )
-    for name, value in {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ACCESS_KEY_ID": "lab",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }.items():
+def s3(s3_server: Variables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an archive that nobody has made yet."""
+    for name, value in s3_server.items():
         monkeypatch.setenv(name, value)
-    bucket = fs.S3FileSystem(
-        endpoint_override=f"http://127.0.0.1:{port}", region="us-east-1", allow_bucket_creation=True
-    )
-    try:
-        wait_for(lambda: bucket.create_dir("lab"))
-        yield "s3://lab/archive"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def wait_for(act: Callable[[], object], at_most_s: float = 60) -> None:
-    until = time.monotonic() + at_most_s
-    while time.monotonic() < until:
-        with suppress(OSError):
-            act()
-            return
-        time.sleep(0.2)
-    act()
+    server = s3_server["AWS_ENDPOINT_URL"]
+    bucket = fs.S3FileSystem(endpoint_override=server, region="us-east-1", allow_bucket_creation=True)
+    bucket.create_dir("lab")
+    return f"s3://lab/{tmp_path.name}"
 
 
 def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], labelled: Path) -> None:
@@ -441,10 +425,58 @@ def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], l
         ("--sql", "SELECT run, step, sum(ios) FROM interval_latencies GROUP BY ALL ORDER BY ALL"),
     ):
         assert rows(s3, *words) == rows(archive, *words)
+    objects = Store.of(s3).names()
+    assert len(objects) == len(files_of(archive)) > 2 * KEYS_A_PAGE
     assert "none damaged or missing" in done("check", s3)
     assert "4 files of the catalogue merged" in done("compact", s3)
     assert rows(s3) == rows(archive)
     assert called("query", "s3://nothing/there")[0] == 2
+
+
+def test_two_add_to_s3_and_one_is_killed(s3: str, archive: Path, runs: list[Path]) -> None:
+    """In the midst of its second run; the other one is not disturbed."""
+    words = [*COMMAND, "archive", "add", *map(str, runs), "--to", s3]
+    store = Store.of(s3)
+    with subprocess.Popen(words) as first, subprocess.Popen(words) as second:
+        deadline_s = time.monotonic() + 120
+        while len(store.names()) < 2 * FILES_OF_A_RUN:
+            assert time.monotonic() < deadline_s
+        first.kill()
+        assert second.wait() == 0
+    assert "none damaged or missing" in done("check", s3)
+    found = "SELECT run, sum(ios) AS ios FROM latencies GROUP BY ALL ORDER BY ALL"
+    assert rows(s3, "--sql", found) == rows(archive, "--where", "test = 'iops'", "--sql", found)
+    assert done("add", *runs, "--to", s3).count("already there: ") == len(runs)
+
+
+KILLED_AT_THE_THIRD_REMOVAL = """
+import os, signal
+from openpts.archive.store import Store
+from openpts.cli.main import main
+removed, remove = [], Store.remove
+def fatal(store, name):
+    removed.append(name)
+    if len(removed) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    remove(store, name)
+Store.remove = fatal
+main()
+"""
+
+
+def test_a_killed_compact_on_s3_loses_no_run(s3: str, runs: list[Path], labelled: Path) -> None:
+    done("add", *runs, labelled, "--to", s3)
+    before = rows(s3)
+    files = catalogue_files(Store.of(s3))
+    words = [sys.executable, "-c", KILLED_AT_THE_THIRD_REMOVAL, "archive", "compact", s3]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    left = catalogue_files(Store.of(s3))
+    assert len(left) == len(files) + 1 - 2
+    assert "none damaged or missing" in done("check", s3)
+    assert rows(s3) == before
+    assert f"{len(left)} files of the catalogue merged" in done("compact", s3)
+    assert len(catalogue_files(Store.of(s3))) == 1
+    assert rows(s3) == before
 
 
 @pytest.mark.parametrize(

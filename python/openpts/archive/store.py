@@ -54,12 +54,10 @@ class Store:
             return cls(place, fs.LocalFileSystem(), str(Path(place).absolute()))
         if not root:
             raise UsageError(f"{place} names no bucket: use {_S3}BUCKET/PREFIX")
-        region = _first_of(_REGIONS)
-        endpoint = _first_of(_ENDPOINTS)
+        of_server = {"region": _first_of(_REGIONS), "endpoint_override": _first_of(_ENDPOINTS)}
         with _told(f"can't reach {place}"):
-            if endpoint is None:
-                return cls(place, fs.S3FileSystem(region=region), root)
-            return cls(place, fs.S3FileSystem(region=region, endpoint_override=endpoint), root)
+            # what is small is one request then, which leaves nothing behind when it is cut off
+            return cls(place, fs.S3FileSystem(**of_server, allow_delayed_open=True), root)
 
     @property
     def is_local(self) -> bool:

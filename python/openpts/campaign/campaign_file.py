@@ -52,7 +52,7 @@ class OnInterruption(StrEnum):
     REPEAT = "repeat"
 
 
-class CampaignDrive(Struct, frozen=True, kw_only=True):
+class CampaignDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A drive: by its target or slot, with the serial number that it has to have there."""
 
     target: _Text | None = None
@@ -69,14 +69,14 @@ class CampaignDrive(Struct, frozen=True, kw_only=True):
         return f"{self.serial} in {place}" if self.serial else place
 
 
-class CampaignTest(Struct, frozen=True, kw_only=True):
+class CampaignTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A test with options of ``openpts run``; a plan is the option ``--plan FILE``."""
 
-    test: str
+    test: Annotated[str, Meta(extra_json_schema={"enum": list(PROCEDURES)})]
     options: _Words = ()
 
 
-class Variant(Struct, frozen=True, kw_only=True):
+class Variant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Named conditions: options that all tests get under them, and labels of their runs."""
 
     name: _Text
@@ -84,7 +84,7 @@ class Variant(Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
 
 
-class Campaign(Struct, frozen=True, kw_only=True):
+class Campaign(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that a campaign's file may have; docs/campaigns.md.
 
     ``seed`` is that of the order, and, counted on, that of the tests. ``at_most`` and ``stagger_s`` hold for

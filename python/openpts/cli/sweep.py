@@ -34,7 +34,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.reference_drive import Wishes, subject_of
 from openpts.simulation.presets import SHIPPED
 from openpts.sweep.axes import Axis, combinations
-from openpts.sweep.executors import dask_workers, processes, slurm_workers
+from openpts.sweep.executors import JOB_NAME, dask_workers, processes, slurm_workers
 from openpts.sweep.point import Point
 from openpts.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from openpts.system_files import SystemRoots
@@ -74,23 +74,44 @@ _OPTIONS: Final = (
         "--slurm",
         "partition",
         metavar="PARTITION",
-        help="Compute on --jobs workers in this partition of Slurm, where no drive is being tested.",
+        help="Compute on --jobs workers in this partition of Slurm, where no drive is being tested; its "
+        "hosts share the folder of --out.",
     ),
 )
 
 
-@click.group("sweep", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
+class _Tests(InOrder):
+    """Shows the options that a sweep of any test has."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them before the tests."""
+        first = next(iter(self.commands.values()))
+        records = (option.get_help_record(ctx) for option in first.params if isinstance(option, click.Option))
+        with formatter.section("Options of each test"):
+            formatter.write_dl(list(filter(None, records)))
+        super().format_commands(ctx, formatter)
+
+
+@click.group(
+    "sweep",
+    cls=_Tests,
+    options_metavar="",
+    subcommand_metavar="TEST TARGET --vary NAME=VALUES [OPTIONS]...",
+)
 def sweep_command() -> None:
-    """Run a test on simulated drives over ranges of parameters, each point once."""
+    """Run a test on simulated drives over ranges of parameters, each point once.
+
+    Options of the test, such as --quick and --plan, are those of `openpts run TEST --help`.
+    """
 
 
 def _command(test: Procedure) -> click.Command:
-    """`openpts sweep TEST`, with an option for each of its parameters."""
+    """`openpts sweep TEST`, with an option for each of its parameters, which its page does not repeat."""
 
     @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
-    @together(*(option for option in options_of(test) if option is not SEED_OPTION))
     @click.argument("target")
     @together(*_OPTIONS)
+    @together(*(option for option in options_of(test) if option is not SEED_OPTION))
     @click.pass_context
     def command(
         context: click.Context,
@@ -113,7 +134,7 @@ def _command(test: Procedure) -> click.Command:
         if len(refused) == len(swept):
             raise UsageError(refused[0].refused)
         folder = SweepFolder(out)
-        executor = _executor(jobs, dask_address, partition)
+        executor = _executor(jobs, dask_address, partition, out)
         with executor as workers, _progress_on(sys.stderr) as heard:
             results = run_sweep(swept, folder, workers, heard)
         path = folder.write_table(swept, results)
@@ -123,12 +144,15 @@ def _command(test: Procedure) -> click.Command:
 
     command.help = f"""Run the {test.title} test ({test.source}) over ranges of parameters, in virtual time.
 
-    TARGET is a simulated drive, sim:PRESET, or a real one such as /dev/nvme0n1, which is not touched: a
-    preset like it takes its place, as in `openpts rehearse`. Each combination of the values of --vary is a
-    point. A point is known by a hash of the program, the drive and the conditions: the same command goes on
-    where it stopped, and one with more values computes what is new. The result is one table, points.csv,
-    with the columns of `openpts export --csv-row` behind those that vary.
+    TARGET is a simulated drive, sim:PRESET, or a real one, which is not touched: a preset like it takes its
+    place. Each combination of the values of --vary is a point, and computed once: the same command goes on
+    where it stopped. Their table is points.csv, with the columns of `openpts export --csv-row`.
+
+    Options of the test, such as --quick and --plan, are those of `openpts run {test.name} --help`.
     """
+    for option in command.params[1 + len(_OPTIONS) :]:
+        if isinstance(option, click.Option):
+            option.hidden = True
     return command
 
 
@@ -188,7 +212,7 @@ def _parameter(context: click.Context, test: Procedure, name: str) -> click.Para
     if name in known:
         return known[name]
     near = near_word(name, [*known, *KEYS])
-    hint = f"did you mean {near}?" if near else f"`{context.command_path} --help` lists the options"
+    hint = f"did you mean {near}?" if near else f"`openpts run {test.name} --help` lists the options"
     raise UsageError(f"--vary {name}: neither an option of the test nor of the drive; {hint}")
 
 
@@ -210,7 +234,7 @@ def _point(test: Procedure, plan: Plan | None, drive: SimulatedTarget, options: 
 
 
 def _executor(
-    jobs: int | None, dask_address: str | None, partition: str | None
+    jobs: int | None, dask_address: str | None, partition: str | None, out: Path
 ) -> AbstractContextManager[Executor]:
     if dask_address is not None:
         if jobs is not None or partition is not None:
@@ -219,7 +243,10 @@ def _executor(
     if partition is not None:
         if jobs is None:
             raise UsageError("--slurm needs the number of its workers: give --jobs N")
-        return slurm_workers(partition, jobs)
+        click.echo(
+            f"waiting for the first of {jobs:,} workers: `squeue --name {JOB_NAME}` lists them", err=True
+        )
+        return slurm_workers(partition, jobs, out / "slurm")
     return processes(jobs or len(os.sched_getaffinity(0)))
 
 

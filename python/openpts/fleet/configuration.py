@@ -40,7 +40,7 @@ class Engine(StrEnum):
     SSH = "ssh"
 
 
-class Slot(Struct, frozen=True):
+class Slot(Struct, frozen=True, forbid_unknown_fields=True):
     """A place for a drive; ``target`` as for `openpts run`, best a path of /dev/disk/by-path.
 
     ``model`` is the model of drive that belongs there, empty for any.
@@ -50,7 +50,7 @@ class Slot(Struct, frozen=True):
     model: str = ""
 
 
-class _Host(Struct, frozen=True):
+class _Host(Struct, frozen=True, forbid_unknown_fields=True):
     """The table of a host."""
 
     slots: dict[str, _Text | Slot]
@@ -62,7 +62,7 @@ class _Host(Struct, frozen=True):
     housekeeping: _Text | None = None
 
 
-class _File(Struct, frozen=True):
+class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     """All that a fleet file may have; ``runs`` and ``program`` hold where a host has none of its own."""
 
     backend: Engine
@@ -121,13 +121,13 @@ def read_fleet(path: Path = FLEET_FILE) -> Fleet:
 def parse_fleet(raw: bytes, path: str) -> Fleet:
     """As ``read_fleet``, from bytes; ``path`` is what complaints call them."""
     text = placed_text(raw, path, read_toml)
-    file = shaped(text, _File, path)
+    file = shaped(text, FleetFile, path)
     if wrong := sorted((text.place_of(keys), message) for keys, message in _wrong(file)):
         raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in wrong))
     return Fleet(file.backend, {name: _host(file, name) for name in file.hosts})
 
 
-def _host(file: _File, name: str) -> Host:
+def _host(file: FleetFile, name: str) -> Host:
     host = file.hosts[name]
     return Host(
         name=name,
@@ -141,7 +141,7 @@ def _host(file: _File, name: str) -> Host:
     )
 
 
-def _wrong(file: _File) -> Iterator[tuple[Keys, str]]:
+def _wrong(file: FleetFile) -> Iterator[tuple[Keys, str]]:
     """What no type shows, each with the keys that lead to it."""
     if not file.hosts:
         yield (), "there is no host: write a table such as [hosts.h1] for each"

@@ -27,14 +27,16 @@ class WrittenDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     labels: dict[Annotated[str, Meta(pattern=LABEL_NAME)], str] = {}
 
 
-class _WrittenDrives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WrittenDrives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a file of drives may have."""
+
     drives: list[WrittenDrive]
 
 
 def read_drives(path: Path) -> list[WrittenDrive]:
     """The drives in their order. Raises UsageError with the place of whatever is wrong."""
     text = placed_text(read_written(path, _MOST_KIB, "list of drives"), str(path), read_toml)
-    drives = shaped(text, _WrittenDrives, str(path)).drives
+    drives = shaped(text, WrittenDrives, str(path)).drives
     if not drives:
         raise UsageError(f"{path} lists no drive")
     for number, drive in enumerate(drives, start=1):

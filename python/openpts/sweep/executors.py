@@ -1,20 +1,41 @@
 """Where points are computed: processes of this machine, or workers of Dask, also on Slurm."""
 
 import multiprocessing
+import shlex
+import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from openpts.errors import FleetError, UsageError
+from openpts.programs import ProgramError, run_program
+
+JOB_NAME: Final = "openpts-sweep"
+_OF_SLURM: Final = {"cores": 1, "processes": 1, "memory": "4GB", "walltime": None}
+"""What ``jobqueue.slurm`` in the operator's configuration of Dask overrides.
+
+No limit of time is asked for: the partition has one.
+"""
+_TO_ANSWER_S: Final = 60.0
+_TO_SUBMIT_S: Final = 10.0
+_LOOK_MS: Final = 2000
 
 
 @contextmanager
 def processes(count: int) -> Iterator[Executor]:
-    """So many processes of this machine, started anew: nothing of this one is shared with them."""
+    """So many processes of this machine, started anew: nothing of this one is shared with them.
+
+    Raises FleetError if one is killed.
+    """
     executor = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
     try:
         yield executor
+    except BrokenProcessPool as error:
+        raise FleetError(_lost("a process was killed, perhaps for lack of memory")) from error
     finally:
         executor.shutdown(cancel_futures=True)
 
@@ -23,7 +44,7 @@ def processes(count: int) -> Iterator[Executor]:
 def dask_workers(address: str) -> Iterator[Executor]:
     """The workers of the Dask scheduler at this address, such as ``tcp://10.0.0.5:8786``.
 
-    Raises UsageError without Dask, and FleetError if no scheduler answers.
+    Raises UsageError without Dask, and FleetError if no scheduler answers, or it gives a point up.
     """
     try:
         from distributed import Client  # noqa: PLC0415 a package that only clusters need
@@ -34,33 +55,91 @@ def dask_workers(address: str) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         raise FleetError(f"can't reach a Dask scheduler at {address}: {error}") from error
     with client:
-        yield _executor_of(client)
+        yield from _executor_of(client)
 
 
 @contextmanager
-def slurm_workers(partition: str, count: int) -> Iterator[Executor]:
-    """So many workers of one processor each, as jobs in a partition of Slurm, gone at the end.
+def slurm_workers(partition: str, count: int, folder: Path) -> Iterator[Executor]:
+    """So many workers, as jobs in a partition of Slurm, gone at the end; lost ones are replaced.
 
-    Raises UsageError without dask-jobqueue, and FleetError if the jobs can't be submitted.
+    What they print is in ``folder``, and the keys by which scheduler and workers know each other: all hosts
+    share it. Raises UsageError without dask-jobqueue, and FleetError if Slurm refuses the jobs, they end at
+    once, or a point is given up.
     """
     try:
-        from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415 a package that only clusters need
+        import dask  # noqa: PLC0415 a package that only clusters need
         from distributed import Client  # noqa: PLC0415 likewise
+        from distributed.utils import get_ip  # noqa: PLC0415 likewise
+        from tornado.ioloop import PeriodicCallback  # noqa: PLC0415 likewise
+
+        of_ctrl_c = signal.getsignal(signal.SIGINT)
+        from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415 likewise
+
+        signal.signal(signal.SIGINT, of_ctrl_c)  # which it takes when it is imported, to exit with status 0
     except ImportError as error:
         raise UsageError(_missing("dask-jobqueue")) from error
-    with SLURMCluster(queue=partition, cores=1, processes=1, memory="4GB") as cluster:
-        try:
-            cluster.scale(jobs=count)
-        except (OSError, RuntimeError) as error:
-            raise FleetError(f"can't submit workers to the partition {partition}: {error}") from error
+    [address, *_] = _said("sinfo", "-h", "-p", partition, "-o", "%o").split() or [""]
+    if not address:
+        raise FleetError(f"Slurm has no hosts in the partition {partition}: `sinfo` lists them")
+    # laboratories have no route to the internet, by which Dask would look for its own address
+    of_scheduler = {"host": get_ip(address), "dashboard": False}
+    dask.config.update_defaults({"jobqueue": {"slurm": _OF_SLURM | {"scheduler-options": of_scheduler}}})
+    folder.mkdir(parents=True, exist_ok=True)
+    with SLURMCluster(
+        queue=partition,
+        job_name=JOB_NAME,
+        log_directory=str(folder),
+        shared_temp_directory=str(folder),
+        protocol="tls",  # not left out: then Dask looks for the workers' addresses on the internet as well
+        security=True,
+    ) as cluster:
+        words = [word for line in cluster.job_header.splitlines() for word in shlex.split(line)[1:]]
+        _said("sbatch", "--test-only", *words, "--wrap=true")
+        keeper = PeriodicCallback(lambda: cluster.scale(jobs=count), _LOOK_MS)
+        cluster.periodic_callbacks[JOB_NAME] = keeper
+        cluster.scale(jobs=count)
+        cluster.loop.add_callback(keeper.start)
         with Client(cluster) as client:
-            yield _executor_of(client)
+            _wait_for_one(client, folder)
+            yield from _executor_of(client)
 
 
-def _executor_of(client: Any) -> Executor:
-    """Points are computed once, whatever worker is lost: a task that is run again gives the same result."""
-    executor: Executor = client.get_executor(pure=False)
-    return executor
+def _wait_for_one(client: Any, folder: Path) -> None:
+    """Until a worker is there. Raises FleetError once all jobs have ended without."""
+    submitted_by_s = time.monotonic() + _TO_SUBMIT_S
+    while not client.scheduler_info()["workers"]:
+        jobs = _said("squeue", "-h", "--me", "-n", JOB_NAME, "-o", "%i")
+        if not jobs and time.monotonic() > submitted_by_s:
+            raise FleetError(f"the workers' jobs ended before they were ready: {folder}/*.err say why")
+        time.sleep(1)
+
+
+def _said(*words: str) -> str:
+    """What a command of Slurm prints. Raises FleetError where it fails."""
+    try:
+        answer = run_program(words, _TO_ANSWER_S)
+    except ProgramError as error:
+        raise FleetError(f"can't ask Slurm: {error}") from error
+    if answer.returncode:
+        raise FleetError(f"{words[0]} failed: {answer.complaint}")
+    return answer.stdout
+
+
+def _executor_of(client: Any) -> Iterator[Executor]:
+    """Points are computed once, whatever worker is lost: a task that is run again gives the same result.
+
+    Raises FleetError for one that Dask does not try again, as it has lost several workers.
+    """
+    from distributed import KilledWorker  # noqa: PLC0415 as above
+
+    try:
+        yield client.get_executor(pure=False)
+    except KilledWorker as error:
+        raise FleetError(_lost("worker after worker was killed, perhaps for lack of memory")) from error
+
+
+def _lost(what: str) -> str:
+    return f"{what}: the same command goes on with what is left to compute"
 
 
 def _missing(package: str) -> str:

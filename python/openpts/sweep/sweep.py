@@ -1,13 +1,11 @@
 """Computes the points of a sweep on any executor, each once, and keeps what came of them in a folder."""
 
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 import msgspec
@@ -94,31 +92,33 @@ def run_sweep(
     found = len(results)
     left = [(key, point) for key, point in points.items() if key not in results]
     heard(Progress(0, found, len(points)))
-    try:
-        for result in _computed(left, executor):
-            folder.store(result)
-            results[result.key] = result
-            heard(Progress(len(results) - found, found, len(points)))
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
+    for result in _computed(left, executor):
+        folder.store(result)
+        results[result.key] = result
+        heard(Progress(len(results) - found, found, len(points)))
     return results
 
 
 def _computed(left: Sequence[tuple[str, Point]], executor: Executor) -> Iterator[PointResult]:
     """The first points alone: they tell how many make a task that is worth sending."""
-    began_s = monotonic()
-    yield from _results(executor.submit(compute, [each]) for each in left[:_FIRST])
-    each_s = (monotonic() - began_s) * (os.cpu_count() or 1) / _FIRST
-    size = min(max(1, math.ceil(_TASK_S / max(each_s, 1e-3))), _MOST_OF_A_TASK)
-    rest = left[_FIRST:]
-    tasks = [rest[start : start + size] for start in range(0, len(rest), size)]
-    yield from _results(executor.submit(compute, task) for task in tasks)
+    first, rest = left[:_FIRST], left[_FIRST:]
+    took_s = 0.0
+    for result in _results(executor, [[each] for each in first]):
+        took_s += result.processor_s
+        yield result
+    if rest:
+        size = min(math.ceil(_TASK_S * len(first) / max(took_s, 1e-3)), _MOST_OF_A_TASK)
+        yield from _results(executor, [rest[start : start + size] for start in range(0, len(rest), size)])
 
 
-def _results(futures: "Iterable[Future[list[PointResult]]]") -> Iterator[PointResult]:
-    for future in as_completed(list(futures)):
-        yield from future.result()
+def _results(executor: Executor, tasks: Sequence[Sequence[tuple[str, Point]]]) -> Iterator[PointResult]:
+    futures = [executor.submit(compute, task) for task in tasks]
+    try:
+        for future in as_completed(futures):
+            yield from future.result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 _OF_POINT: Final = ("refused", "virtual_s", "processor_s", "key")

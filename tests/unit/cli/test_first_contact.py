@@ -35,7 +35,7 @@ TELL_OF_THE_MACHINE = {("devices",), ("doctor",)}
 # Longer than a screen, and held by tests of their own.
 PRINT_A_DOCUMENT = {("plan-schema",)}
 MISSING = ("openpts: Missing argument '", "openpts: Missing option '")
-GROUPS_OF_TESTS = ("run", "plan", "rehearse")
+GROUPS_OF_TESTS = ("run", "plan", "rehearse", "sweep")
 
 
 @pytest.fixture

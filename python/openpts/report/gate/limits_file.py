@@ -37,7 +37,7 @@ class Allowed(StrEnum):
     NOT_STEADY = "not steady"
 
 
-class _Table(Struct):
+class _Table(Struct, forbid_unknown_fields=True):
     """A limit with more to say than a line has."""
 
     measure: str
@@ -49,7 +49,7 @@ class _Table(Struct):
 _Percent = Annotated[float, Meta(ge=0.001, lt=50)]
 
 
-class _Statistics(Struct):
+class _Statistics(Struct, forbid_unknown_fields=True):
     """How often a relative limit may be judged wrong, and how many runs it may ask for."""
 
     false_alarm_pct: _Percent = 0.5
@@ -57,7 +57,7 @@ class _Statistics(Struct):
     most_runs: Annotated[int, Meta(ge=2, le=100)] = 7
 
 
-class _File(Struct):
+class LimitsFile(Struct, forbid_unknown_fields=True):
     """All that a limits file may have."""
 
     limits: list[str | _Table] = field(default_factory=list)
@@ -86,7 +86,7 @@ def parse_limits(raw: bytes, path: str, more: Sequence[str] = ()) -> LimitSet:
     if len(raw) > MOST_BYTES:
         raise UsageError(f"{path} is larger than {_MOST_KIB} KiB, too large for a limits file")
     text = placed_text(raw, path, read_toml)
-    file = shaped(text, _File, path)
+    file = shaped(text, LimitsFile, path)
     bounds: list[Bound] = []
     complaints: list[str] = []
     for number, entry in enumerate(file.limits):

@@ -16,6 +16,7 @@ from openpts.cli.end_of_run import RunLimits
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import counts_text, lot_shown_on
+from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
 from openpts.cli.population import population_beside
 from openpts.cli.printed_document import print_document
@@ -35,7 +36,7 @@ from openpts.errors import (
 )
 from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, refuse_any
 from openpts.lot.drive_file import WrittenDrive
-from openpts.lot.lot_runner import LotRunner, Reporter, new_lot
+from openpts.lot.lot_runner import LotEvent, LotRunner, Reporter, new_lot
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot
 from openpts.record.manifest import RunState
@@ -55,14 +56,8 @@ _OF_THE_LOT: Final = (
     "--no-report",
     "--confirm-serial",
     "--confirm-device-path",
+    *OF_EACH_RUN,
 )
-_OF_ONE_RUN: Final = {
-    "--events": "lot.json has the state of each drive",
-    "--ocp-diag": "a file has one run",
-    "--metrics": "an address or a file has one run",
-    "--run-id": "each run has an ID of its own",
-}
-"""Options that make no sense of several runs, and why."""
 
 
 class LotDocument(Document, frozen=True, kw_only=True, tag="openpts.lot/1"):
@@ -97,9 +92,8 @@ def run_several(test: Procedure, words: LotWords, options: dict[str, Any], limit
     """
     stream, roots = log_stream(as_json=words.as_json), SystemRoots()
     test_words = (test.name, *own_words(test, options, _OF_THE_LOT))
-    for word in test_words:
-        if (name := word.partition("=")[0]) in _OF_ONE_RUN:
-            raise UsageError(f"{name} is for a single drive: {_OF_ONE_RUN[name]}")
+    if options.get("run_id") is not None:
+        raise UsageError("--run-id is for a single drive: each run has an ID of its own")
     agreed = taken(options)
     chosen = _chosen(named_drives(words.targets, words.drives, roots), agreed, roots, stream)
     choices = choices_of(test, options)
@@ -146,7 +140,15 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
     for limit in runner.lot.host_limits:
         click.echo(f"this host limits them: {limit}", file=stream)
     try:
-        with heard_apart(lot_shown_on(stream, runner.lot)) as hear:
+        with (
+            lot_outputs(runner.lot.entries) as (publish, runner.output_words),
+            heard_apart(lot_shown_on(stream, runner.lot)) as show,
+        ):
+
+            def hear(event: LotEvent) -> None:
+                publish(event)
+                show(event)
+
             runner.listener = hear
             lot = runner.run()
     finally:

@@ -76,6 +76,11 @@ def _unheard(_event: LotEvent) -> None:
     """A program that only wants the end."""
 
 
+def _none(_entry: LotEntry) -> Sequence[str]:
+    """Runs that keep nothing for other programs."""
+    return ()
+
+
 def new_lot(
     requests: Sequence[RunRequest],
     *,
@@ -133,7 +138,8 @@ class LotRunner:
     """Runs what is waiting in ``lot``, and keeps lot.json in ``folder`` as it stands after every change.
 
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
-    ``resume_words`` are options for runs that have a record already and go on. The first Ctrl-C stops all
+    ``resume_words`` are options for runs that have a record already and go on, ``output_words`` those of each
+    run for what other programs read of it. The first Ctrl-C stops all
     runs in order, the second interrupts each, as it does a single run; a third leaves them to the kernel,
     which ends them with this process. ``tune``: the host is set up for the scenario before the first run and
     put back behind the last; runs that ask for the same find it made. ``shares`` are there once the drives
@@ -145,6 +151,7 @@ class LotRunner:
     listener: LotListener = _unheard
     report: Reporter | None = None
     resume_words: tuple[str, ...] = ()
+    output_words: Callable[[LotEntry], Sequence[str]] = _none
     tune: Scenario | None = None
     roots: SystemRoots = field(default_factory=SystemRoots)
     stopped: bool = False
@@ -242,7 +249,9 @@ class LotRunner:
         drive, run_folder = self._drives[index], self.folder / entry.folder
         cpus = self._take_cpus(index)
         pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
-        words = run_words(entry.request, drive, run_folder, pinned, self.resume_words)
+        outputs = self.output_words(entry)
+        new, resumed = (*outputs, *pinned), (*outputs, *self.resume_words)
+        words = run_words(entry.request, drive, run_folder, new, resumed)
         log = open_to_append(self.folder, f"{entry.folder}.log")
         popen = subprocess.Popen(
             [sys.executable, "-m", "openpts.lot.drive_process", str(os.getpid()), *words],

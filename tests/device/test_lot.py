@@ -117,6 +117,8 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
     for entry in (lot.entries[0], lot.entries[3]):
         run = read_run(tmp_path / "lot" / entry.folder)
         assert run.manifest.state is RunState.COMPLETE
+        # both are called file, and begin in the same second
+        assert run.manifest.test_id.endswith(f"-iops-{entry.request.run_id[-6:]}")
         assert f'"{entry.request.run_id}"' in (tmp_path / "lot" / entry.folder / "claim.jsonl").read_text()
     assert read_run(tmp_path / "lot" / lot.entries[1].folder).manifest.state is RunState.FAILED
 

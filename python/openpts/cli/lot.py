@@ -122,23 +122,39 @@ def _chosen(
     paths: tuple[str, ...] = agreed.pop("confirm_device_paths")
     consent = consent_of(confirm_serial=None, confirm_device_path=None, **agreed)
     chosen = chosen_drives(named, consent, serials, paths, roots)
+    _print_drives(chosen, stream)
+    refuse_any(chosen, serials, paths)
+    return chosen
+
+
+def _print_drives(chosen: Sequence[ChosenDrive], stream: IO[str]) -> None:
     table = table_of(">#", "=Drive", "Slot", "Model", "=Serial", "To test?")
     for number, one in enumerate(chosen, start=1):
         slot = one.written.slot if one.drive is None else one.drive.slot
         table.add_row(str(number), one.name, slot or "-", one.model or "-", one.serial or "-", one.verdict)
     table_console(stream).print(table)
-    refuse_any(chosen, serials, paths)
-    return chosen
 
 
-def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
-    runner.report = None if no_report else _reporter()
+def print_prospect(targets: Sequence[str], stream: IO[str]) -> None:
+    """Which of these drives can be tested, on what processors, and what of this host would limit them."""
+    chosen = chosen_drives(named_drives(targets, None, SystemRoots()), Consent(), (), (), SystemRoots())
+    _print_drives(chosen, stream)
+    located = [one for one in chosen if one.drive is not None]
+    _print_host(LotRunner(Path(), new_lot([one.request(("",)) for one in located])), stream)
+
+
+def _print_host(runner: LotRunner, stream: IO[str]) -> None:
     runner.locate()
     if runner.shares is not None:
         for line in runner.shares.words():
             click.echo(line, file=stream)
     for limit in runner.lot.host_limits:
         click.echo(f"this host limits them: {limit}", file=stream)
+
+
+def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
+    runner.report = None if no_report else _reporter()
+    _print_host(runner, stream)
     try:
         with (
             lot_outputs(runner.lot.entries) as (publish, runner.output_words),

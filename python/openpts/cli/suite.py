@@ -101,14 +101,14 @@ _SUITE_OPTIONS = together(
 
 
 @click.command("all", cls=WithBaseline, short_help="Several tests, one after the other: all of PTS, or any.")
-@click.argument("target")
+@click.argument("targets", metavar="TARGET", nargs=-1, required=True)
 @_SUITE_OPTIONS
 @PURGE_OPTION
 @together(*limit_options())
 @together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
 @RUN_OPTIONS
 def run_all(
-    target: str,
+    targets: tuple[str, ...],
     *,
     tests: tuple[str, ...] | None,
     keep_going: bool,
@@ -129,6 +129,12 @@ def run_all(
     others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
     it is stopped.
     """
+    if len(targets) > 1:
+        raise UsageError(
+            f"a suite is for one drive, not {len(targets)}: `openpts campaign run FILE` runs several tests "
+            "on several drives"
+        )
+    (target,) = targets
     stream = log_stream(as_json=as_json)
     all_choices, consent = _choices_of(tests, options), consent_of(**taken(options))
     _announce(target, all_choices, stream)

@@ -21,7 +21,7 @@ from openpts.cli.parameter_options import own_words
 from openpts.cli.population import population_beside
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
-from openpts.cli.report import reports_on
+from openpts.cli.report import documents_on
 from openpts.cli.run import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.consent import Consent
@@ -36,7 +36,7 @@ from openpts.errors import (
 )
 from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, refuse_any
 from openpts.lot.drive_file import WrittenDrive
-from openpts.lot.lot_runner import LotEvent, LotRunner, Reporter, new_lot
+from openpts.lot.lot_runner import LotEvent, LotRunner, new_lot
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot
 from openpts.record.manifest import RunState
@@ -153,7 +153,7 @@ def _print_host(runner: LotRunner, stream: IO[str]) -> None:
 
 
 def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
-    runner.report = None if no_report else _reporter()
+    runner.report = None if no_report else documents_on
     _print_host(runner, stream)
     try:
         with (
@@ -167,6 +167,8 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
 
             runner.listener = hear
             lot = runner.run()
+        if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
+            click.echo(population_beside(runner.folder), file=stream)
     finally:
         if (runner.folder / LOT_NAME).exists():
             write_lot_index(runner.folder, runner.lot)
@@ -174,16 +176,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
         print_document(LotDocument.of(lot))
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
-    if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
-        click.echo(population_beside(runner.folder), file=stream)
     _end(lot, runner.folder, stopped=runner.stopped)
-
-
-def _reporter() -> Reporter:
-    def report(run_folder: Path) -> Sequence[str]:
-        return [path.name for written in reports_on(run_folder) for path in written.documents]
-
-    return report
 
 
 def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:

@@ -34,7 +34,7 @@ from openpts.cli.procedure_options import (
     Choices,
     chosen,
 )
-from openpts.cli.report import reports_on
+from openpts.cli.report import documents_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
@@ -292,9 +292,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> 
         renew_suite_checksums(folder)
 
     def report(run_folder: Path) -> Sequence[str]:
-        if no_report:
-            return ()
-        return [path.name for written in reports_on(run_folder) for path in written.documents]
+        return () if no_report else documents_on(run_folder)
 
     @contextmanager
     def display(entry: SuiteEntry) -> Iterator[Listener]:

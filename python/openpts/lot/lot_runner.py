@@ -102,25 +102,6 @@ def new_lot(
     )
 
 
-def run_lot(
-    requests: Sequence[RunRequest],
-    folder: Path,
-    *,
-    at_most: int | None = None,
-    stagger_s: float = 0.0,
-    listener: LotListener = _unheard,
-    report: Reporter | None = None,
-    tune: Scenario | None = None,
-) -> Lot:
-    """Carry out requests on this host, in their order, as many at once as allowed; see LotRunner.
-
-    Requests for one drive follow one another. The entries of what is returned have state, folder, exit code
-    and reason of each. No run's failure is an error here. Raises RecordError if lot.json can't be written.
-    """
-    lot = new_lot(requests, at_most=at_most, stagger_s=stagger_s)
-    return LotRunner(folder, lot, listener, report, tune=tune).run()
-
-
 @dataclass(slots=True)
 class _Process:
     """A run that goes on: its process, the thread that reads its lines, and the processors that it has."""

@@ -42,6 +42,7 @@ CASES = [
     ),
     (("iops", "--tc", "64", "--qd", "64"), 3, "too small for the queue"),
     (("iops", "--tc", "0"), 2, "--tc"),
+    (("all", "sim:mlc"), 2, "a suite is for one drive, not 2"),
     (("iops", "--time-scale", "3/2"), 2, "--time-scale '3/2': must be above 0 and at most 1"),
     (("iops", "--data-pattern", "verified:1"), 2, "--data-pattern 'verified:1': a test reads"),
     (("hir", "--wait-states", "1,1"), 2, "--wait-states: 1 is given twice"),

@@ -17,7 +17,7 @@ from docs.interface_schemas import LOT
 from jsonschema import Draft202012Validator
 
 from openpts.errors import RecordError
-from openpts.lot.lot_runner import run_lot
+from openpts.lot.lot_runner import LotRunner, new_lot
 from openpts.ownership import new_run_id
 from openpts.record.lot import Lot, read_lot
 from openpts.record.manifest import RunState
@@ -107,7 +107,7 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
         request(str(tmp_path / "gone"), *QUICK),
         request(last, *QUICK),
     ]
-    lot = run_lot(requests, tmp_path / "lot")
+    lot = LotRunner(tmp_path / "lot", new_lot(requests)).run()
     complete, failed, refused = SuiteState.COMPLETE, SuiteState.FAILED, SuiteState.REFUSED
     assert states(lot) == [complete, failed, refused, complete]
     assert [entry.exit_code for entry in lot.entries] == [0, 7, 3, 0]
@@ -117,6 +117,8 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
     for entry in (lot.entries[0], lot.entries[3]):
         run = read_run(tmp_path / "lot" / entry.folder)
         assert run.manifest.state is RunState.COMPLETE
+        # both are called file, and begin in the same second
+        assert run.manifest.test_id.endswith(f"-iops-{entry.request.run_id[-6:]}")
         assert f'"{entry.request.run_id}"' in (tmp_path / "lot" / entry.folder / "claim.jsonl").read_text()
     assert read_run(tmp_path / "lot" / lot.entries[1].folder).manifest.state is RunState.FAILED
 
@@ -124,7 +126,7 @@ def test_one_drive_that_fails_stops_only_itself(tmp_path: Path) -> None:
 def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> None:
     stagger_s, at_most = 0.5, 2
     requests = [request(target, *QUICK) for target in files(tmp_path, 3)]
-    lot = run_lot(requests, tmp_path / "lot", at_most=at_most, stagger_s=stagger_s)
+    lot = LotRunner(tmp_path / "lot", new_lot(requests, at_most=at_most, stagger_s=stagger_s)).run()
     assert states(lot) == [SuiteState.COMPLETE] * 3
     times = [(seconds(entry.started_at), seconds(entry.ended_at)) for entry in lot.entries]
     starts = [start for start, _ in times]
@@ -135,7 +137,8 @@ def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> No
 
 def test_runs_on_one_drive_follow_one_another(tmp_path: Path) -> None:
     (target,) = files(tmp_path, 1)
-    lot = run_lot([request(target, *QUICK, "--overwrite-file") for _ in range(2)], tmp_path / "lot")
+    requests = [request(target, *QUICK, "--overwrite-file") for _ in range(2)]
+    lot = LotRunner(tmp_path / "lot", new_lot(requests)).run()
     assert states(lot) == [SuiteState.COMPLETE] * 2
     assert seconds(lot.entries[1].started_at) >= seconds(lot.entries[0].ended_at)
 
@@ -188,16 +191,17 @@ def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -
 
 
 def test_a_lot_that_has_come_to_its_end_is_not_resumed(tmp_path: Path) -> None:
-    run_lot([request(target, *QUICK) for target in files(tmp_path, 1)], tmp_path / "lot")
+    requests = [request(target, *QUICK) for target in files(tmp_path, 1)]
+    LotRunner(tmp_path / "lot", new_lot(requests)).run()
     ended = openpts("resume", "lot", cwd=tmp_path)
     assert ended.exit_code == 8
     assert "no drive is left" in ended.complaint
 
 
 def test_a_folder_has_one_lot(tmp_path: Path) -> None:
-    run_lot([], tmp_path / "lot")
+    LotRunner(tmp_path / "lot", new_lot([])).run()
     with pytest.raises(RecordError, match="belongs to run"):
-        run_lot([], tmp_path / "lot")
+        LotRunner(tmp_path / "lot", new_lot([])).run()
 
 
 def test_nothing_starts_where_one_drive_is_refused(tmp_path: Path) -> None:
@@ -239,5 +243,6 @@ def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
     ended = openpts("run", *TEST, *drives, *QUICK, "--out", "lot", cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
     assert "population: lot/population/population.html" in ended.stdout
+    assert 'href="population/population.html"' in (tmp_path / "lot/index.html").read_text()
     report = json.loads((tmp_path / "lot/population/population.json").read_text())
     assert report["subtitle"] == "2 drives: theory 1,000 MB"

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as read_textfile
 
 from openpts.errors import UsageError
-from openpts.exchange.metrics import TextfileMetrics, served_metrics
+from openpts.exchange.metrics import RunMetrics, TextfileMetrics, served_metrics
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, RunEnded
@@ -36,15 +36,16 @@ def scraped() -> str:
 def run_and_scrapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[str], str]:
     """A run, what was scraped after each 100 events and at its end; its file."""
     folder = tmp_path_factory.mktemp("metrics")
-    textfile = TextfileMetrics(folder / "openpts.prom")
+    metrics = RunMetrics()
+    textfile = TextfileMetrics(folder / "openpts.prom", metrics)
     scrapes = []
     heard = 0
-    with served_metrics("127.0.0.1", _PORT) as hear:
+    with served_metrics("127.0.0.1", _PORT, metrics):
 
         def listen(event: Event) -> None:
             nonlocal heard
-            hear(event)
-            textfile.hear(event)
+            metrics.hear(event)
+            textfile.renew()
             heard += 1
             if heard % 100 == 0 or isinstance(event, RunEnded):
                 scrapes.append(scraped())
@@ -132,7 +133,7 @@ def test_promtool_finds_nothing_to_complain_of(run_and_scrapes: tuple[Run, list[
 
 def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
-        TextfileMetrics(tmp_path / "missing" / "openpts.prom")
+        TextfileMetrics(tmp_path / "missing" / "openpts.prom", RunMetrics())
     assert (
         str(refused.value)
         == f"can't write --metrics {tmp_path}/missing/openpts.prom: No such file or directory"

@@ -34,7 +34,6 @@ from openpts.record.suite import SuiteState
 
 if TYPE_CHECKING:
     from openpts.fleet.port import Observation
-    from openpts.lot.lot_runner import Reporter
     from openpts.vocabulary.run_request import RunRequest
 
 _POLL_S: Final = 15.0
@@ -212,7 +211,9 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
 
 
 def _here(runs: OnThisHost, *, no_report: bool) -> None:
-    runner = runs.runner(None if no_report else _reporter())
+    from openpts.cli.report import documents_on  # noqa: PLC0415 slow to load
+
+    runner = runs.runner(None if no_report else documents_on)
     with heard_apart(lot_shown_on(sys.stdout, runner.lot)) as hear:
         runner.listener = hear
         runner.run()
@@ -220,15 +221,6 @@ def _here(runs: OnThisHost, *, no_report: bool) -> None:
         raise InterruptedRunError(
             "stopped by the operator: `openpts campaign run` with the same file goes on"
         )
-
-
-def _reporter() -> "Reporter":
-    from openpts.cli.report import reports_on  # noqa: PLC0415 slow to load
-
-    def made(run_folder: Path) -> Sequence[str]:
-        return [path.name for written in reports_on(run_folder) for path in written.documents]
-
-    return made
 
 
 def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,15 +17,19 @@ from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import Decorator, together
 from openpts.errors import OpenptsError, UsageError
 from openpts.exchange.event_stream import EventStream
+from openpts.record.lot import LOT_NAME
 from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 _LISTENERS: Final = "openpts.cli.live_outputs.listeners"
 _OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
-_EVENTS: Final = "--events"
-_OCP_DIAG: Final = "--ocp-diag"
-_METRICS: Final = "--metrics"
+EVENTS: Final = "--events"
+OCP_DIAG: Final = "--ocp-diag"
+METRICS: Final = "--metrics"
 _NOTIFY: Final = "--notify"
-_STDOUT: Final = "-"
+STDOUT: Final = "-"
 _INTERRUPTED: Final = 130
 _LAST_PORT: Final = 65535
 
@@ -48,8 +52,13 @@ def log_stream(*, as_json: bool) -> IO[str]:
 
 
 def _takes_stdout() -> bool:
+    return STDOUT in given_outputs().values()
+
+
+def given_outputs() -> dict[str, str]:
+    """Where the command's options put what happens, by option."""
     context = click.get_current_context(silent=True)
-    return context is not None and _STDOUT in context.meta.get(_OUTPUTS, ())
+    return {} if context is None else context.meta.get(_OUTPUTS, {})
 
 
 def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,15 +69,24 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _OUTPUTS_OF}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
+        ours = {_NOTIFY} if _is_lot(options) else set(given)
         with ExitStack() as open_outputs:
             listeners = tuple(
-                open_outputs.enter_context(_listening(option, place)) for option, place in given.items()
+                open_outputs.enter_context(_listening(option, place))
+                for option, place in given.items()
+                if option in ours
             )
             meta = click.get_current_context().meta
-            meta[_LISTENERS], meta[_OUTPUTS] = listeners, tuple(given.values())
+            meta[_LISTENERS], meta[_OUTPUTS] = listeners, given
             return command(*args, **options)
 
     return wrapped
+
+
+def _is_lot(options: dict[str, Any]) -> bool:
+    """Whether the command is on several drives, whose runs have outputs of their own (see lot_outputs)."""
+    several = len(options.get("targets", ())) > 1 or options.get("drives") is not None
+    return several or ("folder" in options and (options["folder"] / LOT_NAME).exists())
 
 
 LIVE_OPTIONS: Final[Decorator] = together(
@@ -100,7 +118,7 @@ LIVE_OPTIONS: Final[Decorator] = together(
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:
-    takers = [f"{option} -" for option in (_EVENTS, _OCP_DIAG) if given.get(option) == _STDOUT]
+    takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if given.get(option) == STDOUT]
     takers += ["--json"] if as_json else []
     if len(takers) > 1:
         raise UsageError(f"{' and '.join(takers)} both write to standard output: name a file for one of them")
@@ -128,7 +146,7 @@ def _listening(option: str, place: str) -> Iterator[Listener]:
 
 @contextmanager
 def _events(option: str, place: str) -> Iterator[Listener]:
-    with _opened(option, place) as write:
+    with opened_output(option, place) as write:
         yield EventStream(write).hear
 
 
@@ -137,27 +155,42 @@ def _ocp_diag(option: str, place: str) -> Iterator[Listener]:
     from openpts.exchange.ocp_diag import OcpDiagStream  # noqa: PLC0415 few runs need the library
 
     # One test run is one file of that form; events of several commands can follow one another.
-    with _opened(option, place, new=not Path(place).is_fifo()) as write:
+    with opened_output(option, place, new=not Path(place).is_fifo()) as write:
         yield OcpDiagStream(write).hear
 
 
 @contextmanager
-def _metrics(option: str, place: str) -> Iterator[Listener]:
+def _metrics(_option: str, place: str) -> Iterator[Listener]:
+    from openpts.exchange.metrics import RunMetrics  # noqa: PLC0415 likewise
+
+    metrics = RunMetrics()
+    with published_metrics(place, metrics) as renew:
+
+        def hear(event: Event) -> None:
+            metrics.hear(event)
+            renew()
+
+        yield hear
+
+
+@contextmanager
+def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[], object]]:
+    """Serve metrics, or keep them in a file, which is replaced where what is yielded is called in time."""
     from openpts.exchange.metrics import TextfileMetrics, served_metrics  # noqa: PLC0415 likewise
 
     if place.endswith(".prom"):
-        textfile = TextfileMetrics(Path(place))
-        yield textfile.hear
+        textfile = TextfileMetrics(Path(place), metrics)
+        yield textfile.renew
         textfile.write()
-        _warn(option, place, textfile.lost)
+        _warn(METRICS, place, textfile.lost)
         return
     address, colon, port = place.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
         raise UsageError(
-            f"invalid {option} {place!r}: write an address and a port, 127.0.0.1:9110, or FILE.prom"
+            f"invalid {METRICS} {place!r}: write an address and a port, 127.0.0.1:9110, or FILE.prom"
         )
-    with served_metrics(address.strip("[]"), int(port)) as hear:
-        yield hear
+    with served_metrics(address.strip("[]"), int(port), metrics):
+        yield bool  # what is served is made when it is asked for
 
 
 @contextmanager
@@ -176,7 +209,7 @@ def _notify(option: str, place: str) -> Iterator[Listener]:
         click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
 
 
-_OUTPUTS_OF: Final = {_EVENTS: _events, _OCP_DIAG: _ocp_diag, _METRICS: _metrics, _NOTIFY: _notify}
+_OUTPUTS_OF: Final = {EVENTS: _events, OCP_DIAG: _ocp_diag, METRICS: _metrics, _NOTIFY: _notify}
 
 
 def _warn(option: str, place: str, lost: str) -> None:
@@ -185,9 +218,9 @@ def _warn(option: str, place: str, lost: str) -> None:
 
 
 @contextmanager
-def _opened(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
+def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
     """Raises UsageError for what can't be written, and for a device: what is behind one is not a file."""
-    if place == _STDOUT:
+    if place == STDOUT:
         yield LastingOutput(sys.stdout.fileno()).write
         return
     try:

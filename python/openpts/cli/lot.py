@@ -16,11 +16,12 @@ from openpts.cli.end_of_run import RunLimits
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import counts_text, lot_shown_on
+from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
 from openpts.cli.population import population_beside
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
-from openpts.cli.report import reports_on
+from openpts.cli.report import documents_on
 from openpts.cli.run import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.consent import Consent
@@ -35,7 +36,7 @@ from openpts.errors import (
 )
 from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, refuse_any
 from openpts.lot.drive_file import WrittenDrive
-from openpts.lot.lot_runner import LotRunner, Reporter, new_lot
+from openpts.lot.lot_runner import LotEvent, LotRunner, new_lot
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot
 from openpts.record.manifest import RunState
@@ -55,14 +56,8 @@ _OF_THE_LOT: Final = (
     "--no-report",
     "--confirm-serial",
     "--confirm-device-path",
+    *OF_EACH_RUN,
 )
-_OF_ONE_RUN: Final = {
-    "--events": "lot.json has the state of each drive",
-    "--ocp-diag": "a file has one run",
-    "--metrics": "an address or a file has one run",
-    "--run-id": "each run has an ID of its own",
-}
-"""Options that make no sense of several runs, and why."""
 
 
 class LotDocument(Document, frozen=True, kw_only=True, tag="openpts.lot/1"):
@@ -97,9 +92,8 @@ def run_several(test: Procedure, words: LotWords, options: dict[str, Any], limit
     """
     stream, roots = log_stream(as_json=words.as_json), SystemRoots()
     test_words = (test.name, *own_words(test, options, _OF_THE_LOT))
-    for word in test_words:
-        if (name := word.partition("=")[0]) in _OF_ONE_RUN:
-            raise UsageError(f"{name} is for a single drive: {_OF_ONE_RUN[name]}")
+    if options.get("run_id") is not None:
+        raise UsageError("--run-id is for a single drive: each run has an ID of its own")
     agreed = taken(options)
     chosen = _chosen(named_drives(words.targets, words.drives, roots), agreed, roots, stream)
     choices = choices_of(test, options)
@@ -128,27 +122,53 @@ def _chosen(
     paths: tuple[str, ...] = agreed.pop("confirm_device_paths")
     consent = consent_of(confirm_serial=None, confirm_device_path=None, **agreed)
     chosen = chosen_drives(named, consent, serials, paths, roots)
+    _print_drives(chosen, stream)
+    refuse_any(chosen, serials, paths)
+    return chosen
+
+
+def _print_drives(chosen: Sequence[ChosenDrive], stream: IO[str]) -> None:
     table = table_of(">#", "=Drive", "Slot", "Model", "=Serial", "To test?")
     for number, one in enumerate(chosen, start=1):
         slot = one.written.slot if one.drive is None else one.drive.slot
         table.add_row(str(number), one.name, slot or "-", one.model or "-", one.serial or "-", one.verdict)
     table_console(stream).print(table)
-    refuse_any(chosen, serials, paths)
-    return chosen
 
 
-def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
-    runner.report = None if no_report else _reporter()
+def print_prospect(targets: Sequence[str], stream: IO[str]) -> None:
+    """Which of these drives can be tested, on what processors, and what of this host would limit them."""
+    chosen = chosen_drives(named_drives(targets, None, SystemRoots()), Consent(), (), (), SystemRoots())
+    _print_drives(chosen, stream)
+    located = [one for one in chosen if one.drive is not None]
+    _print_host(LotRunner(Path(), new_lot([one.request(("",)) for one in located])), stream)
+
+
+def _print_host(runner: LotRunner, stream: IO[str]) -> None:
     runner.locate()
     if runner.shares is not None:
         for line in runner.shares.words():
             click.echo(line, file=stream)
     for limit in runner.lot.host_limits:
         click.echo(f"this host limits them: {limit}", file=stream)
+
+
+def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
+    runner.report = None if no_report else documents_on
+    _print_host(runner, stream)
     try:
-        with heard_apart(lot_shown_on(stream, runner.lot)) as hear:
+        with (
+            lot_outputs(runner.lot.entries) as (publish, runner.output_words),
+            heard_apart(lot_shown_on(stream, runner.lot)) as show,
+        ):
+
+            def hear(event: LotEvent) -> None:
+                publish(event)
+                show(event)
+
             runner.listener = hear
             lot = runner.run()
+        if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
+            click.echo(population_beside(runner.folder), file=stream)
     finally:
         if (runner.folder / LOT_NAME).exists():
             write_lot_index(runner.folder, runner.lot)
@@ -156,16 +176,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
         print_document(LotDocument.of(lot))
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
-    if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
-        click.echo(population_beside(runner.folder), file=stream)
     _end(lot, runner.folder, stopped=runner.stopped)
-
-
-def _reporter() -> Reporter:
-    def report(run_folder: Path) -> Sequence[str]:
-        return [path.name for written in reports_on(run_folder) for path in written.documents]
-
-    return report
 
 
 def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:

@@ -29,7 +29,8 @@ LOT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         "--drives",
         metavar="FILE|QUERY",
         help="Run on all drives in this TOML file, or that a query selects by slot, model and serial, as "
-        "model=SAMSUNG*,slot=3-8. Like several TARGETs, each has a run of its own.",
+        "model=SAMSUNG*,slot=3-8. Like several TARGETs, each has a run of its own, and a file FILE-1-SERIAL "
+        "for --events and --ocp-diag.",
     ),
     click.option(
         "--stagger",

@@ -12,7 +12,7 @@ from msgspec import Struct
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
-from openpts.cli.parameter_options import WithRest, command_with_rest, target_of
+from openpts.cli.parameter_options import WithRest, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
@@ -71,16 +71,24 @@ def _command(test: Procedure) -> click.Command:
         test.name,
         cls=WithRest,
         help=f"Plan the {test.title} test ({test.source}).\n\n"
-        "TARGET and options are those of a run; --capacity can replace TARGET.",
+        "TARGET and options are those of a run; --capacity can replace TARGET. For several drives, also "
+        "prints which can be tested, and whether this host can drive all at once; the steps are the first's.",
         short_help=f"Plan the {test.title} test ({test.source}).",
     )
     @together(*options_of(test))
-    @click.argument("target", required=False)
+    @click.argument("targets", metavar="[TARGET]...", nargs=-1)
     @together(*([_PURGE_OPTION] if test.purges else []))
     @_PLAN_OPTIONS
     def command(as_json: bool, **options: Any) -> None:
-        target = options.pop("target") if options["capacity"] else target_of(test, options)
-        _print_plan(target, choices_of(test, options), as_json=as_json, **options)
+        targets = options.pop("targets") if options["capacity"] else targets_of(test, options, None)
+        if as_json and len(targets) > 1:
+            raise UsageError("--json prints the plan for one drive: name one TARGET")
+        _print_plan(next(iter(targets), None), choices_of(test, options), as_json=as_json, **options)
+        if len(targets) > 1:
+            from openpts.cli.lot import print_prospect  # noqa: PLC0415 few plans are for several drives
+
+            click.echo()
+            print_prospect(targets, sys.stdout)
 
     return command_with_rest(test, command)
 

@@ -135,6 +135,11 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     return written
 
 
+def documents_on(folder: Path) -> list[str]:
+    """The names of the reports that ``reports_on`` writes there."""
+    return [path.name for written in reports_on(folder) for path in written.documents]
+
+
 def print_paths(written: "WrittenReport", stream: IO[str]) -> None:
     """A line for each document, and one for all tables."""
     print_notes(written)

@@ -34,7 +34,7 @@ from openpts.cli.procedure_options import (
     Choices,
     chosen,
 )
-from openpts.cli.report import reports_on
+from openpts.cli.report import documents_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
@@ -101,14 +101,14 @@ _SUITE_OPTIONS = together(
 
 
 @click.command("all", cls=WithBaseline, short_help="Several tests, one after the other: all of PTS, or any.")
-@click.argument("target")
+@click.argument("targets", metavar="TARGET", nargs=-1, required=True)
 @_SUITE_OPTIONS
 @PURGE_OPTION
 @together(*limit_options())
 @together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
 @RUN_OPTIONS
 def run_all(
-    target: str,
+    targets: tuple[str, ...],
     *,
     tests: tuple[str, ...] | None,
     keep_going: bool,
@@ -129,6 +129,12 @@ def run_all(
     others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
     it is stopped.
     """
+    if len(targets) > 1:
+        raise UsageError(
+            f"a suite is for one drive, not {len(targets)}: `openpts campaign run FILE` runs several tests "
+            "on several drives"
+        )
+    (target,) = targets
     stream = log_stream(as_json=as_json)
     all_choices, consent = _choices_of(tests, options), consent_of(**taken(options))
     _announce(target, all_choices, stream)
@@ -286,9 +292,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> 
         renew_suite_checksums(folder)
 
     def report(run_folder: Path) -> Sequence[str]:
-        if no_report:
-            return ()
-        return [path.name for written in reports_on(run_folder) for path in written.documents]
+        return () if no_report else documents_on(run_folder)
 
     @contextmanager
     def display(entry: SuiteEntry) -> Iterator[Listener]:

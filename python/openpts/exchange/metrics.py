@@ -30,7 +30,7 @@ from openpts.exchange.event_stream import PERCENTILES
 from openpts.exchange.recent_rate import RecentRate
 from openpts.record.manifest import RunState
 from openpts.runner import events
-from openpts.runner.events import Event, Listener
+from openpts.runner.events import Event
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.limit import Judgement
@@ -191,16 +191,16 @@ def _counter(name: str, text: str, target: str, value: float) -> Metric:
 
 
 @contextmanager
-def served_metrics(address: str, port: int) -> Iterator[Listener]:
+def served_metrics(address: str, port: int, metrics: Collector) -> Iterator[None]:
     """Serve the metrics at ``/metrics`` until the end. Raises UsageError if the address can't be had."""
-    metrics, registry = RunMetrics(), CollectorRegistry()
+    registry = CollectorRegistry()
     registry.register(metrics)
     try:
         server, thread = start_http_server(port, addr=address, registry=registry)
     except OSError as error:
         raise UsageError(f"can't serve --metrics {address}:{port}: {error.strerror}") from error
     try:
-        yield metrics.hear
+        yield
     finally:
         server.shutdown()
         server.server_close()
@@ -214,18 +214,17 @@ class TextfileMetrics:
     written from the start.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._metrics, self._registry = path, RunMetrics(), CollectorRegistry()
-        self._registry.register(self._metrics)
+    def __init__(self, path: Path, metrics: Collector) -> None:
+        self._path, self._registry = path, CollectorRegistry()
+        self._registry.register(metrics)
         self._written_s = 0.0
         self.lost = ""
         self.write()
         if self.lost:
             raise UsageError(f"can't write --metrics {path}: {self.lost}")
 
-    def hear(self, event: Event) -> None:
-        """Keep what the event says; write it if the last time is a while ago."""
-        self._metrics.hear(event)
+    def renew(self) -> None:
+        """Replace the file, if the last time is a while ago."""
         if time.monotonic() - self._written_s >= _WRITTEN_EACH_S:
             self.write()
 

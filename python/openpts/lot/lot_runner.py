@@ -6,7 +6,6 @@ a lot is between a run and its drive: the guard, the claim, the record and the d
 
 import os
 import re
-import selectors
 import signal
 import subprocess
 import sys
@@ -16,7 +15,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import IO, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -43,7 +44,6 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
 
 _POLL_S: Final = 0.5
-_READ_BYTES: Final = 1 << 16
 _PATIENCE_S: Final = 5.0
 _LAST_WORDS_BYTES: Final = 4096
 _INTERRUPTED: Final = 130
@@ -76,6 +76,11 @@ def _unheard(_event: LotEvent) -> None:
     """A program that only wants the end."""
 
 
+def _none(_entry: LotEntry) -> Sequence[str]:
+    """Runs that keep nothing for other programs."""
+    return ()
+
+
 def new_lot(
     requests: Sequence[RunRequest],
     *,
@@ -97,34 +102,13 @@ def new_lot(
     )
 
 
-def run_lot(
-    requests: Sequence[RunRequest],
-    folder: Path,
-    *,
-    at_most: int | None = None,
-    stagger_s: float = 0.0,
-    listener: LotListener = _unheard,
-    report: Reporter | None = None,
-    tune: Scenario | None = None,
-) -> Lot:
-    """Carry out requests on this host, in their order, as many at once as allowed; see LotRunner.
-
-    Requests for one drive follow one another. The entries of what is returned have state, folder, exit code
-    and reason of each. No run's failure is an error here. Raises RecordError if lot.json can't be written.
-    """
-    lot = new_lot(requests, at_most=at_most, stagger_s=stagger_s)
-    return LotRunner(folder, lot, listener, report, tune=tune).run()
-
-
 @dataclass(slots=True)
 class _Process:
-    """A run that goes on: its process, what it says, and the processors that it has."""
+    """A run that goes on: its process, the thread that reads its lines, and the processors that it has."""
 
     popen: subprocess.Popen[bytes]
-    ended: int
-    log: int
+    reader: Thread
     cpus: tuple[int, ...] | None
-    unread: bytes = b""
     error: str | None = None
 
 
@@ -133,7 +117,8 @@ class LotRunner:
     """Runs what is waiting in ``lot``, and keeps lot.json in ``folder`` as it stands after every change.
 
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
-    ``resume_words`` are options for runs that have a record already and go on. The first Ctrl-C stops all
+    ``resume_words`` are options for runs that have a record already and go on, ``output_words`` those of each
+    run for what other programs read of it. The first Ctrl-C stops all
     runs in order, the second interrupts each, as it does a single run; a third leaves them to the kernel,
     which ends them with this process. ``tune``: the host is set up for the scenario before the first run and
     put back behind the last; runs that ask for the same find it made. ``shares`` are there once the drives
@@ -145,6 +130,7 @@ class LotRunner:
     listener: LotListener = _unheard
     report: Reporter | None = None
     resume_words: tuple[str, ...] = ()
+    output_words: Callable[[LotEntry], Sequence[str]] = _none
     tune: Scenario | None = None
     roots: SystemRoots = field(default_factory=SystemRoots)
     stopped: bool = False
@@ -152,7 +138,7 @@ class LotRunner:
     _drives: dict[int, LocatedDrive] = field(default_factory=dict)
     _pinned: list[int] = field(default_factory=list)
     _running: dict[int, _Process] = field(default_factory=dict)
-    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    _said: SimpleQueue[tuple[int, bytes]] = field(default_factory=SimpleQueue)
     _next_start_s: float = 0.0
     _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
 
@@ -208,7 +194,7 @@ class LotRunner:
 
     def _run_all(self) -> None:
         passed_on = 0
-        with StopSignals(most=_INTERRUPTS_PASSED_ON) as signals, self._selector:
+        with StopSignals(most=_INTERRUPTS_PASSED_ON) as signals:
             while self._running or (self._waiting() and not self.stopped):
                 self.stopped = signals.wished
                 if passed_on < signals.noted:
@@ -242,21 +228,23 @@ class LotRunner:
         drive, run_folder = self._drives[index], self.folder / entry.folder
         cpus = self._take_cpus(index)
         pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
-        words = run_words(entry.request, drive, run_folder, pinned, self.resume_words)
+        outputs = self.output_words(entry)
+        new, resumed = (*outputs, *pinned), (*outputs, *self.resume_words)
+        words = run_words(entry.request, drive, run_folder, new, resumed)
         log = open_to_append(self.folder, f"{entry.folder}.log")
-        popen = subprocess.Popen(
-            [sys.executable, "-m", "openpts.lot.drive_process", str(os.getpid()), *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            process_group=0,  # Ctrl-C is for the lot, which tells its runs in order
-        )
-        assert popen.stdout is not None  # noqa: S101 a pipe
-        os.set_blocking(popen.stdout.fileno(), False)
-        process = _Process(popen, os.pidfd_open(popen.pid), log, cpus)
-        self._running[index] = process
-        for fd in (popen.stdout.fileno(), process.ended):
-            self._selector.register(fd, selectors.EVENT_READ, index)
+        try:
+            popen = subprocess.Popen(
+                [sys.executable, "-m", "openpts.lot.drive_process", str(os.getpid()), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                process_group=0,  # Ctrl-C is for the lot, which tells its runs in order
+            )
+        finally:
+            os.close(log)
+        reader = Thread(target=self._listen, args=(index, popen.stdout), name="lot", daemon=True)
+        reader.start()
+        self._running[index] = _Process(popen, reader, cpus)
         self._set(
             index,
             state=SuiteState.RUNNING,
@@ -280,62 +268,40 @@ class LotRunner:
         chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in words)
         return not chosen and not names_simulated(self._drives[index].target)
 
+    def _listen(self, index: int, stdout: IO[bytes]) -> None:
+        with stdout:
+            for raw in stdout:
+                self._said.put((index, raw))
+        self._said.put((index, b""))
+
     def _hear(self) -> None:
+        """Wait until a run says something or a start is due, and take note of runs that have ended."""
         due_s = self._next_start_s - time.monotonic()
-        timeout_s = min(_POLL_S, due_s) if due_s > 0 else _POLL_S
-        for key, _ in self._selector.select(timeout_s):
-            index: int = key.data
-            if index not in self._running:
-                continue  # has ended in this round
-            if key.fd == self._running[index].ended:
+        self._take_in(min(_POLL_S, due_s) if due_s > 0 else _POLL_S)
+        for index, process in list(self._running.items()):
+            if process.popen.poll() is not None:
+                process.reader.join(_PATIENCE_S)  # unless a program that the run has left holds the pipe
+                self._take_in(0.0)
                 self._end(index)
-            else:
-                self._read(index)
 
-    def _read(self, index: int) -> bool:
-        """Take in what a run says; False if there is nothing more."""
-        process = self._running[index]
-        assert process.popen.stdout is not None  # noqa: S101 a pipe
-        fd = process.popen.stdout.fileno()
-        try:
-            data = os.read(fd, _READ_BYTES)
-        except BlockingIOError:
-            return False
-        if not data:
-            if fd in self._selector.get_map():
-                self._selector.unregister(fd)
-            return False
-        *lines, process.unread = (process.unread + data).split(b"\n")
-        for raw in lines:
-            self._take_in(index, raw)
-        return True
-
-    def _take_in(self, index: int, raw: bytes) -> None:
-        try:
-            line = self._decoder.decode(raw)
-        except msgspec.MsgspecError:  # the beginning of a line, of a run that was killed
-            return
-        if isinstance(line, StreamFinished):
-            self._running[index].error = line.error
-        self.listener(DriveTold(index, line))
+    def _take_in(self, timeout_s: float) -> None:
+        """All lines that are there, and the first that comes in this time."""
+        with suppress(Empty):
+            while True:
+                index, raw = self._said.get(timeout=timeout_s)
+                timeout_s = 0.0
+                with suppress(msgspec.MsgspecError):  # the beginning of a line, of a run that was killed
+                    line = self._decoder.decode(raw)
+                    if isinstance(line, StreamFinished) and index in self._running:
+                        self._running[index].error = line.error
+                    self.listener(DriveTold(index, line))
 
     def _end(self, index: int) -> None:
-        """The process has ended: read its last words, and say what became of the run."""
-        while self._read(index):
-            pass
+        """The process has ended: say what became of the run."""
         process = self._running.pop(index)
-        code = process.popen.wait()
-        assert process.popen.stdout is not None  # noqa: S101 a pipe
-        for fd in (process.popen.stdout.fileno(), process.ended):
-            if fd in self._selector.get_map():
-                self._selector.unregister(fd)
-        process.popen.stdout.close()
-        os.close(process.log)
-        os.close(process.ended)
         if process.cpus is not None and self.shares is not None:
             self.shares.give_back(self._pinned.index(index), process.cpus)
-        entry = self.lot.entries[index]
-        outcome = self._outcome(entry, code, process.error)
+        outcome = self._outcome(self.lot.entries[index], process.popen.wait(), process.error)
         self._change(index, ended_at=_now())
         self.lot = with_neighbours(self.lot, index)
         self._set(index, **outcome)

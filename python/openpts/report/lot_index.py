@@ -26,12 +26,14 @@ def write_lot_index(folder: Path, lot: Lot) -> Path:
         rows=rows,
         title=f"openpts lot: {heading}",
         heading=heading,
-        drive="",
+        drive="; ".join(f"This host limits them: {limit}" for limit in lot.host_limits),
         of_each="Drive",
         started_at=lot.started_at,
         ended_at=lot.ended_at,
         command=" ".join(("openpts", *lot.command_line)),
-        reports=(),
+        reports=tuple(
+            str(path.relative_to(folder)) for path in sorted((folder / "population").glob("population.[hp]*"))
+        ),
         report_reason="",
     )
 

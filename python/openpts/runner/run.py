@@ -58,6 +58,8 @@ from openpts.vocabulary.requests import CutPower, CycleFinished, PrepareFileSyst
 from openpts.vocabulary.stimulus import Step
 
 _SERIAL_DIGITS: Final = 4
+# Drives of one name may begin in one second; these digits are random.
+_ID_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
         terminate_as_interrupt(),
         _opened(test, order, run_id) as device,
         host_use(device, alone=order.exclusive_host),
-        _prepared(_checked(test, order, device), order, listeners) as run,
+        _prepared(_checked(test, order, device, run_id), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
         run.hooks.around(),
     ):
@@ -129,7 +131,7 @@ def _opened(test: Procedure, order: Order, run_id: str) -> AbstractContextManage
     return device_under_test(order.target, order.consent, for_writing=True, run_id=run_id)
 
 
-def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _CheckedRun:
+def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
     seed = secrets.randbits(63) if order.seed is None else order.seed
     standard = test.standard_conditions(order.drive_class, seed)
@@ -145,7 +147,9 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     steps = tuple(step for planned in plan for step in planned.apply.steps)
     # a power cut asks no figure of a drive that a scale could change
     entries = device.deviations(() if test.cuts_power else steps)
-    manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
+    manifest = replace(
+        _manifest(order, device, conditions, run_id), shortened=shortened(conditions, standard)
+    )
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     if continues is not None:
         continues.check(manifest, device.health().values)
@@ -309,12 +313,13 @@ def _close(run: _PreparedRun) -> None:
         run.driver.add_deviations((*findings, *host_limit_deviations(stored)))
 
 
-def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> Manifest:
+def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run_id: str) -> Manifest:
     now = datetime.now(UTC)
     dut = order.description.added_to(device.identity())
     software = software_facts(SystemRoots())
+    name = f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}"
     return Manifest(
-        test_id=f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}",
+        test_id=f"{name}-{run_id[-_ID_DIGITS:]}",
         command_line=order.command_line,
         conditions=conditions,
         people=order.people,

@@ -14,7 +14,7 @@ from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.slot import slot
 from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives
-from openpts.lot.lot_runner import run_lot
+from openpts.lot.lot_runner import LotRunner, new_lot
 from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.record.suite import SuiteState
@@ -76,7 +76,7 @@ def test_runs_by_slot_write_to_the_drive_with_the_serial_alone(roots: SystemRoot
         )
     ]
     before = found["LABNVME0002"].text("stat")
-    lot = run_lot(requests, tmp_path / "lot", at_most=2)
+    lot = LotRunner(tmp_path / "lot", new_lot(requests, at_most=2)).run()
     complete = SuiteState.COMPLETE
     assert [entry.state for entry in lot.entries] == [complete, complete, SuiteState.REFUSED]
     assert lot.entries[2].exit_code == 4

@@ -32,6 +32,7 @@ from openpts.vocabulary.stimulus import Step
 MOST_KIB: Final = 64 * 1024
 MOST: Final = 2**63 - 1
 _SECTOR_BYTES: Final = 512
+_ID_DIGITS: Final = 6
 _OF_A_DRIVE: Final = (
     "manufacturer",
     "model",
@@ -121,7 +122,8 @@ def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted)
         missing=found.missing,
     )
     manifest = Manifest(
-        test_id=f"{_short_name(source.path.stem)}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}",
+        test_id=f"{_short_name(source.path.stem)}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}"
+        f"-{imported.sha256[:_ID_DIGITS]}",
         command_line=wanted.command_line,
         conditions=found.conditions,
         people=People(),

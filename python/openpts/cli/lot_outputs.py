@@ -1,0 +1,98 @@
+"""What other programs read of a lot while it goes on: files of each run, the metrics of all in one place."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+
+from openpts.cli import live_outputs
+from openpts.cli.heard_apart import heard_apart
+from openpts.cli.live_outputs import (
+    EVENTS,
+    METRICS,
+    OCP_DIAG,
+    STDOUT,
+    given_outputs,
+    opened_output,
+    published_metrics,
+)
+from openpts.errors import UsageError
+from openpts.lot.lot_runner import DriveTold, LotEvent, LotListener
+from openpts.record.lot import LotEntry
+
+OF_EACH_RUN: Final = (EVENTS, OCP_DIAG, METRICS)
+"""Options that a lot does not pass on as they are."""
+
+_OutputWords = Callable[[LotEntry], Sequence[str]]
+
+
+@contextmanager
+def lot_outputs(entries: Sequence[LotEntry]) -> Iterator[tuple[LotListener, _OutputWords]]:
+    """A listener as long as the block lasts, and the options of the run of each entry.
+
+    Raises UsageError for a place that can't be written, or that several runs can't share.
+    """
+    listeners: list[LotListener] = []
+    words: list[_OutputWords] = []
+    with ExitStack() as held:
+        for option, place in given_outputs().items():
+            if place == STDOUT:
+                raise UsageError(f"{option} - is for one drive: name a file, and each run has one of its own")
+            match option:
+                case live_outputs.EVENTS:
+                    listeners.append(_events(place, entries, held))
+                case live_outputs.OCP_DIAG:
+                    words.append(_ocp_diag(place, entries))
+                case live_outputs.METRICS:
+                    listeners.append(_metrics(place, entries, held, words))
+        apart = [held.enter_context(heard_apart(nullcontext(listener))) for listener in listeners]
+
+        def hear(event: LotEvent) -> None:
+            for listener in apart:
+                listener(event)
+
+        yield hear, lambda entry: [word for of_one in words for word in of_one(entry)]
+
+
+def _of_run(place: str, entry: LotEntry) -> str:
+    """``events.jsonl`` as ``events-1-S1.jsonl``: a file for each run, in the same folder."""
+    return str(Path(place).with_stem(f"{Path(place).stem}-{entry.folder}"))
+
+
+def _events(place: str, entries: Sequence[LotEntry], held: ExitStack) -> LotListener:
+    """The lines that each run says to the lot anyway."""
+    writes = [held.enter_context(opened_output(EVENTS, _of_run(place, entry))) for entry in entries]
+
+    def hear(event: LotEvent) -> None:
+        if isinstance(event, DriveTold):
+            writes[event.index](msgspec.json.encode(event.line) + b"\n")
+
+    return hear
+
+
+def _ocp_diag(place: str, entries: Sequence[LotEntry]) -> _OutputWords:
+    for path in (Path(_of_run(place, entry)) for entry in entries):
+        if path.exists() or not path.parent.is_dir():
+            why = "it exists already" if path.exists() else "there is no such folder"
+            raise UsageError(f"can't write {OCP_DIAG} {path}: {why}")
+    return lambda entry: (OCP_DIAG, _of_run(place, entry))
+
+
+def _metrics(
+    place: str, entries: Sequence[LotEntry], held: ExitStack, words: list[_OutputWords]
+) -> LotListener:
+    from openpts.lot.lot_metrics import LotMetrics  # noqa: PLC0415 few lots need the library
+
+    folder = held.enter_context(TemporaryDirectory(prefix="openpts-"))
+    metrics = LotMetrics(Path(folder), entries)
+    renew = held.enter_context(published_metrics(place, metrics))
+    words.append(lambda entry: (METRICS, str(metrics.file_of(entry))))
+
+    def hear(event: LotEvent) -> None:
+        metrics.hear(event)
+        renew()
+
+    return hear

@@ -64,9 +64,9 @@ class Worker:
 
 @contextmanager
 def bare(host: Machine, words: list[str]) -> Iterator[Worker]:
-    """In the host's namespaces, and no process of Slurm's."""
-    command = [*host.enter, *words]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    """In the host's namespaces, in a session of its own as a job has one, and no process of Slurm's."""
+    command, pipe = [*host.enter, *words], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield Worker(process.stdin, process.stdout)

@@ -18,7 +18,7 @@ import msgspec
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet, Host
 from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage
-from openpts.programs import ProgramError, run_program
+from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.run_request import RunRequest
 
 _SEEN_AGAIN_S: Final = 6.0
@@ -93,7 +93,7 @@ class SlurmBackend:
             if not again or found.stage is not RunStage.INTERRUPTED:
                 return found
         try:
-            _call([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
+            slurm_answer([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
         except FleetError:
             if not any(job.run_id == request.run_id for job in self._jobs()):
                 raise  # else it took the job, and only its answer was lost
@@ -134,7 +134,7 @@ class SlurmBackend:
             try:
                 for found in self._journal(host, run_id):
                     if job is not None and not job.is_over and _is_left_over(job, found):
-                        _call(["scancel", str(job.number)])
+                        slurm_answer(["scancel", str(job.number)])
                     return found
             except FleetError as error:
                 unasked.append(str(error))
@@ -160,7 +160,7 @@ class SlurmBackend:
                     self._ask(self.fleet.host(observed.host), "stop", run_id, patience_s=_TO_STOP_S)
                 except FleetError as error:
                     trouble = error
-        _call(["scancel", f"--name={run_id}"])
+        slurm_answer(["scancel", f"--name={run_id}"])
         if trouble is not None:
             raise FleetError(f"its job is cancelled, but the host could not be asked to end it: {trouble}")
         return self.observe(run_id)
@@ -183,7 +183,7 @@ class SlurmBackend:
     def hosts(self) -> Sequence[HostState]:
         """All hosts of the fleet file, with what is in their slots where nothing is measured."""
         jobs = self._jobs()
-        lines = _call(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
+        lines = slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
         told = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
         return [self._host_state(host, told.get(host.name), jobs) for host in self.fleet.hosts.values()]
 
@@ -213,11 +213,11 @@ class SlurmBackend:
         # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
         minutes = round(patience_s / 60)
         placed += ["--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
-        return _call([*placed, *self._on_host(host, verb), *words], patience_s)
+        return slurm_answer([*placed, *self._on_host(host, verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
-        text = _call(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
+        text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
         split = (line.split("|", 5) for line in text.splitlines())
         return tuple(
             Job(int(number), name, state, node or wanted, reason)
@@ -249,19 +249,19 @@ def _decoded(text: str, kind: Any) -> Any:
         raise FleetError(f"the host's openpts answers what makes no sense: {error}") from error
 
 
-def _call(words: Sequence[str], patience_s: float = _TO_ANSWER_S) -> str:
+def slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        answer = run_program(words, patience_s)
+        answer = run(words, patience_s)
     except ProgramError as error:
-        raise FleetError(f"Slurm can't be asked: {error}") from error
+        raise FleetError(f"Slurm can't be asked: {error}: openpts does so where its commands are") from error
     if answer.returncode:
-        why = _complaint(answer.stderr) or f"exit status {answer.returncode}"
+        why = _complaint(answer.stderr, words[0]) or f"exit status {answer.returncode}"
         raise FleetError(f"{words[0]} failed: {why}")
     return answer.stdout
 
 
-def _complaint(stderr: str) -> str:
+def _complaint(stderr: str, program: str) -> str:
     """The last line that says something; srun adds one that a task has ended."""
     lines = [line for line in stderr.splitlines() if line.strip() and "Exited with exit code" not in line]
-    return lines[-1].removeprefix("srun: ").removeprefix("error: ").strip() if lines else ""
+    return lines[-1].removeprefix(f"{program}: ").removeprefix("error: ").strip() if lines else ""

@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from benches.engine_against_fio import fill
@@ -106,26 +107,26 @@ def interval(ratios: list[float]) -> tuple[float, float]:
     return medians[round(0.025 * RESAMPLINGS)], medians[round(0.975 * RESAMPLINGS) - 1]
 
 
-def compare(bench: Bench, pairs: int) -> dict[str, object]:
-    contestants: dict[str, Callable[[], Figures]] = {
-        ON: lambda: bench.measure(sampled=True),
-        OFF: lambda: bench.measure(sampled=False),
-        OFF_AGAIN: lambda: bench.measure(sampled=False),
-    }
+def compare(on: Callable[[], Figures], off: Callable[[], Figures], pairs: int) -> dict[str, list[Figures]]:
+    """What each measured, in changing order; printed as ratios over ``off``, which has two turns."""
+    contestants = {ON: on, OFF: off, OFF_AGAIN: off}
     runs: dict[str, list[Figures]] = {name: [] for name in contestants}
     order = list(contestants)
     for pair in range(pairs):
         for name in order[pair % len(order) :] + order[: pair % len(order)]:
             runs[name].append(contestants[name]())
-    print(f"4 KiB random read, QD {bench.demand.qd}, {pairs} pairs of {bench.seconds:g} s")
     for figure in runs[ON][0]:
         print(f"  {figure:10}" + "".join(line(runs, figure, other) for other in (ON, OFF_AGAIN)), flush=True)
-    return {"qd": bench.demand.qd, "runs": runs}
+    return runs
+
+
+def ratios_of(runs: dict[str, list[Figures]], figure: str, contestant: str) -> list[float]:
+    """Over off, turn by turn."""
+    return [one[figure] / off[figure] for one, off in zip(runs[contestant], runs[OFF], strict=True)]
 
 
 def line(runs: dict[str, list[Figures]], figure: str, contestant: str) -> str:
-    mine, off = ([figures[figure] for figures in runs[name]] for name in (contestant, OFF))
-    ratios = [one / other for one, other in zip(mine, off, strict=True)]
+    mine, ratios = [one[figure] for one in runs[contestant]], ratios_of(runs, figure, contestant)
     low, high = interval(ratios)
     return (
         f"  {contestant}: {statistics.median(mine):10,.1f}, "
@@ -167,7 +168,9 @@ def main() -> int:
             bench = Bench(target, qd, given.seconds, given.period)
             if not results:
                 print(f"one sample of everything: {cost_of_a_sample(bench):.2f} ms of processor time")
-            results.append(compare(bench, given.pairs))
+            print(f"4 KiB random read, QD {qd}, {given.pairs} pairs of {given.seconds:g} s")
+            on, off = partial(bench.measure, sampled=True), partial(bench.measure, sampled=False)
+            results.append({"qd": qd, "runs": compare(on, off, given.pairs)})
             bench.engine.stop()
     if given.json is not None:
         given.json.write_text(json.dumps({"machine": machine(), "results": results}))

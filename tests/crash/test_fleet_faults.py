@@ -4,14 +4,14 @@ import os
 
 import pytest
 
-from tests.fleet.cluster import missing
+from tests.fleet import cluster, watch
 from tests.fleet.faults import trial
 
 _FAULTS = int(os.environ.get("OPENPTS_FLEET_FAULTS", "12"))
 
 
 def test_a_fleet_under_random_faults_writes_once_and_to_the_right_drives() -> None:
-    if why := missing():
+    if why := cluster.missing() or watch.missing():
         pytest.skip(why)
     seed = int.from_bytes(os.urandom(3)) if _FAULTS > 12 else 5
     with trial(seed) as running:

@@ -190,6 +190,7 @@ def test_who_ignores_a_request_to_end_is_killed(host: Host, monkeypatch) -> None
     [
         (SHORT, {"slot": "s09"}, "h1 has no slot s09: see its fleet file"),
         (SHORT, {"serial": "S1"}, "refused [slot]: slot s00 of h1 has drive None, and run"),
+        (SHORT, {"target": "file:/other?size=16MiB"}, "refused [slot]: slot s00 of h1 has file:/"),
         (("wsta",), {}, "No such command 'wsta'"),
         ((*SHORT, "--queue"), {}, "No such option '--queue'"),
     ],

@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 
 from openpts.fleet.configuration import Engine, Fleet, Slot
+from tests.fleet.cluster import Cluster, slurm_cluster
+from tests.fleet.cluster import missing as cluster_missing
 from tests.support.openpts_command import COMMAND
 from tests.support.systemd_host import SystemdHost, missing, systemd_host
 
-SIMULATED = {
-    "s00": Slot("sim:mlc?capacity=1GB"),
-    "s01": Slot("sim:mlc?capacity=1GB&seed=2"),
-}
 FLEET_FILE = """backend = "ssh"
 program = "{program}"
 """
@@ -24,6 +22,14 @@ ssh_options = {options}
 runs = "{runs}"
 slots = {{ {slots} }}
 """
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    if why := cluster_missing():
+        pytest.skip(why)
+    with slurm_cluster() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -43,14 +49,15 @@ def systemd_hosts(tmp_path_factory: pytest.TempPathFactory, program: str) -> Ite
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("hosts")
     with (
-        systemd_host(folder / "h1", 1, _slots(folder / "1"), program) as first,
-        systemd_host(folder / "h2", 2, _slots(folder / "2"), program) as second,
+        systemd_host(folder / "h1", 1, _slots(folder, 1), program) as first,
+        systemd_host(folder / "h2", 2, _slots(folder, 2), program) as second,
     ):
         yield [first, second]
 
 
-def _slots(file: Path) -> dict[str, Slot]:
-    return {**SIMULATED, "file": Slot(f"file:{file}?size=64MiB")}
+def _slots(folder: Path, number: int) -> dict[str, Slot]:
+    simulated = {f"s0{at}": Slot(f"sim:mlc?capacity=1GB&seed={2 * number + at}") for at in range(2)}
+    return {**simulated, "file": Slot(f"file:{folder / str(number)}?size=64MiB")}
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,10 @@ import pytest
 from docs.interface_schemas import OUTPUTS
 
 from openpts.ownership import new_run_id
-from tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster, until
+from tests.fleet.cluster import Cluster, Machine, until
 
 SHORT = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
 LONG = ("wsat", "--time-scale", "0.1", *SHORT[3:])
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    if why := missing():
-        pytest.skip(why)
-    with slurm_cluster() as running:
-        yield running
 
 
 def fleet(cluster: Cluster, *words: object) -> list[dict[str, Any]]:
@@ -150,6 +141,20 @@ def test_a_host_that_lost_its_power_says_so_when_it_is_back(cluster: Cluster) ->
     assert ended["stage"] == "interrupted"
     assert ended["reason"] == "the host was restarted, or lost its power, while it ran"
     assert cluster.slurm("squeue", "-h", "-n", run["run_id"]) == "", "its slot is free"
+
+
+def test_the_end_of_a_job_that_was_still_queued_is_certain_by_the_word_of_its_own_host(
+    cluster: Cluster,
+) -> None:
+    run_id, silent = new_run_id(), cluster.hosts["h1"]
+    cluster.slurm("sbatch", "--hold", f"--job-name={run_id}", "--nodelist=h3", "--wrap=true")
+    cluster.cut(silent)
+    try:
+        [cancelled] = fleet(cluster, "cancel", run_id)
+    finally:
+        cluster.cut(silent, up=True)
+    assert (cancelled["stage"], cancelled["is_certain"]) == ("cancelled", True), cancelled
+    assert "no openpts has begun it" in cancelled["reason"]
 
 
 def test_hosts_shows_slots_and_what_is_not_up(cluster: Cluster) -> None:

@@ -94,6 +94,12 @@ class SystemdHost:
         return int(children[0])
 
 
+def client_options(key: Path, known: Path) -> tuple[str, ...]:
+    """Words for ssh that make it independent of who uses it."""
+    options = f"-oUserKnownHostsFile={known}", "-oStrictHostKeyChecking=accept-new"
+    return "-F", "none", "-i", str(key), *options
+
+
 @contextmanager
 def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str) -> Iterator[SystemdHost]:
     """A host that answers on ssh, with its folder of runs below ``folder``."""
@@ -131,14 +137,7 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
                 name=name,
                 address=theirs,
                 user="root",
-                ssh_options=(
-                    "-F",
-                    "none",
-                    "-i",
-                    str(key),
-                    f"-oUserKnownHostsFile={folder}/known",
-                    "-oStrictHostKeyChecking=accept-new",
-                ),
+                ssh_options=client_options(key, folder / "known"),
                 runs=runs,
                 program=program,
                 housekeeping=(),

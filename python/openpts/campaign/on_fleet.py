@@ -1,6 +1,7 @@
 """A campaign's runs on other hosts: submitted one after the other to each slot, and watched to their end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,9 @@ ENDED: Final = frozenset({RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED
 """Stages that nothing follows."""
 _LEFT: Final = frozenset({*ENDED, RunStage.INTERRUPTED})
 _SUBMITTED: Final = "is being submitted"
+_MOST_AT_ONCE: Final = 32
+_SOON_S: Final = 1.0
+_LONGEST_S: Final = 60.0
 
 Told = Callable[[RunRequest, Observation], object]
 
@@ -33,38 +37,40 @@ class OnFleet:
     state: CampaignState
     backend: Backend
     told: Told
-    pause: Callable[[], object]
+    pause: Callable[[float], object]
     _open: dict[str, RunRequest] = field(default_factory=dict)
     _last: dict[str, Observation] = field(default_factory=dict)
 
     def run(self) -> dict[str, Observation]:
         """The last observation of each run, when none is left to wait for. Raises RecordError.
 
-        ``pause`` is called between two looks at the hosts.
+        ``pause`` is called between two looks at the hosts, for more seconds the longer nothing happens.
         """
         self._last = dict(self.state.seen)
         waiting = [self._again(request) for request in self.state.requests]
-        waiting = [request for request in waiting if self._stage(request) not in ENDED]
+        waiting = [request for request in waiting if not self._is_over(request)]
         # what was under way when the campaign was cut off may still have its slot
         waiting.sort(key=lambda request: self._stage(request) in {None, RunStage.INTERRUPTED})
         interrupted = {one.run_id for one in waiting if self._stage(one) is RunStage.INTERRUPTED}
+        wait_s = _SOON_S
         while waiting or self._open:
-            busy = {_place(request) for request in self._open.values()}
-            for request in list(waiting):
-                if _place(request) not in busy:
-                    busy.add(_place(request))
-                    if self._submit(request, again=request.run_id in interrupted):
-                        waiting.remove(request)
-            for request in list(self._open.values()):
-                self._look(request)
+            before = dict(self._last)
+            taken = self._submit(self._ready(waiting), interrupted)
+            rest = [request for request in waiting if request.run_id not in taken]
+            waiting = [*self._look(), *rest]
+            wait_s = _SOON_S if self._last != before else min(2 * wait_s, _LONGEST_S)
             if waiting or self._open:
-                self.pause()
+                self.pause(wait_s)
         return self._last
 
     def _again(self, request: RunRequest) -> RunRequest:
-        """The run itself, or a new one in the place of one that was interrupted and is not to be resumed."""
+        """The run itself, or a new one in its place: it was refused, or cut off and is not to be resumed."""
+        seen = self._last.get(request.run_id)
+        if seen is None:
+            return request
+        was_refused = seen.stage is RunStage.FAILED and seen.is_certain and seen.folder is None
         repeat = self.state.campaign.interrupted is OnInterruption.REPEAT
-        if not repeat or self._stage(request) is not RunStage.INTERRUPTED:
+        if not was_refused and not (repeat and seen.stage is RunStage.INTERRUPTED):
             return request
         again = replace(request, run_id=new_run_id())
         note_replaced(self.folder, request.run_id, again)
@@ -74,33 +80,76 @@ class OnFleet:
         seen = self._last.get(request.run_id)
         return None if seen is None else seen.stage
 
-    def _submit(self, request: RunRequest, *, again: bool) -> bool:
-        """Whether the fleet has the run now; a host that does not answer is asked again later."""
-        if self._stage(request) in {None, RunStage.INTERRUPTED}:
-            self._note(request, _unknown(request, _SUBMITTED), is_told=False)
-        try:
-            found = self.backend.submit(request, again=again)
-        except FleetError as error:
-            self._note(request, _unknown(request, str(error)))
-            return False
-        self._note(request, found)
-        if found.stage not in _LEFT:
-            self._open[request.run_id] = request
-        return True
+    def _is_over(self, request: RunRequest) -> bool:
+        return self._stage(request) in ENDED and self._last[request.run_id].is_certain
 
-    def _look(self, request: RunRequest) -> None:
+    def _ready(self, waiting: Sequence[RunRequest]) -> Sequence[RunRequest]:
+        """The next run for each place where none is under way, as far as its host has said."""
+        busy = {_place(request) for request in self._open.values()}
+        first: dict[tuple[str | None, str | None], RunRequest] = {}
+        for request in waiting:
+            first.setdefault(_place(request), request)
+        return [request for place, request in first.items() if place not in busy]
+
+    def _submit(self, requests: Sequence[RunRequest], interrupted: Collection[str]) -> set[str]:
+        """The IDs of those that the fleet has now; a host that does not answer is asked again later."""
+        for request in requests:
+            if self._stage(request) in {None, RunStage.INTERRUPTED}:
+                self._note(request, _unknown(request, _SUBMITTED), is_told=False)
+
+        def submitted(request: RunRequest) -> Observation | FleetError:
+            try:
+                return self.backend.submit(request, again=request.run_id in interrupted)
+            except FleetError as error:
+                return error
+
+        with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
+            answers = zip(requests, threads.map(submitted, requests), strict=True)
+            taken = set()
+            for request, found in answers:
+                if isinstance(found, FleetError):
+                    self._note(request, _unknown(request, str(found)))
+                else:
+                    taken.add(request.run_id)
+                    self._open[request.run_id] = request
+                    self._seen(request, found)
+            return taken
+
+    def _look(self) -> list[RunRequest]:
+        """Those that no host has begun, and no engine knows any more: to be submitted again."""
+        requests = list(self._open.values())
+        hosts = {request.host for request in requests if request.host is not None}
         try:
-            found = self.backend.observe(request.run_id)
+            known = {run.run_id: run for run in self.backend.list(hosts)} if hosts else {}
         except FleetError as error:
-            found = _unknown(request, str(error))
+            known = {request.run_id: _unknown(request, str(error)) for request in requests}
+        for request in requests:
+            self._seen(request, known.get(request.run_id) or self._missed(request, known))
+        lost = [request for request in self._open.values() if self._is_lost(request)]
+        for request in lost:
+            del self._open[request.run_id]
+        return lost
+
+    def _missed(self, request: RunRequest, known: Mapping[str, Observation]) -> Observation:
+        if any(run.stage is RunStage.RUNNING and run.host == request.host for run in known.values()):
+            return _unknown(request, f"{request.host} measures, and is asked when that has ended")
+        try:
+            return self.backend.observe(request.run_id)
+        except FleetError as error:
+            return _unknown(request, str(error))
+
+    def _is_lost(self, request: RunRequest) -> bool:
+        return self._stage(request) is RunStage.UNKNOWN and self._last[request.run_id].is_certain
+
+    def _seen(self, request: RunRequest, found: Observation) -> None:
         self._note(request, found)
-        if found.stage in _LEFT:
+        if found.stage in _LEFT and found.is_certain:
             del self._open[request.run_id]
 
     def _note(self, request: RunRequest, found: Observation, *, is_told: bool = True) -> None:
         """On the disk and to the listener, if it says something new."""
         before = self._last.get(request.run_id)
-        if before is not None and (before.stage, before.reason) == (found.stage, found.reason):
+        if before is not None and _said(before) == _said(found):
             return
         self._last[request.run_id] = found
         note_seen(self.folder, found)
@@ -109,7 +158,11 @@ class OnFleet:
 
 
 def _unknown(request: RunRequest, reason: str) -> Observation:
-    return Observation(request.run_id, RunStage.UNKNOWN, request.host, reason)
+    return Observation(request.run_id, RunStage.UNKNOWN, request.host, reason, is_certain=False)
+
+
+def _said(seen: Observation) -> tuple[RunStage, str, bool]:
+    return seen.stage, seen.reason, seen.is_certain
 
 
 def _place(request: RunRequest) -> tuple[str | None, str | None]:

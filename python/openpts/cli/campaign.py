@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +27,7 @@ from openpts.cli.help_order import InOrder, together
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.population import show_population
 from openpts.cli.printed_document import print_document
-from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.fleet.port import RunStage
 from openpts.record.suite import SuiteState
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from openpts.fleet.port import Observation
     from openpts.vocabulary.run_request import RunRequest
 
-_POLL_S: Final = 15.0
 _DONE: Final = frozenset({SuiteState.COMPLETE, RunStage.COMPLETE})
 _STYLES: Final = {"complete": "green", "running": "bold", "failed": "red", "refused": "red"}
 
@@ -232,7 +230,7 @@ def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:
         click.echo(f"{where} {request.test_words[0]} {request.run_id}: {found.stage}{reason}")
 
     try:
-        OnFleet(place, state, backend_of(fleet_file), told, partial(time.sleep, _POLL_S)).run()
+        OnFleet(place, state, backend_of(fleet_file), told, time.sleep).run()
     except KeyboardInterrupt:
         raise InterruptedRunError(
             "not watched any more: runs that were submitted go on; `openpts campaign run` watches on"
@@ -244,14 +242,19 @@ def _fetch(found: CampaignStatus, fleet_file: Path, out: Path) -> None:
     from openpts.fleet.configuration import read_fleet  # noqa: PLC0415 likewise
     from openpts.fleet.fetch import fetch, in_the_way  # noqa: PLC0415 likewise
 
-    known = {one.run_id: one for one in backend_of(fleet_file).list()}
-    for one in found.runs:
-        if one.host is None or one.folder is not None or one.state is not RunStage.COMPLETE:
-            continue
-        if reasons := in_the_way(tuple(known.values()), [one.run_id]):
-            click.echo(f"not fetched: {'; '.join(reasons)}", err=True)
-            continue
-        fetch(read_fleet(fleet_file), known[one.run_id], out)
+    backend, fleet = backend_of(fleet_file), read_fleet(fleet_file)
+    left = [run for run in found.runs if run.folder is None and run.state != SuiteState.WAITING]
+    known = {run.run_id: run for run in backend.list({run.host for run in left if run.host})} if left else {}
+    for run_id in (run.run_id for run in left):
+        try:
+            seen = known.get(run_id) or backend.observe(run_id)
+            reasons = in_the_way((*known.values(), seen), [run_id])
+            if not reasons:
+                fetch(fleet, seen, out)
+        except FleetError as error:
+            reasons = (str(error),)
+        for reason in reasons:
+            click.echo(f"not fetched: {reason}", err=True)
 
 
 def _archive(folders: Sequence[Path], place: str) -> None:

@@ -5,7 +5,7 @@ the request, when a run starts.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -102,6 +102,10 @@ class Fleet(Struct, frozen=True):
             meant = f"did you mean {near}?" if near else f"known are {', '.join(self.hosts) or 'none'}"
             raise UsageError(f"the fleet file has no host {name}: {meant}")
         return self.hosts[name]
+
+    def chosen(self, names: Collection[str]) -> Sequence[Host]:
+        """The hosts of these names; all without any."""
+        return [host for name, host in self.hosts.items() if not names or name in names]
 
     def slot(self, host: str, name: str) -> Slot:
         """A slot of a host. Raises UsageError."""

@@ -100,6 +100,11 @@ class HostSide:
             raise UsageError(
                 f"run {request.run_id} names no serial number, and {where} has drive {drive.serial}"
             )
+        if not drive.is_block and request.target not in {None, drive.target}:
+            raise RefusedError(
+                f"refused [slot]: {where} has {drive.target}, and run {request.run_id} is for "
+                f"{request.target}"
+            )
         if drive.serial != request.serial:
             raise RefusedError(
                 f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for "

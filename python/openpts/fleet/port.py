@@ -1,9 +1,9 @@
 """What a fleet asks of whatever starts programs on its hosts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from openpts.vocabulary.run_request import RunRequest
 
@@ -25,7 +25,8 @@ class Observation:
     """A run as last seen. ``reason`` says why it is in this stage; ``job`` is the engine's own number.
 
     ``folder`` is where its record is on the host, None before there is one; ``request`` what was asked for,
-    None where only the engine told.
+    None where only the engine told. ``is_certain`` unless a host that may know more was not asked, or did not
+    answer: an end is final then, and a run that is unknown was begun nowhere.
     """
 
     run_id: str
@@ -35,6 +36,7 @@ class Observation:
     job: str | None = None
     folder: str | None = None
     request: RunRequest | None = None
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,9 @@ class HostState:
     is_up: bool
     reason: str
     slots: dict[str, str | None]
+
+
+NOT_BEGUN: Final = "no host has begun it: it can be submitted once more under its ID"
 
 
 class Backend(Protocol):
@@ -69,8 +74,8 @@ class Backend(Protocol):
     def cancel(self, run_id: str) -> Observation:
         """Stop a run and all processes that write for it; what was recorded stays."""
 
-    def list(self) -> Sequence[Observation]:
-        """All runs that the engine or a host's journal knows."""
+    def list(self, hosts: Collection[str] = ()) -> Sequence[Observation]:
+        """All runs that the engine or a host's journal knows; with ``hosts``, of these hosts."""
 
     def hosts(self) -> Sequence[HostState]:
         """All hosts with their slots."""

@@ -7,7 +7,7 @@ is seen again, and the host's journal decides how a run ended.
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,8 +17,8 @@ import msgspec
 
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet, Host
-from openpts.fleet.port import HostState, Observation, RunStage
-from openpts.programs import ProgramError, run_program
+from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage
+from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.run_request import RunRequest
 
 _SEEN_AGAIN_S: Final = 6.0
@@ -26,13 +26,11 @@ _SEEN_AGAIN_S: Final = 6.0
 _TO_ANSWER_S: Final = 60.0
 _TO_STOP_S: Final = 120.0
 _TO_PLACE_S: Final = 15
-_MOST_MINUTES: Final = 2
-"""How long a question to a host may take: longer than a run that is stopped."""
 _QUEUED: Final = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNNING: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING", "RESIZING"}
 _ENDED: Final = {"COMPLETED": RunStage.COMPLETE, "CANCELLED": RunStage.CANCELLED}
 # not --json, whose form differs from version to version; no name of ours has a bar in it
-_JOB_FORMAT: Final = "%i|%j|%T|%N|%r"
+_JOB_FORMAT: Final = "%i|%j|%T|%N|%n|%r"
 _HOST_FORMAT: Final = "%N|%T|%E"
 _DOWN: Final = ("down", "drain", "fail", "unk", "no_resp", "maint", "boot", "power")
 _NO_REASON: Final = {"none", "None", ""}
@@ -40,7 +38,7 @@ _EXCLUSIVE: Final = "--exclusive-host"
 
 
 class Job(NamedTuple):
-    """A job as squeue tells of it."""
+    """A job as squeue tells of it. ``node`` is where it runs, or is to run."""
 
     number: int
     run_id: str
@@ -60,8 +58,8 @@ class Job(NamedTuple):
         """Whether Slurm has nothing more to do for it."""
         return self.stage not in {RunStage.QUEUED, RunStage.RUNNING}
 
-    def observation(self, reason: str = "") -> Observation:
-        """What Slurm says, with what else there is to say."""
+    def observation(self, reason: str = "", *, is_certain: bool = False) -> Observation:
+        """What Slurm says, with what else there is to say; a job that ended well is a run that did."""
         said = f"Slurm: {self.state}" + ("" if self.reason in _NO_REASON else f", {self.reason}")
         return Observation(
             run_id=self.run_id,
@@ -69,6 +67,7 @@ class Job(NamedTuple):
             host=self.node or None,
             reason=f"{said}; {reason}" if reason else said,
             job=str(self.number),
+            is_certain=is_certain or self.stage is RunStage.COMPLETE,
         )
 
 
@@ -94,7 +93,7 @@ class SlurmBackend:
             if not again or found.stage is not RunStage.INTERRUPTED:
                 return found
         try:
-            _call([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
+            slurm_answer([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
         except FleetError:
             if not any(job.run_id == request.run_id for job in self._jobs()):
                 raise  # else it took the job, and only its answer was lost
@@ -135,14 +134,16 @@ class SlurmBackend:
             try:
                 for found in self._journal(host, run_id):
                     if job is not None and not job.is_over and _is_left_over(job, found):
-                        _call(["scancel", str(job.number)])
+                        slurm_answer(["scancel", str(job.number)])
                     return found
             except FleetError as error:
                 unasked.append(str(error))
         if job is not None:
-            return job.observation("; ".join(unasked) or f"no openpts has begun it: see {run_id}.log there")
-        reason = "; ".join(unasked) or "no host has begun it: it can be submitted once more under its ID"
-        return Observation(run_id, RunStage.UNKNOWN, None, f"unknown to Slurm; {reason}")
+            reason = "; ".join(unasked) or f"no openpts has begun it: see {run_id}.log there"
+            return job.observation(reason, is_certain=not unasked)
+        reason = "; ".join(unasked) or NOT_BEGUN
+        said = f"unknown to Slurm; {reason}"
+        return Observation(run_id, RunStage.UNKNOWN, None, said, is_certain=not unasked)
 
     def cancel(self, run_id: str) -> Observation:
         """Stop a run on its host, so that nothing starts it again, and take its job from the queue.
@@ -159,29 +160,30 @@ class SlurmBackend:
                     self._ask(self.fleet.host(observed.host), "stop", run_id, patience_s=_TO_STOP_S)
                 except FleetError as error:
                     trouble = error
-        _call(["scancel", f"--name={run_id}"])
+        slurm_answer(["scancel", f"--name={run_id}"])
         if trouble is not None:
             raise FleetError(f"its job is cancelled, but the host could not be asked to end it: {trouble}")
         return self.observe(run_id)
 
-    def list(self) -> Sequence[Observation]:
+    def list(self, hosts: Collection[str] = ()) -> Sequence[Observation]:
         """All runs that Slurm has not forgotten, and those in the journals of hosts that can be asked."""
         jobs = self._jobs()
         found = {job.run_id: job.observation() for job in sorted(jobs)}
-        for host in self.fleet.hosts.values():
+        queued = {run_id for run_id, run in found.items() if run.stage is RunStage.QUEUED}
+        for host in self.fleet.chosen(hosts):
             if _measuring(host.name, jobs):
                 continue
             try:
                 told = self._journal(host)
             except FleetError:
                 continue  # `hosts` says which can't be asked
-            found |= {run.run_id: run for run in told}
+            found |= {run.run_id: run for run in told if run.run_id not in queued}
         return [found[run_id] for run_id in sorted(found)]
 
     def hosts(self) -> Sequence[HostState]:
         """All hosts of the fleet file, with what is in their slots where nothing is measured."""
         jobs = self._jobs()
-        lines = _call(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
+        lines = slurm_answer(["sinfo", "--noheader", "--Node", f"--format={_HOST_FORMAT}"]).splitlines()
         told = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
         return [self._host_state(host, told.get(host.name), jobs) for host in self.fleet.hosts.values()]
 
@@ -208,17 +210,18 @@ class SlurmBackend:
     def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
         placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
-        # an srun that is killed, or that slurmctld forgot, leaves its job behind
-        placed += ["--job-name=openpts-journal", f"--time={_MOST_MINUTES}", "--export=NIL", "--chdir=/"]
-        return _call([*placed, *self._on_host(host, verb), *words], patience_s)
+        # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
+        minutes = round(patience_s / 60)
+        placed += ["--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
+        return slurm_answer([*placed, *self._on_host(host, verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
-        text = _call(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
-        split = (line.split("|", 4) for line in text.splitlines())
+        text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
+        split = (line.split("|", 5) for line in text.splitlines())
         return tuple(
-            Job(int(number), name, state, node, reason)
-            for number, name, state, node, reason in split
+            Job(int(number), name, state, node or wanted, reason)
+            for number, name, state, node, wanted, reason in split
             if _is_run_id(name)
         )
 
@@ -246,19 +249,19 @@ def _decoded(text: str, kind: Any) -> Any:
         raise FleetError(f"the host's openpts answers what makes no sense: {error}") from error
 
 
-def _call(words: Sequence[str], patience_s: float = _TO_ANSWER_S) -> str:
+def slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        answer = run_program(words, patience_s)
+        answer = run(words, patience_s)
     except ProgramError as error:
-        raise FleetError(f"Slurm can't be asked: {error}") from error
+        raise FleetError(f"Slurm can't be asked: {error}: openpts does so where its commands are") from error
     if answer.returncode:
-        why = _complaint(answer.stderr) or f"exit status {answer.returncode}"
+        why = _complaint(answer.stderr, words[0]) or f"exit status {answer.returncode}"
         raise FleetError(f"{words[0]} failed: {why}")
     return answer.stdout
 
 
-def _complaint(stderr: str) -> str:
+def _complaint(stderr: str, program: str) -> str:
     """The last line that says something; srun adds one that a task has ended."""
     lines = [line for line in stderr.splitlines() if line.strip() and "Exited with exit code" not in line]
-    return lines[-1].removeprefix("srun: ").removeprefix("error: ").strip() if lines else ""
+    return lines[-1].removeprefix(f"{program}: ").removeprefix("error: ").strip() if lines else ""

@@ -4,7 +4,7 @@ The unit does not hang on the connection, has all processes of the run in a cont
 never started again by itself. systemd knows which units are active, the host's journal how runs ended.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ import msgspec
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet, Host
 from openpts.fleet.host_journal import HostJournal
-from openpts.fleet.port import HostState, Observation, RunStage
+from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage
 from openpts.fleet.remote import Remote, on_all
 from openpts.programs import Run, run_program
 from openpts.vocabulary.run_request import RunRequest
@@ -65,7 +65,12 @@ class _Look:
         """Of all runs that are told of, by their IDs."""
         running = {
             run_id: Observation(
-                run_id, RunStage.RUNNING, self.host.name, "systemd: active", job=f"{_UNIT}{run_id}.service"
+                run_id=run_id,
+                stage=RunStage.RUNNING,
+                host=self.host.name,
+                reason="systemd: active",
+                job=f"{_UNIT}{run_id}.service",
+                is_certain=False,
             )
             for run_id in self.active
         }
@@ -115,8 +120,7 @@ class SshBackend:
             f"{look.host.name} measures, so its journal is not read" for look in looks if look.said is None
         ]
         unknown = "; ".join([*unasked, *silent.values()])
-        reason = unknown or "no host has begun it: it can be submitted once more under its ID"
-        return Observation(run_id, RunStage.UNKNOWN, None, reason)
+        return Observation(run_id, RunStage.UNKNOWN, None, unknown or NOT_BEGUN, is_certain=not unknown)
 
     def cancel(self, run_id: str) -> Observation:
         """Stop a run on its host, and all of its unit's control group; nothing starts it later.
@@ -131,12 +135,12 @@ class SshBackend:
         self._ask(host, words, _STOPPED_S)
         return self._look(host, "journal", run_id, ask=True).observations().get(run_id, found)
 
-    def list(self) -> Sequence[Observation]:
+    def list(self, hosts: Collection[str] = ()) -> Sequence[Observation]:
         """All runs with an active unit, and those in the journals of hosts that measure nothing now.
 
         Raises FleetError if no host answers; `hosts` says of each.
         """
-        looks, silent = self._looks("journal", ask=False)
+        looks, silent = self._looks("journal", ask=False, hosts=hosts)
         if not looks:
             raise FleetError("; ".join(silent.values()))
         found = {run_id: run for look in looks for run_id, run in look.observations().items()}
@@ -149,7 +153,9 @@ class SshBackend:
         states |= {name: HostState(name, False, reason, {}) for name, reason in silent.items()}
         return [states[name] for name in self.fleet.hosts]
 
-    def _looks(self, *words: str, ask: bool) -> tuple[Sequence[_Look], Mapping[str, str]]:
+    def _looks(
+        self, *words: str, ask: bool, hosts: Collection[str] = ()
+    ) -> tuple[Sequence[_Look], Mapping[str, str]]:
         """What hosts answered, and why the others did not."""
 
         def look(host: Host) -> _Look | FleetError:
@@ -158,7 +164,8 @@ class SshBackend:
             except FleetError as error:
                 return error
 
-        answers = dict(zip(self.fleet.hosts, on_all(self.fleet.hosts.values(), look), strict=True))
+        chosen = self.fleet.chosen(hosts)
+        answers = dict(zip([host.name for host in chosen], on_all(chosen, look), strict=True))
         looks = [answer for answer in answers.values() if isinstance(answer, _Look)]
         return looks, {
             name: str(answer) for name, answer in answers.items() if isinstance(answer, FleetError)

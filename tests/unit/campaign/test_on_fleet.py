@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from openpts.campaign.journal import begin, read_state
 from openpts.campaign.on_fleet import OnFleet
 from openpts.campaign.status import status_of
 from openpts.errors import FleetError
-from openpts.fleet.port import Backend, HostState, Observation, RunStage
+from openpts.fleet.port import NOT_BEGUN, Backend, HostState, Observation, RunStage
 from openpts.vocabulary.run_request import RunRequest
 
 
@@ -26,11 +26,14 @@ class WatcherDiedError(Exception):
 class Hosts:
     """Two hosts that keep the port's contract: what was claimed is observed, and begun only once.
 
-    Time passes with each look: a run takes three of them. A host is silent as often as ``silent`` says.
+    Time passes with each look: a run takes three of them. A host is silent as often as ``silent`` says, the
+    engine loses what was submitted as often as ``lost``, and takes a run for failed as often as ``unsure``.
     """
 
     silent: float = 0.0
     cut_off: float = 0.0
+    lost: float = 0.0
+    unsure: float = 0.0
     seed: int = 1
     begun: Counter[str] = field(default_factory=Counter)
     resumed: Counter[str] = field(default_factory=Counter)
@@ -44,6 +47,8 @@ class Hosts:
     def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
         self._answer()
         run_id, known = request.run_id, self.known.get(request.run_id)
+        if known is None and self.draw.random() < self.lost:
+            return Observation(run_id, RunStage.QUEUED, None, is_certain=False)
         if known is None or (again and known.stage is RunStage.INTERRUPTED):
             (self.begun if known is None else self.resumed)[run_id] += 1
             self.places[run_id] = request.host, request.slot
@@ -56,6 +61,10 @@ class Hosts:
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
         self._answer()
+        found = self.known.get(run_id)
+        return Observation(run_id, RunStage.UNKNOWN, None, NOT_BEGUN) if found is None else found
+
+    def _passed(self, run_id: str) -> None:
         found = self.known[run_id]
         if found.stage is RunStage.RUNNING:
             self.left[run_id] -= 1
@@ -64,13 +73,18 @@ class Hosts:
             elif not self.left[run_id]:
                 found = replace(found, stage=RunStage.COMPLETE, folder="/runs")
             self.known[run_id] = found
-        return found
 
     def cancel(self, run_id: str) -> Observation:
         raise NotImplementedError
 
-    def list(self) -> Sequence[Observation]:
-        return list(self.known.values())
+    def list(self, hosts: Collection[str] = ()) -> Sequence[Observation]:
+        self._answer()
+        for run_id in self.known:
+            self._passed(run_id)
+        found = [run for run in self.known.values() if run.host in hosts]
+        if self.draw.random() < self.unsure:
+            return [replace(run, stage=RunStage.FAILED, is_certain=False) for run in found]
+        return found
 
     def hosts(self) -> Sequence[HostState]:
         return ()
@@ -93,7 +107,7 @@ def carried_out(folder: Path, hosts: Backend, die: float = 0.0, seed: int = 0) -
     """As often as it takes: the watcher dies between two looks."""
     draw = random.Random(seed)
 
-    def pause() -> None:
+    def pause(_: float) -> None:
         if draw.random() < die:
             raise WatcherDiedError
 
@@ -109,10 +123,10 @@ def carried_out(folder: Path, hosts: Backend, die: float = 0.0, seed: int = 0) -
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_watchers_that_die_and_hosts_that_are_silent_make_no_run_twice_and_miss_none(
+def test_watchers_that_die_hosts_that_are_silent_and_engines_that_forget_make_no_run_twice_and_miss_none(
     tmp_path: Path, seed: int
 ) -> None:
-    hosts, campaign = Hosts(silent=0.2, seed=seed), planned()
+    hosts, campaign = Hosts(silent=0.2, lost=0.3, unsure=0.3, seed=seed), planned()
     requests = requests_of(campaign)
     begin(tmp_path, campaign, requests)
     carried_out(tmp_path, hosts, die=0.3, seed=seed)
@@ -124,7 +138,7 @@ def test_an_interrupted_run_waits_for_the_next_call_and_is_resumed(tmp_path: Pat
     hosts, campaign = Hosts(cut_off=0.2), planned()
     requests = requests_of(campaign)
     begin(tmp_path, campaign, requests)
-    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda: None).run()
+    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda _: None).run()
     states = Counter(one.state for one in status_of(tmp_path, read_state(tmp_path)).runs)
     assert set(states) == {RunStage.COMPLETE, RunStage.INTERRUPTED}
     assert not hosts.resumed
@@ -147,6 +161,37 @@ def test_where_the_file_says_so_an_interrupted_run_is_made_again_as_another_one(
     now = read_state(tmp_path).requests
     assert [request.test_words for request in now] == [request.test_words for request in requests]
     assert all(hosts.known[request.run_id].stage is RunStage.COMPLETE for request in now)
+
+
+def test_a_run_that_its_host_refused_is_tried_again_by_the_next_call_and_a_failed_one_is_not(
+    tmp_path: Path,
+) -> None:
+    hosts, campaign = Hosts(), planned()
+    refused, failed, *others = requests_of(campaign)
+    begin(tmp_path, campaign, (refused, failed, *others))
+    hosts.known[refused.run_id] = Observation(refused.run_id, RunStage.FAILED, "h0", "slot b0 of h0 is empty")
+    hosts.known[failed.run_id] = Observation(
+        failed.run_id, RunStage.FAILED, "h0", "I/O error", folder="/runs"
+    )
+    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda _: None).run()
+    assert set(hosts.begun) == {request.run_id for request in others}
+    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, lambda _: None).run()
+    states = [one.state for one in status_of(tmp_path, read_state(tmp_path)).runs]
+    assert states == [RunStage.COMPLETE, RunStage.FAILED, *[RunStage.COMPLETE] * len(others)]
+    assert len(hosts.begun) == len(others) + 1
+
+
+def test_pauses_grow_while_nothing_happens(tmp_path: Path) -> None:
+    hosts, campaign, pauses = Hosts(), planned(), []
+    begin(tmp_path, campaign, requests_of(campaign)[:1])
+
+    def pause(wait_s: float) -> None:
+        pauses.append(wait_s)
+        if len(pauses) == 2:
+            hosts.left = dict.fromkeys(hosts.left, 8)
+
+    OnFleet(tmp_path, read_state(tmp_path), hosts, lambda *_: None, pause).run()
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
 def test_a_line_that_was_cut_off_is_written_over(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Severity(StrEnum):
-    """ERROR: runs can't be started, get lost, or a drive gets two writers. WARNING: results may suffer."""
+    """How bad it is; ``error`` and ``warning`` say what of."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -26,3 +26,13 @@ class Finding:
     found: str
     reason: str
     remedy: str
+
+
+def error(where: str, subject: str, found: str, reason: str, remedy: str) -> Finding:
+    """Runs can't be started, get lost, or a drive gets two writers."""
+    return Finding(Severity.ERROR, where, subject, found, reason, remedy)
+
+
+def warning(where: str, subject: str, found: str, reason: str, remedy: str) -> Finding:
+    """Results may suffer."""
+    return Finding(Severity.WARNING, where, subject, found, reason, remedy)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from openpts.errors import FleetError
-from openpts.fleet.check.finding import CLUSTER, Finding, Severity
+from openpts.fleet.check.finding import CLUSTER, Finding, Severity, error
 from openpts.fleet.check.host import HostCheck
 from openpts.fleet.check.slurm import jobs_by_host, slurm_findings
 from openpts.fleet.configuration import Engine, Fleet, Host
@@ -25,13 +25,12 @@ def check_fleet(fleet: Fleet, fleet_file: Path, run: Run = run_program) -> tuple
         try:
             found += slurm_findings(fleet, run)
             jobs = jobs_by_host(run)
-        except FleetError as error:
+        except FleetError as silence:
             found.append(
-                Finding(
-                    Severity.ERROR,
+                error(
                     CLUSTER,
                     "slurmctld",
-                    str(error),
+                    str(silence),
                     "nothing can be submitted",
                     "start slurmctld; check where sinfo works",
                 )
@@ -54,8 +53,7 @@ def _drives_in_two_slots(drives: Mapping[str, Mapping[str, str]]) -> Iterator[Fi
     for host, slots in drives.items():
         for name, serial in slots.items():
             if serial in seen:
-                yield Finding(
-                    Severity.ERROR,
+                yield error(
                     host,
                     f"slot {name}",
                     f"drive {serial}, which is also in {seen[serial]}",

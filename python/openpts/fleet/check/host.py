@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.errors import FleetError
-from openpts.fleet.check.finding import Finding, Severity
+from openpts.fleet.check.finding import Finding, error, warning
 from openpts.fleet.configuration import Engine, Host
 from openpts.fleet.remote import Remote
 from openpts.programs import Run, run_program
@@ -130,13 +130,15 @@ class HostCheck:
             found += [*self._of_slots(drives), *self._of_settings(remote)]
         return CheckedHost(tuple(found), {name: one.serial for name, one in drives.items() if one.serial})
 
-    def _finding(self, severity: Severity, subject: str, found: str, reason: str, remedy: str) -> Finding:
-        return Finding(severity, self.host.name, subject, found, reason, remedy)
+    def _error(self, *words: str) -> Finding:
+        return error(self.host.name, *words)
+
+    def _warning(self, *words: str) -> Finding:
+        return warning(self.host.name, *words)
 
     def _unreachable(self, complaint: str) -> Finding:
         over_ssh = self.engine is Engine.SSH
-        return self._finding(
-            Severity.ERROR if over_ssh else Severity.WARNING,
+        return (self._error if over_ssh else self._warning)(
             "ssh",
             complaint.removeprefix(f"host {self.host.name} "),
             "no run can be started there"
@@ -146,8 +148,7 @@ class HostCheck:
         )
 
     def _no_root(self, complaint: str) -> Finding:
-        return self._finding(
-            Severity.ERROR,
+        return self._error(
             "root",
             complaint,
             "no command runs there as root, which drives, units and run folders need",
@@ -156,8 +157,7 @@ class HostCheck:
         )
 
     def _busy(self, units: str) -> Finding:
-        return self._finding(
-            Severity.WARNING,
+        return self._warning(
             "units",
             f"measures for {units.replace('openpts-', '').replace('.service', '')}",
             "its drives and settings were not looked at, which takes processors",
@@ -166,16 +166,14 @@ class HostCheck:
 
     def _of_facts(self, facts: Mapping[str, str], between_s: tuple[float, float]) -> Iterator[Finding]:
         if self.engine is Engine.SSH and not facts["systemd"]:
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "systemd",
                 "not there",
                 "runs are its transient units, which outlive the connection and end with all their processes",
                 "install systemd, or use Slurm",
             )
         if not facts["rsync"]:
-            yield self._finding(
-                Severity.WARNING,
+            yield self._warning(
                 "rsync",
                 "not there",
                 "folders can't be fetched",
@@ -185,8 +183,7 @@ class HostCheck:
         yield from self._of_disk(facts["type"], int(facts["free"]))
         yield from self._of_processors(set(parse_cpu_list(facts["cpus"])))
         if self.engine is Engine.SLURM and facts["uid"] != str(self.uid):
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "uid",
                 f"{self.user} is {facts['uid'] or 'no user'} there and {self.uid} here",
                 "Slurm starts jobs by the number of who has submitted them",
@@ -199,8 +196,7 @@ class HostCheck:
         off_s = max(before_s - there_s, there_s - after_s, 0.0)
         if off_s > _CLOCK_S:
             at_slurm = self.engine is Engine.SLURM and off_s > _MUNGE_S
-            yield self._finding(
-                Severity.ERROR if at_slurm else Severity.WARNING,
+            yield (self._error if at_slurm else self._warning)(
                 "clock",
                 f"at least {off_s:.1f} s {'behind' if there_s < before_s else 'ahead of'} this machine's",
                 "munge refuses what Slurm's daemons tell each other"
@@ -212,8 +208,7 @@ class HostCheck:
     def _of_disk(self, kind: str, free_bytes: int) -> Iterator[Finding]:
         runs = str(self.host.runs)
         if kind in _ELSEWHERE or kind.startswith("fuse"):
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "runs",
                 f"{runs} is on {kind}",
                 "claims and records have to be on the host's own disk: the network stalls a run, and locks "
@@ -221,16 +216,14 @@ class HostCheck:
                 "fleet file: runs = a folder on a disk of the host",
             )
         if kind in _IN_MEMORY:
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "runs",
                 f"{runs} is in memory",
                 "after a restart a run that was begun looks as if it never was",
                 "fleet file: runs = a folder on a disk of the host",
             )
         if free_bytes < (least := _BYTES_PER_SLOT * max(1, len(self.host.slots))):
-            yield self._finding(
-                Severity.WARNING,
+            yield self._warning(
                 "runs",
                 f"{format_capacity(free_bytes)} free for {runs}",
                 f"a record takes up to {format_capacity(_BYTES_PER_SLOT)}, and the host has "
@@ -242,24 +235,21 @@ class HostCheck:
         kept = set(self.host.housekeeping)
         if kept - online:
             missing = ",".join(map(str, sorted(kept - online)))
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "housekeeping",
                 f"no processor {missing}",
                 "what is kept apart is not there",
                 "fleet file: housekeeping = processors that the host has",
             )
         elif kept >= online:
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "housekeeping",
                 "all processors of the host",
                 "none is left to measure with",
                 "fleet file: keep fewer",
             )
         elif not kept and len(online) > 2:
-            yield self._finding(
-                Severity.WARNING,
+            yield self._warning(
                 "housekeeping",
                 f"none of {len(online)} processors is kept",
                 "daemons and commands of the fleet run on processors that measure",
@@ -269,24 +259,21 @@ class HostCheck:
     def _of_program(self, facts: Mapping[str, str]) -> Iterator[Finding]:
         ours = version("openpts")
         if not facts["program"]:
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "program",
                 f"no {self.host.program}",
                 "nothing can carry out a run there",
                 "install openpts on the host, and name it: program = its path in the fleet file",
             )
         elif facts["version"] != f"openpts {ours}":
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "version",
                 f"{facts['version'] or 'none'} there, openpts {ours} here",
                 "requests and answers may not be understood, and results of hosts differ by version",
                 "install the same version on all hosts",
             )
         if facts["fleet"] != sha256(self.fleet_file.read_bytes()).hexdigest():
-            yield self._finding(
-                Severity.ERROR,
+            yield self._error(
                 "fleet file",
                 f"{'another' if facts['fleet'] else 'no'} {self.fleet_file} there",
                 "the host finds its slots by its own copy",
@@ -298,8 +285,7 @@ class HostCheck:
         if isinstance(audit, Finding):
             yield audit
         elif bad := [setting.title for setting in audit.settings if setting.grade == "bad"]:
-            yield self._finding(
-                Severity.WARNING,
+            yield self._warning(
                 "settings",
                 ", ".join(bad),
                 "these settings falsify results",
@@ -312,8 +298,7 @@ class HostCheck:
             answer = remote.ask([self.host.program, command, "--json"], _ANSWER_S)
             return msgspec.json.decode(answer.stdout, type=kind)
         except (FleetError, msgspec.DecodeError) as error:
-            return self._finding(
-                Severity.ERROR,
+            return self._error(
                 command,
                 str(error),
                 f"openpts {command} does not work on the host",
@@ -332,24 +317,21 @@ class HostCheck:
         for name, device in drives.items():
             expected = self.host.slots[name].model
             if device.serial is None:
-                yield self._finding(
-                    Severity.ERROR,
+                yield self._error(
                     f"slot {name}",
                     f"{device.path} reports no serial number",
                     "which drive it is can't be proven, so no run touches it",
                     "use a drive, or a controller, that reports one",
                 )
             if expected and device.model != expected:
-                yield self._finding(
-                    Severity.ERROR,
+                yield self._error(
                     f"slot {name}",
                     f"{device.model or 'no model'}, serial number {device.serial}",
                     f"the fleet file expects {expected}",
                     "put the drive in its place, or change model in the fleet file",
                 )
             if device.safety.verdict == "refused":
-                yield self._finding(
-                    Severity.WARNING,
+                yield self._warning(
                     f"slot {name}",
                     f"{device.path}, serial number {device.serial}",
                     f"it can't be tested now: {device.safety.reason}",

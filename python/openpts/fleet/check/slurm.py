@@ -5,16 +5,16 @@ it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
-from openpts.errors import FleetError
-from openpts.fleet.check.finding import CLUSTER, Finding, Severity
+from openpts.fleet.check.finding import CLUSTER, Finding, Severity, error, warning
 from openpts.fleet.configuration import Fleet, Host
-from openpts.programs import ProgramError, Run, run_program
+from openpts.fleet.slurm import slurm_answer
+from openpts.programs import Run, run_program
 
 _ANSWER_S: Final = 30.0
 _KILL_WAIT_S: Final = 60
@@ -131,25 +131,14 @@ def slurm_findings(fleet: Fleet, run: Run = run_program) -> tuple[Finding, ...]:
 def jobs_by_host(run: Run = run_program) -> dict[str, str]:
     """Names of the jobs that run, by the hosts that they run on. Raises FleetError."""
     jobs: dict[str, str] = {}
-    told = _answer(run, ["squeue", "--noheader", "--states=running", "--format=%N|%j"])
+    told = slurm_answer(["squeue", "--noheader", "--states=running", "--format=%N|%j"], _ANSWER_S, run)
     for host, _, name in (line.partition("|") for line in told.splitlines()):
         jobs[host] = f"{jobs[host]} {name}" if host in jobs else name
     return jobs
 
 
 def _told(run: Run, what: str, *options: str) -> str:
-    return _answer(run, ["scontrol", *options, "show", what])
-
-
-def _answer(run: Run, command: Sequence[str]) -> str:
-    try:
-        answer = run(command, _ANSWER_S)
-    except ProgramError as error:
-        raise FleetError(f"{error}: a fleet on Slurm is checked where its commands are") from error
-    if answer.returncode:
-        lines = answer.stderr.strip().splitlines() or [answer.complaint]  # the last one says it
-        raise FleetError(f"{command[0]} failed: {lines[-1].removeprefix(f'{command[0]}: ')}")
-    return answer.stdout
+    return slurm_answer(["scontrol", *options, "show", what], _ANSWER_S, run)
 
 
 def _settings(text: str) -> dict[str, str]:
@@ -173,8 +162,7 @@ def _of_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
             )
     logs = [settings.get(name, "") for name in ("JobCompType", "AccountingStorageType")]
     if all(log in _NONE or log.endswith("/none") for log in logs):
-        yield Finding(
-            Severity.WARNING,
+        yield warning(
             CLUSTER,
             "JobCompType",
             "no log of ended jobs",
@@ -187,8 +175,7 @@ def _of_partitions(partitions: list[dict[str, str]]) -> Iterator[Finding]:
     """Runs are submitted to the default partition, without a time limit of their own."""
     default = next((one for one in partitions if one.get("Default") == "YES"), None)
     if default is None:
-        yield Finding(
-            Severity.ERROR,
+        yield error(
             CLUSTER,
             "PartitionName",
             "no default partition",
@@ -199,8 +186,7 @@ def _of_partitions(partitions: list[dict[str, str]]) -> Iterator[Finding]:
     for setting in ("MaxTime", "DefaultTime"):
         limit = default.get(setting, "")
         if limit not in {"UNLIMITED", "INFINITE", *_NONE}:
-            yield Finding(
-                Severity.WARNING,
+            yield warning(
                 CLUSTER,
                 setting,
                 f"{setting}={limit} in partition {default['PartitionName']}",
@@ -212,8 +198,7 @@ def _of_partitions(partitions: list[dict[str, str]]) -> Iterator[Finding]:
 def _of_node(host: Host, node: Mapping[str, str] | None) -> Iterator[Finding]:
     declared = ",".join(f"slot:{name}:1" for name in host.slots)
     if node is None:
-        yield Finding(
-            Severity.ERROR,
+        yield error(
             host.name,
             "NodeName",
             "Slurm has no such node",
@@ -223,8 +208,7 @@ def _of_node(host: Host, node: Mapping[str, str] | None) -> Iterator[Finding]:
         return
     if any(word in node.get("State", "") for word in _UNUSABLE):
         reason = node.get("Reason", "")
-        yield Finding(
-            Severity.ERROR,
+        yield error(
             host.name,
             "State",
             f"{node['State']}{f', {reason}' if reason else ''}",
@@ -239,8 +223,7 @@ def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
     slots = {name: int(count or 1) for name, count in _SLOT.findall(gres)}
     remedy = f"slurm.conf: NodeName={host.name} Gres={declared}"
     if missing := [name for name in host.slots if name not in slots]:
-        yield Finding(
-            Severity.ERROR,
+        yield error(
             host.name,
             "Gres",
             f"no {', '.join(missing)} in {gres if gres not in _NONE else 'none at all'}",
@@ -249,8 +232,7 @@ def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
             remedy,
         )
     if unknown := [name for name in slots if name not in host.slots]:
-        yield Finding(
-            Severity.WARNING,
+        yield warning(
             host.name,
             "Gres",
             f"{', '.join(unknown)}, which the fleet file has not",
@@ -258,8 +240,7 @@ def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
             f"name slots by their place: {remedy}",
         )
     if several := [f"{name}:{count}" for name, count in slots.items() if count != 1]:
-        yield Finding(
-            Severity.ERROR,
+        yield error(
             host.name,
             "Gres",
             ", ".join(several),
@@ -275,8 +256,7 @@ def _of_processors(host: Host, reserved: str) -> Iterator[Finding]:
     except ValueError:
         kept = ()
     if wanted and set(kept) != set(host.housekeeping):
-        yield Finding(
-            Severity.WARNING,
+        yield warning(
             host.name,
             "CpuSpecList",
             f"CpuSpecList={reserved}" if kept else "no CpuSpecList",
@@ -284,8 +264,7 @@ def _of_processors(host: Host, reserved: str) -> Iterator[Finding]:
             f"slurm.conf: CpuSpecList={wanted} for the node, TaskPluginParam=SlurmdOffSpec",
         )
     if kept and not wanted:
-        yield Finding(
-            Severity.WARNING,
+        yield warning(
             host.name,
             "housekeeping",
             f"CpuSpecList={reserved}, and the fleet file keeps no processors",
@@ -309,8 +288,7 @@ def _slots_of_gres_conf(path: Path) -> frozenset[str] | None:
 def _of_gres_conf(fleet: Fleet, named: frozenset[str]) -> Iterator[Finding]:
     slots = dict.fromkeys(name for host in fleet.hosts.values() for name in host.slots)
     if missing := [name for name in slots if name not in named]:
-        yield Finding(
-            Severity.ERROR,
+        yield error(
             CLUSTER,
             "gres.conf",
             f"no {', '.join(missing)}",

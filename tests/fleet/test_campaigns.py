@@ -1,0 +1,96 @@
+"""Campaigns over the hosts of real fleets: what submits them is killed, and each run is made once."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from openpts.campaign.journal import read_state
+from openpts.campaign.status import status_of
+from openpts.fleet.host_journal import HostJournal
+from openpts.fleet.port import RunStage
+from openpts.ownership import CLAIM_NAME
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_manifest
+from tests.fleet.cluster import Cluster, until
+from tests.support.openpts_command import COMMAND
+from tests.support.systemd_host import SystemdHost
+
+PLAN = """title = "Lot 7"
+order = "blocked"
+[[tests]]
+test = "{test}"
+options = {options}
+"""
+DRIVE = """[[drives]]
+host = "{host}"
+slot = "{slot}"
+{names}
+"""
+
+
+def planned(file: Path, drives: Sequence[tuple[str, str, str]], test: str, *options: str) -> Path:
+    tables = [DRIVE.format(host=host, slot=slot, names=names) for host, slot, names in drives]
+    file.write_text(PLAN.format(test=test, options=json.dumps(options)) + "".join(tables))
+    return file
+
+
+def carried_out(command: Sequence[str], file: Path, hosts: Sequence[HostJournal], runs: int) -> None:
+    """Killed when the first run is under way, and run again to its end; then what hosts and results have."""
+    before = {one.run_id for host in hosts for one in host.all()}
+    with subprocess.Popen([*command, "campaign", "run", str(file)], stdout=subprocess.DEVNULL) as submitter:
+        until(lambda: any(set(claims(host)) - before for host in hosts), "a run is under way")
+        os.kill(submitter.pid, 9)
+    said(command, "campaign", "run", file)
+    made = status_of(file.with_suffix(""), read_state(file.with_suffix(""))).runs
+    assert [run.state for run in made] == [RunStage.COMPLETE] * runs
+    by_host = {host.host: {one.run_id for one in host.all()} - before for host in hosts}
+    assert by_host == {host: {run.run_id for run in made if run.host == host} for host in by_host}
+    for host in hosts:
+        for run_id in by_host[host.host]:
+            note = host.note_of(run_id)
+            assert note is not None
+            assert (len(note.starts), claims(host)[run_id]) == (1, 1)
+
+
+def claims(host: HostJournal) -> dict[str, int]:
+    """How many processes have claimed each run."""
+    found = host.runs.glob(f"*/{CLAIM_NAME}")
+    return {claim.parent.name: len(claim.read_text().splitlines()) for claim in found}
+
+
+def reported(command: Sequence[str], file: Path, runs: int) -> None:
+    folder, archive = file.with_suffix(""), file.with_name("archive")
+    told = said(command, "campaign", "report", file, "--archive", archive, "--json")
+    fetched = [path for path in (folder / "runs").iterdir() if path.is_dir()]
+    assert [read_manifest(path).state for path in fetched] == [RunState.COMPLETE] * runs
+    assert len(json.loads(told)["drives"]) == runs
+    assert (folder / "population" / "population.html").exists()
+    assert f"{runs} runs" in said(command, "archive", "check", archive)
+
+
+def said(command: Sequence[str], *words: object) -> str:
+    ended = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_over_ssh(systemd_hosts: list[SystemdHost], fleet_file: Path, tmp_path: Path) -> None:
+    places = (("h1", "s00"), ("h1", "s01"), ("h2", "s00"))
+    slots = {one.host.name: one.host.slots for one in systemd_hosts}
+    drives = [(host, slot, f'target = "{slots[host][slot].target}"') for host, slot in places]
+    file = planned(tmp_path / "lot-7.toml", drives, "tp", "--quick")
+    command = ["env", f"OPENPTS_FLEET={fleet_file}", *COMMAND]
+    carried_out(command, file, [HostJournal(one.host.name, one.host.runs) for one in systemd_hosts], 3)
+    reported(command, file, 3)
+
+
+def test_on_slurm(cluster: Cluster, tmp_path: Path) -> None:
+    places = (("h1", "s00"), ("h1", "s01"), ("h2", "s00"))
+    drives = [(host, slot, f'serial = "SN-{host}-{slot}"') for host, slot in places]
+    short = ("--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
+    file = planned(tmp_path / "lot-7.toml", drives, "wsat", *short)
+    hosts = [HostJournal(name, cluster.hosts[name].folder / "runs") for name in ("h1", "h2")]
+    carried_out(cluster.command(), file, hosts, 3)
+    reported(cluster.command(), file, 3)

@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 DEMO   := build/demo
 SAMPLES := build/samples
 JOBS   ?= 2
+# Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
   fuzz-python crash crash-sample fleet-faults lint lint-rust lint-python format bench soak nines docs wheel clean help

@@ -79,13 +79,18 @@ class Note(_Line, frozen=True, kw_only=True, tag="note"):
 
 
 class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
-    """An entry of the ledger: what the specification requires, and what was used."""
+    """An entry of the ledger: what the specification requires, and what was used.
+
+    ``steps``: in how many steps so far, 0 where it is of the whole run. Such an entry comes after the first
+    of them, and again at the end of the run if there were more. Since 1.1.
+    """
 
     rule_id: str
     clause: str
     required: str
     used: str
     effect: str
+    steps: int = 0
 
 
 class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):

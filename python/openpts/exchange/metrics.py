@@ -77,8 +77,8 @@ class _MeasuredRun:
 
     def hear(self, event: Event) -> None:
         match event:
-            case events.DeviationFound():
-                self._deviations += 1
+            case events.DeviationFound(entry):
+                self._deviations += entry.steps <= 1  # of more it is told again
             case events.StepsStarted():
                 self._phase = event
             case events.Ticked():

@@ -181,7 +181,7 @@ def _health(run: "Run") -> Iterator[Row]:
 
 def _deviations(run: "Run") -> Iterator[Row]:
     for deviation in run.ledger:
-        yield {name: getattr(deviation, name) for name in ("rule_id", "clause", "required", "used", "effect")}
+        yield {name: getattr(deviation, name) for name in _DEVIATION}
 
 
 _INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
@@ -202,6 +202,10 @@ _STIMULUS: Final = {
     "read_pct": _FLOAT,
     "tc": _INT,
     "qd": _INT,
+}
+_DEVIATION: Final = {
+    **dict.fromkeys(("rule_id", "clause", "required", "used", "effect"), _TEXT),
+    "steps": _INT,
 }
 Frame = tuple[Mapping[str, str], Callable[["Run"], Iterator[Row]]]
 FRAMES: Final[Mapping[str, Frame]] = {
@@ -289,7 +293,7 @@ FRAMES: Final[Mapping[str, Frame]] = {
         _health,
     ),
     "deviations": (
-        dict.fromkeys(("rule_id", "clause", "required", "used", "effect"), _TEXT),
+        _DEVIATION,
         _deviations,
     ),
 }

@@ -18,7 +18,7 @@ from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
@@ -99,7 +99,7 @@ class LastingWriter:
         """As RunWriter does."""
         self._write(lambda writer: writer.add_telemetry(points))
 
-    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
+    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[StepDeviation, ...] = ()) -> None:
         """As RunWriter does."""
         self._write(lambda writer: writer.add_step(place, sample, deviations))
 

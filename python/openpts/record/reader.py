@@ -28,7 +28,7 @@ from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, capture_folder, checksum_of
 from openpts.units import NS_PER_S
 from openpts.visible_text import visible_line
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -54,7 +54,9 @@ _JUST_BEGUN: Final = "its run has just begun, or ended at once"
 _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
 _STORED: Final = "SELECT stored_at, started_ns, elapsed_ns FROM step"
 _DEVIATIONS: Final = _Query(
-    "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
+    "deviation LEFT JOIN step USING (step_id)",
+    "deviation.position, rule_id, clause, required, used, effect, extent, cycle, part, number, step.position",
+    tuple[int, str, str, str, str, str, Finite | None, int | None, Phase | None, int | None, int | None],
 )
 _TELEMETRY: Final = _Query("telemetry", "t_ns, name, value", tuple[Moment, str, Finite])
 _HEALTH: Final = _Query("health", "position, name, value", tuple[int, str, Finite])
@@ -312,7 +314,7 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
                     connection, interval_histograms=interval_histograms
                 )
             ),
-            ledger=tuple(Deviation(*row) for row in _rows(connection, _DEVIATIONS)),
+            ledger=_ledger(connection),
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in _rows(connection, _TELEMETRY)),
             zero_at=_zero_at(connection),
@@ -436,6 +438,25 @@ def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
 def _rows(connection: sqlite3.Connection, query: _Query) -> Iterator[Any]:
     cursor = connection.execute(f"SELECT {query.columns} FROM {query.table} ORDER BY 1, 2")  # noqa: S608 our names
     return rows_of(cursor, query.table, query.kind)
+
+
+def stored_ledger(folder: Path) -> tuple[Deviation, ...]:
+    """The ledger alone of what ``stored_run`` reads. Raises RecordError."""
+    with _opened(folder) as connection:
+        return _ledger(connection)
+
+
+def _ledger(connection: sqlite3.Connection) -> tuple[Deviation, ...]:
+    """By rule and clause, and each rule's in the order in which they were found."""
+    found: list[Deviation | StepDeviation] = []
+    rows = sorted(_rows(connection, _DEVIATIONS), key=lambda row: (row[1], row[2], row[0]))
+    for _, rule_id, clause, required, used, effect, extent, *place in rows:
+        entry = Deviation(rule_id, clause, required, used, effect)
+        if extent is None or None in place:
+            found.append(entry)
+        else:
+            found.append(StepDeviation(StepPlace(*place), replace(entry, steps=1), extent))
+    return ledger_of(found)
 
 
 def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:

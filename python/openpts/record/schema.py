@@ -12,14 +12,15 @@ was cut off is resumed from. A folder of an earlier version has none of them, an
 Version 7: steps of several streams, with what each did, replays of traces, and how late planned I/Os were
 submitted; carried for the streams at the end of a step. A folder of an earlier version has single stimuli,
 and is read as it is.
+Version 8: of which step a deviation is, and its extent. In a folder of an earlier version each is an entry.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 7
-READABLE_VERSIONS: Final = frozenset({4, 5, 6, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 8
+READABLE_VERSIONS: Final = frozenset({4, 5, 6, 7, SCHEMA_VERSION})
 WITH_TIMES_OF_DAY: Final = 6
 """The first version that has when each step was stored."""
 
@@ -219,7 +220,9 @@ CREATE TABLE deviation (
     clause              TEXT NOT NULL,
     required            TEXT NOT NULL,
     used                TEXT NOT NULL,
-    effect              TEXT NOT NULL
+    effect              TEXT NOT NULL,
+    step_id             INTEGER REFERENCES step,    -- NULL where it is not of a single step
+    extent              REAL                -- likewise; of steps that deviate alike the largest is the worst
 ) STRICT;
 """
 
@@ -240,6 +243,7 @@ _ADDED: Final = (
             "CREATE TEMP VIEW replay AS SELECT 0 step_id, 0 position, 0 replay, 0 played WHERE 0",
         ),
     ),
+    (8, ("CREATE TEMP VIEW deviation AS SELECT *, NULL step_id, NULL extent FROM main.deviation",)),
 )
 
 

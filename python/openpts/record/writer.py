@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Final, Self
 
@@ -19,7 +19,7 @@ from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.record.step_rows import Row, rows_beside, step_row
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample, StepState
 
@@ -145,7 +145,7 @@ class RunWriter:
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
         """Append to the ledger, in the order given."""
         with self._transaction() as connection:
-            _insert_deviations(connection, deviations)
+            _insert_deviations(connection, ((one, None, None) for one in deviations))
 
     def add_health(self, health: HealthRecord) -> None:
         """Store one reading of the device's log."""
@@ -174,7 +174,7 @@ class RunWriter:
         with self._transaction() as connection:
             _insert_points(connection, ((point.name, point.t_ns, point.value) for point in points))
 
-    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[Deviation, ...] = ()) -> None:
+    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[StepDeviation, ...] = ()) -> None:
         """Store one step with its intervals, histograms and errors, and what of it is to be in the ledger.
 
         A caller that was interrupted in it calls it again: the step is stored once.
@@ -191,7 +191,8 @@ class RunWriter:
                 _insert(connection, table, cursor.lastrowid, rows)
             start_ns = sample.started_ns
             _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
-            _insert_deviations(connection, deviations)
+            entries = ((one.entry, cursor.lastrowid, one.extent) for one in deviations)
+            _insert_deviations(connection, entries)
 
     def set_aside(self, place: StepPlace) -> None:
         """Let the complete steps of a phase and number from this place on count for nothing: they are
@@ -346,10 +347,16 @@ def _insert_points(connection: sqlite3.Connection, points: Iterable[tuple[str, i
     connection.executemany("INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)", points)
 
 
-def _insert_deviations(connection: sqlite3.Connection, deviations: Sequence[Deviation]) -> None:
+def _insert_deviations(
+    connection: sqlite3.Connection, entries: Iterable[tuple[Deviation, int | None, float | None]]
+) -> None:
     connection.executemany(
-        "INSERT INTO deviation (rule_id, clause, required, used, effect) VALUES (?, ?, ?, ?, ?)",
-        [astuple(deviation) for deviation in deviations],
+        "INSERT INTO deviation (rule_id, clause, required, used, effect, step_id, extent)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (one.rule_id, one.clause, one.required, one.used, one.effect, step_id, extent)
+            for one, step_id, extent in entries
+        ),
     )
 
 

@@ -12,8 +12,9 @@ from openpts.errors import InterruptedRunError, OpenptsError, RecordError
 from openpts.record.health import Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import RunState
+from openpts.record.reader import stored_ledger
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.events import Listener, RunEnded
+from openpts.runner.events import DeviationFound, Listener, RunEnded
 from openpts.runner.script_runner import LiveDriver
 from openpts.vocabulary.facts import CaptureReport, Facts
 
@@ -140,5 +141,8 @@ def closing_record(writer: LastingWriter, emit: Listener) -> Iterator[Callable[[
         finally:
             try:
                 writer.close()
+                for entry in stored_ledger(writer.folder):
+                    if entry.steps > 1:
+                        emit(DeviationFound(entry))
             finally:
                 emit(end)

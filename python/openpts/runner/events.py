@@ -54,7 +54,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class DeviationFound:
-    """An entry was added to the ledger."""
+    """An entry was added to the ledger.
+
+    One of steps is told of after the first of them, and once more with all of them when the run has ended.
+    """
 
     deviation: Deviation
 

@@ -7,8 +7,9 @@ from typing import Final
 from openpts.errors import InterruptedRunError
 from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import Event, Listener, RecordDelayed, RunGoesOn, RunPaused
+from openpts.runner.step_faults import step_deviation
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.deviation import StepDeviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
@@ -63,7 +64,7 @@ class RecordPause:
         self.emit(RunGoesOn(paused_ns))
         self._tell_stored()
 
-    def deviations(self, place: StepPlace, sample: Sample) -> tuple[Deviation, ...]:
+    def deviations(self, place: StepPlace, sample: Sample) -> tuple[StepDeviation, ...]:
         """The ledger entry of the first step after a pause; none if the drive was not idle in it.
 
         The time of a simulated drive stands still meanwhile.
@@ -73,12 +74,12 @@ class RecordPause:
         if idle_ns < _LEAST_NS:
             return ()
         return (
-            Deviation(
-                rule_id="PTS-GEN-01",
-                clause="1.1",
+            step_deviation(
+                place,
                 required="steps that follow each other without a pause",
                 used=f"{format_duration(idle_ns)} without I/O before {place} ({sample.step}): "
                 f"the record could not be written: {self._reason}",
                 effect="a drive that is idle recovers: the figures that follow may be better for it",
+                extent=idle_ns,
             ),
         )

@@ -44,7 +44,7 @@ from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.own_share import never_sleeps
@@ -113,7 +113,7 @@ class LiveDriver:
     mounted: MountedDevice | None = None
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
-    _waiting: list[tuple[Event, tuple[Deviation, ...]]] = field(default_factory=list)
+    _waiting: list[tuple[Event, tuple[StepDeviation, ...]]] = field(default_factory=list)
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
@@ -129,7 +129,7 @@ class LiveDriver:
     def __post_init__(self) -> None:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
-        self._cycles, self._entered = list(self.past.cycles), set(self.past.ledger)
+        self._cycles, self._entered = list(self.past.cycles), {one.kind for one in self.past.ledger}
         self._file_systems = list(self.past.file_systems)
         self._command_runs = list(self.past.command_runs)
         self.pause = RecordPause(self.writer, self.emit)
@@ -290,10 +290,10 @@ class LiveDriver:
         self._enter(new)
 
     def _new(self, deviations: tuple[Deviation, ...]) -> tuple[Deviation, ...]:
-        return tuple(one for one in dict.fromkeys(deviations) if one not in self._entered)
+        return tuple(one for one in dict.fromkeys(deviations) if one.kind not in self._entered)
 
     def _enter(self, new: tuple[Deviation, ...]) -> None:
-        self._entered.update(new)
+        self._entered.update(one.kind for one in new)
         for deviation in new:
             self.pause.tell(DeviationFound(deviation))
 
@@ -436,15 +436,15 @@ class LiveDriver:
     def _write_down(self) -> None:
         while self._waiting:
             event, entries = self._waiting[0]
-            new = self._new(entries)
             if isinstance(event, StepFinished):
-                self.writer.add_step(event.place, event.sample, new)
+                self.writer.add_step(event.place, event.sample, entries)
                 if self._host_watch is not None:
                     self._host_watch.add_step(event.place, event.sample)
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
                 self.pause.tell(event)
-            self._enter(new)
+            # all of a kind are told of when the record is closed
+            self._enter(self._new(tuple(one.entry for one in entries)))
         self.keep_telemetry()
         self.pause.announce()
 

@@ -12,7 +12,7 @@ from openpts.analysis.host_limits import (
 )
 from openpts.engine.contract import OutstandingIo
 from openpts.units import NS_PER_S, NS_PER_US, format_block_size, format_duration
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 from openpts.vocabulary.stop import ended_late, planned_length_ns
@@ -42,17 +42,17 @@ class HangWatch:
         return oldest
 
 
-def error_deviations(place: StepPlace, sample: Sample) -> tuple[Deviation, ...]:
+def error_deviations(place: StepPlace, sample: Sample) -> tuple[StepDeviation, ...]:
     """The ledger entry of a step over whose errors the run went on; none for a clean or a failed one."""
     if not sample.errors or sample.state is StepState.FAILED:
         return ()
     return (
-        Deviation(
-            rule_id="PTS-GEN-01",
-            clause="1.1",
+        step_deviation(
+            place,
             required="every I/O of a step answered without an error",
             used=f"{place} ({sample.step}): {'; '.join(errors_text(errors) for errors in sample.errors)}",
             effect="what failed counts in no figure, but took the drive's time",
+            extent=sum(errors.count for errors in sample.errors),
         ),
     )
 
@@ -130,14 +130,16 @@ def what_to_do(*, repeated: bool) -> str:
     )
 
 
-def disturbance_deviations(place: StepPlace, sample: Sample, *, repeated: bool) -> tuple[Deviation, ...]:
+def disturbance_deviations(place: StepPlace, sample: Sample, *, repeated: bool) -> tuple[StepDeviation, ...]:
     """The ledger entry of a step that is disturbed; none for one that is not."""
     if sample.standstills:
         effect = "the device was idle meanwhile" if repeated else "the time is in its figures"
-        return (_entry(place, sample, standstill_text(sample), f"{effect}; {what_to_do(repeated=repeated)}"),)
-    if late_streams(sample):
+        effect = f"{effect}; {what_to_do(repeated=repeated)}"
+        return (_disturbed(place, sample, standstill_text(sample), effect, sample.standstill_ns),)
+    if late := late_streams(sample):
         effect = "what the host was late by is in the latencies: they are not the drive's alone"
-        return (_entry(place, sample, "; ".join(host_texts(sample)), effect),)
+        largest = max(found.late_share for _, found in late)
+        return (_disturbed(place, sample, "; ".join(host_texts(sample)), effect, largest),)
     planned_ns = planned_length_ns(sample.step.stop)
     if sample.state is not StepState.COMPLETE or sample.step.is_idle or planned_ns is None:
         return ()
@@ -145,14 +147,21 @@ def disturbance_deviations(place: StepPlace, sample: Sample, *, repeated: bool) 
         return ()
     lengths = f"{format_duration(sample.elapsed_ns)} instead of {format_duration(planned_ns)}"
     effect = "what was outstanding when its time was over counts with the time that it took"
-    return (_entry(place, sample, f"lasted {lengths}", effect),)
+    return (_disturbed(place, sample, f"lasted {lengths}", effect, sample.elapsed_ns / planned_ns),)
 
 
-def _entry(place: StepPlace, sample: Sample, what: str, effect: str) -> Deviation:
-    return Deviation(
-        rule_id="PTS-GEN-01",
-        clause="1.1",
+def _disturbed(place: StepPlace, sample: Sample, what: str, effect: str, extent: float) -> StepDeviation:
+    return step_deviation(
+        place,
         required="steps that last as long as they are to, in which nothing but the device takes time",
         used=f"{place} ({sample.step}): {what}",
         effect=effect,
+        extent=extent,
     )
+
+
+def step_deviation(
+    place: StepPlace, *, required: str, used: str, effect: str, extent: float
+) -> StepDeviation:
+    """A step in which something went wrong that no rule but that of disclosure is about."""
+    return StepDeviation(place, Deviation("PTS-GEN-01", "1.1", required, used, effect, steps=1), extent)

@@ -109,7 +109,7 @@ def test_each_stream_is_judged_by_its_own_slips() -> None:
         "stream 2: 100 % of the planned I/Os submitted more than 100 us late, 1 % by 2,001 us or more",
     )
     (entry,) = disturbance_deviations(PLACE, step, repeated=False)
-    assert host_texts(step)[0] in entry.used
+    assert host_texts(step)[0] in entry.entry.used
 
 
 @pytest.mark.parametrize(

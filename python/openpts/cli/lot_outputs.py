@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from openpts.cli import live_outputs
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import (
     EVENTS,
@@ -41,13 +40,12 @@ def lot_outputs(entries: Sequence[LotEntry]) -> Iterator[tuple[LotListener, _Out
         for option, place in given_outputs().items():
             if place == STDOUT:
                 raise UsageError(f"{option} - is for one drive: name a file, and each run has one of its own")
-            match option:
-                case live_outputs.EVENTS:
-                    listeners.append(_events(place, entries, held))
-                case live_outputs.OCP_DIAG:
-                    words.append(_ocp_diag(place, entries))
-                case live_outputs.METRICS:
-                    listeners.append(_metrics(place, entries, held, words))
+            if option == EVENTS:
+                listeners.append(_events(place, entries, held))
+            elif option == OCP_DIAG:
+                words.append(_ocp_diag(place, entries))
+            elif option == METRICS:
+                listeners.append(_metrics(place, entries, held, words))
         apart = [held.enter_context(heard_apart(nullcontext(listener))) for listener in listeners]
 
         def hear(event: LotEvent) -> None:
@@ -59,7 +57,8 @@ def lot_outputs(entries: Sequence[LotEntry]) -> Iterator[tuple[LotListener, _Out
 
 def _of_run(place: str, entry: LotEntry) -> str:
     """``events.jsonl`` as ``events-1-S1.jsonl``: a file for each run, in the same folder."""
-    return str(Path(place).with_stem(f"{Path(place).stem}-{entry.folder}"))
+    path = Path(place)
+    return str(path.parent / f"{path.stem}-{entry.folder}{path.suffix}")
 
 
 def _events(place: str, entries: Sequence[LotEntry], held: ExitStack) -> LotListener:

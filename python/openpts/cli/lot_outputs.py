@@ -1,9 +1,9 @@
 """What other programs read of a lot while it goes on: files of each run, the metrics of all in one place."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
@@ -85,7 +85,7 @@ def _metrics(
 ) -> LotListener:
     from openpts.lot.lot_metrics import LotMetrics  # noqa: PLC0415 few lots need the library
 
-    folder = held.enter_context(TemporaryDirectory(prefix="openpts-"))
+    folder = held.enter_context(tempfile.TemporaryDirectory(prefix="openpts-"))
     metrics = LotMetrics(Path(folder), entries)
     renew = held.enter_context(published_metrics(place, metrics))
     words.append(lambda entry: (METRICS, str(metrics.file_of(entry))))

@@ -99,6 +99,7 @@ MAKES_FOLDERS = {
 MAKES_TEMPORARY_FILES = {
     "capture/cost.py": "a folder for a capture that is not kept",
     "characteristics/model.py": "a folder for a model whose I/Os are measured",
+    "cli/lot_outputs.py": "a folder for the metrics of a lot's runs, as long as it goes on",
     "cli/trace_synthesize.py": "a folder for a job file and the capture of a simulated drive",
     "device/mounted/prepared_drive.py": "a folder to mount on",
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",

@@ -1,14 +1,13 @@
 """What other programs read of a lot while it goes on: files of each run, the metrics of all in one place."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
 
-from openpts.cli import live_outputs
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import (
     EVENTS,
@@ -41,13 +40,12 @@ def lot_outputs(entries: Sequence[LotEntry]) -> Iterator[tuple[LotListener, _Out
         for option, place in given_outputs().items():
             if place == STDOUT:
                 raise UsageError(f"{option} - is for one drive: name a file, and each run has one of its own")
-            match option:
-                case live_outputs.EVENTS:
-                    listeners.append(_events(place, entries, held))
-                case live_outputs.OCP_DIAG:
-                    words.append(_ocp_diag(place, entries))
-                case live_outputs.METRICS:
-                    listeners.append(_metrics(place, entries, held, words))
+            if option == EVENTS:
+                listeners.append(_events(place, entries, held))
+            elif option == OCP_DIAG:
+                words.append(_ocp_diag(place, entries))
+            elif option == METRICS:
+                listeners.append(_metrics(place, entries, held, words))
         apart = [held.enter_context(heard_apart(nullcontext(listener))) for listener in listeners]
 
         def hear(event: LotEvent) -> None:
@@ -59,7 +57,8 @@ def lot_outputs(entries: Sequence[LotEntry]) -> Iterator[tuple[LotListener, _Out
 
 def _of_run(place: str, entry: LotEntry) -> str:
     """``events.jsonl`` as ``events-1-S1.jsonl``: a file for each run, in the same folder."""
-    return str(Path(place).with_stem(f"{Path(place).stem}-{entry.folder}"))
+    path = Path(place)
+    return str(path.parent / f"{path.stem}-{entry.folder}{path.suffix}")
 
 
 def _events(place: str, entries: Sequence[LotEntry], held: ExitStack) -> LotListener:
@@ -86,7 +85,7 @@ def _metrics(
 ) -> LotListener:
     from openpts.lot.lot_metrics import LotMetrics  # noqa: PLC0415 few lots need the library
 
-    folder = held.enter_context(TemporaryDirectory(prefix="openpts-"))
+    folder = held.enter_context(tempfile.TemporaryDirectory(prefix="openpts-"))
     metrics = LotMetrics(Path(folder), entries)
     renew = held.enter_context(published_metrics(place, metrics))
     words.append(lambda entry: (METRICS, str(metrics.file_of(entry))))

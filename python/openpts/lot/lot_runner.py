@@ -72,15 +72,6 @@ Reporter = Callable[[Path], Sequence[str]]
 """Makes the reports of a run folder, and returns their names in it."""
 
 
-def _unheard(_event: LotEvent) -> None:
-    """A program that only wants the end."""
-
-
-def _none(_entry: LotEntry) -> Sequence[str]:
-    """Runs that keep nothing for other programs."""
-    return ()
-
-
 def new_lot(
     requests: Sequence[RunRequest],
     *,
@@ -118,19 +109,18 @@ class LotRunner:
 
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
     ``resume_words`` are options for runs that have a record already and go on, ``output_words`` those of each
-    run for what other programs read of it. The first Ctrl-C stops all
-    runs in order, the second interrupts each, as it does a single run; a third leaves them to the kernel,
-    which ends them with this process. ``tune``: the host is set up for the scenario before the first run and
-    put back behind the last; runs that ask for the same find it made. ``shares`` are there once the drives
-    were located.
+    run for what other programs read of it. The first Ctrl-C stops all runs in order, the second interrupts
+    each, as it does a single run; a third leaves them to the kernel, which ends them with this process.
+    ``tune``: the host is set up for the scenario before the first run and put back behind the last; runs that
+    ask for the same find it made. ``shares`` are there once the drives were located.
     """
 
     folder: Path
     lot: Lot
-    listener: LotListener = _unheard
+    listener: LotListener = lambda _: None
     report: Reporter | None = None
     resume_words: tuple[str, ...] = ()
-    output_words: Callable[[LotEntry], Sequence[str]] = _none
+    output_words: Callable[[LotEntry], Sequence[str]] = lambda _: ()
     tune: Scenario | None = None
     roots: SystemRoots = field(default_factory=SystemRoots)
     stopped: bool = False

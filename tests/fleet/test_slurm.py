@@ -83,8 +83,9 @@ def test_a_drive_in_another_slot_and_an_empty_slot_are_refused(cluster: Cluster)
     assert ended["reason"].startswith("refused [slot]: slot s01 of h2 has drive SN-h2-s01, and run"), ended
     host.put("s01", None)
     empty = submit(cluster, host, "s01", *SHORT, serial="SN-h2-s01")
+    ended = observed(cluster, empty["run_id"], "failed", "complete")
     host.put("s01", drive)
-    assert "slot s01 of h2 is empty" in observed(cluster, empty["run_id"], "failed")["reason"]
+    assert "slot s01 of h2 is empty" in ended["reason"]
     written = [
         int(text.split()[6]) for text in (before, Path(f"/sys/block/{drive.node.name}/stat").read_text())
     ]

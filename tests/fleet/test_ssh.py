@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from msgspec import structs
+from msgspec import json, structs
 
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet
@@ -171,6 +171,27 @@ def test_a_killed_run_is_interrupted_and_goes_on_only_when_asked_to(
     assert starts(host, request_) == (1, 1)
     assert backend.submit(request_, again=True).stage is RunStage.RUNNING
     assert starts(host, request_) == (2, 2)
+
+
+@pytest.mark.slow
+def test_a_run_on_a_host_that_is_restarted_goes_on_only_when_asked_to(
+    backend: SshBackend, request_: RunRequest, systemd_hosts: list[SystemdHost]
+) -> None:
+    host = systemd_hosts[0]
+    backend.submit(request_)
+    host.lose_power()
+    lost = backend.observe(request_.run_id)
+    assert (lost.stage, lost.is_certain) == (RunStage.UNKNOWN, False)
+    host.boot()
+    found = backend.observe(request_.run_id)
+    assert (found.stage, found.is_certain) == (RunStage.INTERRUPTED, True)
+    assert found.reason == "the host was restarted, or lost its power, while it ran"
+    assert backend.submit(request_).stage is RunStage.INTERRUPTED
+    assert starts(host, request_) == (1, 1)
+    assert backend.submit(request_, again=True).stage is RunStage.RUNNING
+    assert starts(host, request_) == (2, 2)
+    claims = (host.host.runs / request_.run_id / CLAIM_NAME).read_text().splitlines()
+    assert len({json.decode(claim)["boot_id"] for claim in claims}) == 2
 
 
 def test_a_cancelled_run_leaves_no_process_and_a_record(

@@ -64,9 +64,9 @@ class _Process:
 def test_a_writer_after_another_is_none_beside_it_until_that_one_is_back(watched: Watch) -> None:
     first, second = _Process(watched, "SN-1"), _Process(watched, "SN-1")
     try:
-        first.write(1000)
+        first.write(50)
         until(first.seen, "the first writer", 10)
-        second.write(1000)
+        second.write(50)
         until(second.seen, "the second writer", 10)
         assert not watched.faults
         first.write()

@@ -1,13 +1,14 @@
 """Hosts for tests: a systemd as first process of namespaces of its own, with an OpenSSH server and a link.
 
-The file system is the machine's, but for /run and what a test mounts; processes, cgroups, network and name
-are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
+The file system is the machine's, but for /run and what a test mounts; processes, cgroups, network, name and
+boot ID are the host's own. A kill of its systemd takes all its processes along, as a power cut does.
 """
 
 import os
 import shutil
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ cp {key}.pub {authorized}
 umount -l /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
+mount --bind {boot_id} /proc/sys/kernel/random/boot_id
 export container=openpts SYSTEMD_UNIT_PATH={units}
 exec {systemd} --system --show-status=0 --log-target=console
 """
@@ -68,14 +70,47 @@ def cgroup2() -> Path | None:
     return None
 
 
-@dataclass(frozen=True)
+@dataclass
 class SystemdHost:
-    """``host`` is how a fleet reaches it."""
+    """``host`` is how a fleet reaches it. ``script`` starts it; ``ours`` is our end of its link."""
 
     host: Host
-    process: "subprocess.Popen[bytes]"
+    folder: Path
+    group: Path
+    script: str
     link: str
-    log: Path
+    ours: str
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "sshd.log"
+
+    def boot(self) -> None:
+        """Return when it answers on ssh."""
+        (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        self.group.mkdir()
+        words = ("--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--cgroup", "--uts", "--ipc")
+        with (self.folder / "systemd.log").open("ab") as output:
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "unshare", *words, "--net", "sh", "-c", self.script],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=lambda: (self.group / "cgroup.procs").write_text("0") and None,  # noqa: PLW1509 alone
+            )
+        _connect(self)
+        _wait_for(self.host)
+
+    def lose_power(self) -> None:
+        """All its processes at once; what they wrote stays."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        with suppress(subprocess.CalledProcessError):
+            subprocess.run(["ip", "link", "del", self.link], check=True, capture_output=True)
+        _remove(self.group)
 
     def cut(self) -> None:
         subprocess.run(["ip", "link", "set", self.link, "down"], check=True)
@@ -90,6 +125,7 @@ class SystemdHost:
 
     @property
     def first_process(self) -> int:
+        assert self.process is not None
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return int(children[0])
 
@@ -104,14 +140,14 @@ def client_options(key: Path, known: Path) -> tuple[str, ...]:
 def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str) -> Iterator[SystemdHost]:
     """A host that answers on ssh, with its folder of runs below ``folder``."""
     name = f"h{number}"
-    units, runs, log = folder / "units", folder / "runs", folder / "sshd.log"
+    units, runs = folder / "units", folder / "runs"
     key, host_key, config = folder / "key", folder / "host-key", folder / "sshd_config"
     for made in (units, runs):
         made.mkdir(parents=True)
     for made in (key, host_key):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made], check=True)
     config.write_text(SSHD.format(key=host_key, authorized=AUTHORIZED))
-    ssh_unit = SSH_UNIT.format(sshd=shutil.which("sshd"), config=config, log=log)
+    ssh_unit = SSH_UNIT.format(sshd=shutil.which("sshd"), config=config, log=folder / "sshd.log")
     (units / "ssh.service").write_text(ssh_unit)
     (units / "default.target").write_text("[Unit]\nWants=ssh.service\n")
     for target in ("sysinit", "basic", "shutdown", "umount", "final", "exit"):
@@ -119,52 +155,36 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
     group = (cgroup2() or Path()) / f"openpts-{os.getpid()}-{name}"
     link, subnet = f"op{os.getpid() % 10**7}h{number}", f"10.213.{os.getpid() % 250}"
     ours, theirs = f"{subnet}.{4 * number + 1}", f"{subnet}.{4 * number + 2}"
-    words = ("--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--cgroup", "--uts", "--ipc")
-    start = START.format(units=units, systemd=SYSTEMD, key=key, authorized=AUTHORIZED)
-    group.mkdir()
+    start = START.format(
+        units=units, systemd=SYSTEMD, key=key, authorized=AUTHORIZED, boot_id=folder / "boot_id"
+    )
+    host = Host(
+        name=name,
+        address=theirs,
+        user="root",
+        ssh_options=client_options(key, folder / "known"),
+        runs=runs,
+        program=program,
+        housekeeping=(),
+        slots=slots,
+    )
+    made = SystemdHost(host, folder, group, start, link, ours)
     try:
-        with (folder / "systemd.log").open("wb") as output:
-            process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "unshare", *words, "--net", "sh", "-c", start],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                preexec_fn=lambda: (group / "cgroup.procs").write_text("0") and None,  # noqa: PLW1509 alone
-            )
-        try:
-            host = Host(
-                name=name,
-                address=theirs,
-                user="root",
-                ssh_options=client_options(key, folder / "known"),
-                runs=runs,
-                program=program,
-                housekeeping=(),
-                slots=slots,
-            )
-            made = SystemdHost(host, process, link, log)
-            _connect(made, ours, theirs)
-            _wait_for(host)
-            yield made
-        finally:
-            process.kill()
-            process.wait()
-            with suppress(subprocess.CalledProcessError):
-                subprocess.run(["ip", "link", "del", link], check=True, capture_output=True)
+        made.boot()
+        yield made
     finally:
-        _remove(group)
+        made.lose_power()
 
 
-def _connect(host: SystemdHost, ours: str, theirs: str) -> None:
+def _connect(host: SystemdHost) -> None:
     for words in (
         ("ip", "link", "add", host.link, "type", "veth", "peer", "name", "eth0", "netns", str(_fork(host))),
-        ("ip", "address", "add", f"{ours}/30", "dev", host.link),
+        ("ip", "address", "add", f"{host.ours}/30", "dev", host.link),
         ("ip", "link", "set", host.link, "up"),
     ):
         subprocess.run(words, check=True)
     host.inside("hostname", host.host.name)  # systemd has set that of the machine
-    host.inside("ip", "address", "add", f"{theirs}/30", "dev", "eth0")
+    host.inside("ip", "address", "add", f"{host.host.address}/30", "dev", "eth0")
     host.inside("ip", "link", "set", "eth0", "up")
 
 

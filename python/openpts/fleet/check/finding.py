@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Severity(StrEnum):
-    """How bad it is; ``error`` and ``warning`` say what of."""
+    """ERROR: runs can't be started, get lost, or a drive gets two writers. WARNING: results may suffer."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -29,10 +29,10 @@ class Finding:
 
 
 def error(where: str, subject: str, found: str, reason: str, remedy: str) -> Finding:
-    """Runs can't be started, get lost, or a drive gets two writers."""
+    """A finding of severity ERROR."""
     return Finding(Severity.ERROR, where, subject, found, reason, remedy)
 
 
 def warning(where: str, subject: str, found: str, reason: str, remedy: str) -> Finding:
-    """Results may suffer."""
+    """A finding of severity WARNING."""
     return Finding(Severity.WARNING, where, subject, found, reason, remedy)

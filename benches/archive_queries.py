@@ -30,7 +30,8 @@ from tests.support.openpts_command import COMMAND
 from openpts.archive.add import add_runs
 from openpts.archive.catalogue import CATALOGUE
 from openpts.archive.store import Store
-from openpts.archive.tables import CATALOGUE_COLUMNS, LATENCIES, parquet_bytes, table_of_rows
+from openpts.archive.tables import CATALOGUE_COLUMNS, LATENCIES, parquet_bytes
+from openpts.record.frames import arrow_table
 
 _TESTS: Final = (("iops", "sim:mlc?capacity=4GB"), ("lat", "sim:enterprise-tlc?capacity=4GB"))
 _SEGMENT: Final = 10_000
@@ -105,7 +106,7 @@ def fill(place: Path, scratch: Path, runs: int, with_tables: int) -> None:
             row |= {"file_table": [LATENCIES], "file_bytes": [len(content)]}
         pending.append(row)
         if len(pending) == _SEGMENT or number == runs - 1:
-            content = parquet_bytes([table_of_rows(CATALOGUE_COLUMNS, pending)])
+            content = parquet_bytes([arrow_table(CATALOGUE_COLUMNS, pending)])
             (place / CATALOGUE / f"{number}.parquet").write_bytes(content)
             pending = []
 

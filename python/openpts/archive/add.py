@@ -18,7 +18,6 @@ from openpts.report.build import file_name_word
 from openpts.report.redaction import redacted_run
 
 _ATTEMPT: Final = "~"  # behind it, a word of this attempt's own: no two processes write the same objects
-_BLOCK_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,7 @@ def _content_sha256(folder: Path, *, redact: bool) -> str:
     for name in (DATABASE_NAME, f"{DATABASE_NAME}-wal"):
         try:
             with open_file(folder, name) as file:
-                while block := file.read(_BLOCK_BYTES):
-                    digest.update(block)
+                hashlib.file_digest(file, lambda: digest)
         except FileNotFoundError:
             continue
         except OSError as error:

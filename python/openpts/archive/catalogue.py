@@ -7,17 +7,17 @@ entries twice, which readers pass over. Nothing waits for anything else, so that
 
 import hashlib
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from openpts.archive.store import Store
-from openpts.archive.tables import CATALOGUE_COLUMNS, VERSION, parquet_bytes, table_of_rows
+from openpts.archive.tables import CATALOGUE_COLUMNS, VERSION, parquet_bytes
 from openpts.errors import RecordError, UsageError
-from openpts.record.frames import Row
+from openpts.record.frames import Row, arrow_table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -103,7 +103,7 @@ def catalogue_files(store: Store) -> list[str]:
 
 def commit(store: Store, row: Row) -> None:
     """Enter a run whose files are written: from now on it is in the archive."""
-    _write(store, [table_of_rows(CATALOGUE_COLUMNS, [row])])
+    _write(store, [arrow_table(CATALOGUE_COLUMNS, [row])])
 
 
 def entries(store: Store, *, with_files: bool = False, without: Collection[str] = ()) -> Iterator[Entry]:
@@ -111,7 +111,7 @@ def entries(store: Store, *, with_files: bool = False, without: Collection[str] 
 
     Raises RecordError for a damaged file.
     """
-    columns = (*_ENTRY_COLUMNS, *(_FILE_COLUMNS if with_files else ()))
+    columns = [*_ENTRY_COLUMNS, *(_FILE_COLUMNS if with_files else ())]
     done = set(without)
     waiting = set(catalogue_files(store)) - done
     while waiting:
@@ -147,7 +147,7 @@ def merge(store: Store, *, at_least: int = 2) -> int:
     Raises RecordError for a damaged one.
     """
     stored = store.names(CATALOGUE)
-    small = [name for name, one in stored.items() if one.size_bytes < _LARGE_BYTES]
+    small = [name for name, one in stored.items() if one.size < _LARGE_BYTES]
     if len(small) < at_least:
         return 0
     held: dict[str, pyarrow.Table] = {}
@@ -179,24 +179,18 @@ def _write(store: Store, tables: "list[pyarrow.Table]") -> str:
     return name
 
 
-def read_table(store: Store, name: str, columns: Sequence[str] | None = None) -> "pyarrow.Table":
+def read_table(store: Store, name: str, columns: list[str] | None = None) -> "pyarrow.Table":
     """A Parquet file of the archive, if its content is whole. Raises RecordError, FileNotFoundError."""
     import pyarrow as arrow  # noqa: PLC0415 a package that only archives and notebooks need
     from pyarrow import parquet  # noqa: PLC0415 as above
 
     content = store.read(name)
     try:
-        return parquet.read_table(
-            io.BytesIO(content), columns=_listed(columns), page_checksum_verification=True
-        )
+        return parquet.read_table(io.BytesIO(content), columns=columns, page_checksum_verification=True)
     except (arrow.ArrowException, OSError) as error:
         raise RecordError(
             f"can't read {name} of the archive {store.place}: {error}; see `openpts archive check`"
         ) from error
-
-
-def _listed(columns: Sequence[str] | None) -> Any:
-    return None if columns is None else list(columns)
 
 
 def _age(entry: Entry) -> tuple[str, str]:

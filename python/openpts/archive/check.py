@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from openpts.archive.add import run_of
 from openpts.archive.catalogue import (
@@ -19,9 +19,12 @@ from openpts.archive.catalogue import (
     newest,
     read_table,
 )
-from openpts.archive.store import Store, Stored
+from openpts.archive.store import Store
 from openpts.errors import RecordError
 from openpts.vocabulary.document import Document
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo
 
 _IN_PROGRESS: Final = timedelta(days=1)
 
@@ -126,14 +129,14 @@ def _whole_entries(store: Store) -> _Entries:
 
 
 def _problem(
-    store: Store, stored: dict[str, Stored], name: str, size_bytes: int, sha256: str
+    store: Store, stored: "dict[str, FileInfo]", name: str, size_bytes: int, sha256: str
 ) -> tuple[Kind, str] | None:
     if name not in stored:
         try:
             content = store.read(name)  # added after the listing
         except FileNotFoundError:
             return Kind.MISSING, name
-    elif stored[name].size_bytes != size_bytes:
+    elif stored[name].size != size_bytes:
         return Kind.DAMAGED, name
     elif not sha256:
         return None
@@ -142,14 +145,14 @@ def _problem(
     return None if hashlib.sha256(content).hexdigest() == sha256 else (Kind.DAMAGED, name)
 
 
-def _unused(stored: dict[str, Stored], used: dict[str, Entry]) -> dict[str, datetime]:
+def _unused(stored: "dict[str, FileInfo]", used: dict[str, Entry]) -> dict[str, datetime]:
     """Folders of runs that no entry needs, with the time at which their last file was written."""
     needed = {entry.folder for entry in used.values()}
     unused: dict[str, datetime] = {}
     for name, one in stored.items():
         folder = name.rpartition("/")[0]
         if name.startswith(f"{DATA}/") and folder not in needed:
-            unused[folder] = max(one.written_at, unused.get(folder, one.written_at))
+            unused[folder] = max(one.mtime, unused.get(folder, one.mtime))
     return unused
 
 

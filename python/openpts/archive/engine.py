@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from openpts.archive.catalogue import catalogue_files
 from openpts.archive.store import Store, missing_packages
-from openpts.archive.tables import CATALOGUE_COLUMNS, RUN_VIEW, columns_of_archive, table_of_rows
+from openpts.archive.tables import CATALOGUE_COLUMNS, RUN_VIEW, columns_of_archive
 from openpts.errors import RecordError, UsageError
 from openpts.exchange.arrow_files import MEASURE_COLUMNS
+from openpts.record.frames import arrow_table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -81,7 +82,7 @@ class Engine:
                 files = self._connection.read_parquet(names, hive_partitioning=False, union_by_name=several)
                 files.create_view(name)
             else:
-                self._connection.register(name, table_of_rows(columns_of_archive()[name], []))
+                self._connection.register(name, arrow_table(columns_of_archive()[name], []))
 
     def _select(self, where: str | None) -> None:
         files = [self._store.url(name) for name in catalogue_files(self._store)]
@@ -92,7 +93,7 @@ class Engine:
                 [(has_old,)] = self._connection.execute("SELECT count(*) FROM old").fetchall()
                 self._connection.execute(_NEWEST + (_BUT_OLD if has_old else ""))
             else:
-                self._connection.register("newest", table_of_rows(CATALOGUE_COLUMNS, []))
+                self._connection.register("newest", arrow_table(CATALOGUE_COLUMNS, []))
         with _told(f"can't use --where {where}, which takes {', '.join(RUN_VIEW)}"):
             self._connection.execute(
                 f"CREATE TEMP VIEW selected AS SELECT * FROM newest WHERE {where or 'true'}"  # noqa: S608 the operator's own

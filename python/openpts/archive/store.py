@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,20 +11,12 @@ from openpts.errors import RecordError, UsageError
 from openpts.folder_files import write_files
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileInfo, FileSystem
 
 _S3: Final = "s3://"
 _DRAFTS: Final = ".openpts-"  # what is being written to a folder, or was when its process was killed
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An object: ``written_at`` is when it was written, UTC."""
-
-    size_bytes: int
-    written_at: datetime
 
 
 @dataclass(frozen=True)
@@ -64,19 +55,17 @@ class Store:
         """Whether it is a folder of this machine, or one that is mounted here."""
         return not self.place.startswith(_S3)
 
-    def names(self, below: str = "") -> dict[str, Stored]:
+    def names(self, below: str = "") -> "dict[str, FileInfo]":
         """All objects below a folder, in the order of their names; none if there is no such folder."""
         from pyarrow import fs  # noqa: PLC0415 as above
 
         selector = fs.FileSelector(self._path(below), recursive=True, allow_not_found=True)
         with _told(f"can't list the archive {self.place}"):
             found = self._filesystem.get_file_info(selector)
-        files = {
-            info.path.removeprefix(f"{self._root}/"): Stored(info.size, info.mtime.astimezone(UTC))
-            for info in sorted(found, key=lambda info: str(info.path))
-            if info.type == fs.FileType.File and not info.path.endswith("/")
-        }
-        return {name: one for name, one in files.items() if not name.startswith(_DRAFTS)}
+        names = {info.path.removeprefix(f"{self._root}/"): info for info in found if info.is_file}
+        # one with a slash at its end stands for a folder
+        of_files = (name for name in names if not name.startswith(_DRAFTS) and not name.endswith("/"))
+        return {name: names[name] for name in sorted(of_files)}
 
     def read(self, name: str) -> bytes:
         """An object's content. Raises FileNotFoundError if it is not there."""

@@ -18,7 +18,7 @@ from openpts.exchange.flat_rows import RUN_COLUMNS, run_row
 from openpts.pages.measure import Measured as Measure
 from openpts.pages.measure import key_of
 from openpts.procedures.registry import procedure_of
-from openpts.record.frames import FRAMES, PLACE_COLUMNS, Row, place_of
+from openpts.record.frames import FRAMES, PLACE_COLUMNS, Row, arrow_table, place_of
 from openpts.record.reader import Run
 from openpts.report.gate.figures import parts_of
 from openpts.vocabulary.sample import Measured, OperationSample
@@ -85,14 +85,10 @@ def parquet_tables(run: Run) -> dict[str, bytes]:
     """The run's tables that have rows, each as a Parquet file. The run must have been read with the
     histograms of its intervals.
     """
-    frames = ((name, run.frame(name)) for name in FRAMES if name != "histograms")
-    rows = ((LATENCIES, _latencies(run)), (INTERVAL_LATENCIES, _interval_latencies(run)))
-    files = {name: _parquet(with_run(run, table)) for name, table in frames if table.num_rows}
-    for name, found in rows:
-        table = table_of_rows(DISTRIBUTIONS[name], list(found))
-        if table.num_rows:
-            files[name] = _parquet(with_run(run, table))
-    return files
+    tables = {name: run.frame(name) for name in FRAMES if name != "histograms"}
+    for name, rows in ((LATENCIES, _latencies(run)), (INTERVAL_LATENCIES, _interval_latencies(run))):
+        tables[name] = arrow_table(DISTRIBUTIONS[name], rows)
+    return {name: parquet_bytes([with_run(run, one)]) for name, one in tables.items() if one.num_rows}
 
 
 def catalogue_row(run: Run, content_sha256: str, folder: str, files: Mapping[str, bytes]) -> Row:
@@ -123,13 +119,6 @@ def origin_of(run: Run) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-def table_of_rows(columns: Mapping[str, str], rows: list[Row]) -> "pyarrow.Table":
-    """Rows as Arrow with these columns, lists among them."""
-    import pyarrow as arrow  # noqa: PLC0415 a package that only archives and notebooks need
-
-    return arrow.Table.from_pylist(rows, schema=arrow.schema([(n, _type(k)) for n, k in columns.items()]))
-
-
 def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
     """Tables as one file, whose pages have checksums; where one lacks a column it is null."""
     import pyarrow as arrow  # noqa: PLC0415 as above
@@ -144,20 +133,6 @@ def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
         write_page_checksum=True,
     )
     return file.getvalue()
-
-
-def _parquet(table: "pyarrow.Table") -> bytes:
-    return parquet_bytes([table])
-
-
-def _type(kind: str) -> "pyarrow.DataType":
-    import pyarrow as arrow  # noqa: PLC0415 as above
-
-    if kind.startswith("list<"):
-        return arrow.list_(arrow.type_for_alias(kind[5:-1]))
-    if kind.startswith("map<"):
-        return arrow.map_(arrow.string(), arrow.string())
-    return arrow.type_for_alias(kind)
 
 
 def _measure_lists(measures: "tuple[Measure, ...]") -> Row:

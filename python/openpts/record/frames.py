@@ -44,8 +44,18 @@ def arrow_table(columns: Mapping[str, str], rows: Iterable[Row]) -> "pyarrow.Tab
         import pyarrow as arrow  # noqa: PLC0415 a package that only notebooks need
     except ImportError:
         raise UsageError("frames need pyarrow: pip install 'openpts[frames]'") from None
-    schema = arrow.schema([(column, arrow.type_for_alias(alias)) for column, alias in columns.items()])
+    schema = arrow.schema([(column, _type(alias)) for column, alias in columns.items()])
     return arrow.Table.from_pylist(list(rows), schema=schema)
+
+
+def _type(alias: str) -> "pyarrow.DataType":
+    import pyarrow as arrow  # noqa: PLC0415 as above
+
+    if alias.startswith("list<"):
+        return arrow.list_(arrow.type_for_alias(alias[5:-1]))
+    if alias.startswith("map<"):
+        return arrow.map_(arrow.string(), arrow.string())
+    return arrow.type_for_alias(alias)
 
 
 def _steps(run: "Run") -> Iterator[Row]:

@@ -5,8 +5,6 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+import openpts
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import InterruptedRunError, OpenptsError
@@ -70,20 +69,11 @@ class PointResult(Struct, frozen=True, kw_only=True):
 def build() -> str:
     """A hash of the program: its modules, presets, and the native part."""
     found = sha256()
-    for path, file in sorted(_files(resources.files("openpts"), "")):
-        found.update(path.encode() + b"\0" + file.read_bytes())
+    root = Path(openpts.__file__).parent
+    for path in sorted(root.rglob("*")):
+        if path.suffix in _BUILT_OF:
+            found.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
-
-
-def _files(folder: Traversable, before: str) -> list[tuple[str, Traversable]]:
-    found = []
-    for entry in folder.iterdir():
-        path = f"{before}/{entry.name}"
-        if entry.is_dir():
-            found += _files(entry, path)
-        elif entry.name.endswith(_BUILT_OF):
-            found.append((path, entry))
-    return found
 
 
 def compute(points: Sequence[tuple[str, Point]]) -> list[PointResult]:

@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Tests stay to the end: looking for garbage among them takes half of the time in which they are collected."""
+    """Tests stay: looking for garbage among them takes half of the time in which they are collected."""
     gc.disable()
     try:
         return (yield)

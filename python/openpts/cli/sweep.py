@@ -13,6 +13,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from openpts.cli.commands_on_demand import of_tests
 from openpts.cli.console import VisibleConsole
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.parameter_options import given_as_options, target_of
@@ -79,15 +80,10 @@ _OPTIONS: Final = (
 )
 
 
-@click.group("sweep", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
-def sweep_command() -> None:
-    """Run a test on simulated drives over ranges of parameters, each point once."""
-
-
 def _command(test: Procedure) -> click.Command:
     """`openpts sweep TEST`, with an option for each of its parameters."""
 
-    @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
+    @click.command(test.name)
     @together(*(option for option in options_of(test) if option is not SEED_OPTION))
     @click.argument("target")
     @together(*_OPTIONS)
@@ -132,9 +128,14 @@ def _command(test: Procedure) -> click.Command:
     return command
 
 
-for _test in PROCEDURES.values():
-    if not _test.runs_commands:  # on no model of a drive
-        sweep_command.add_command(_command(_test))
+_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if not test.runs_commands]
+
+
+@click.group(
+    "sweep", cls=InOrder, commands=of_tests(_command, _ON_A_MODEL), subcommand_metavar="TEST [ARGS]..."
+)
+def sweep_command() -> None:
+    """Run a test on simulated drives over ranges of parameters, each point once."""
 
 
 def _drive_of(text: str) -> SimulatedTarget:

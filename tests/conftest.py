@@ -12,6 +12,8 @@ from openpts import journal
 
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
 settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A sample says the same of the same code: examples that nobody has seen before are for all the tests.
+settings.register_profile("sample", settings.get_profile("at any speed"), derandomize=True, max_examples=40)
 settings.load_profile("at any speed")
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -22,9 +24,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sample", action="store_true", help=sample)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--sample"):
+        settings.load_profile("sample")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Tests stay to the end: to look for garbage among them takes half of the time of collecting them."""
+    """Tests stay: looking for garbage among them takes half of the time in which they are collected."""
     gc.disable()
     try:
         return (yield)

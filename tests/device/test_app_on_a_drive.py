@@ -46,6 +46,7 @@ def run_app(target: str, folder: Path, *words: str, options: tuple[str, ...] = (
     return app_runs.run_app(target, folder, *words, options=("--warm-runs", "1", *options))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("SOL-BMK-04")
 def test_a_file_is_formatted_filled_and_trimmed(file: str, tmp_path: Path) -> None:
     words = (

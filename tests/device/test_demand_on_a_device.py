@@ -67,6 +67,7 @@ def test_composite_on_a_file(tmp_path: Path) -> None:
     assert "PTS-CBW-11" not in {entry.rule_id for entry in run.ledger}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("PTS-DIRTH-02", "PTS-DIRTH-30")
 def test_demand_intensity_on_a_loop_device(tmp_path: Path, attach: Callable[..., Path]) -> None:
     node = attach(size_bytes=256 * MIB)

@@ -1,11 +1,14 @@
 """When I/Os arrive, and the time between steps, proven from what the block layer saw.
 
 Machines that run tests are busy: figures are medians, and limits leave a millisecond where an idle
-machine needs some microseconds. What must never happen, an I/O too early, is held without exception.
+machine needs some microseconds. What must never happen, an I/O too early, is held without exception. What
+others that run can spoil has several attempts: what the engine does wrong, it does in all of them.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,6 +35,21 @@ from openpts.vocabulary.stop import Duration, IoCount
 from tests.device.traced_engine import UNLIKELY, TracedRun, run_traced
 
 CAPACITY = 80 * MIB
+ATTEMPTS = 8
+PAUSE_S = 0.5
+
+
+def in_some_attempt(test: Callable[..., None]) -> Callable[..., None]:
+    @wraps(test)
+    def attempted(**arguments: object) -> None:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return test(**arguments)
+            except AssertionError:
+                time.sleep(PAUSE_S)
+        return test(**arguments)
+
+    return attempted
 
 
 @pytest.fixture
@@ -59,6 +77,7 @@ def _arrivals_ns(run: TracedRun) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize(("ios_per_s", "tc", "qd"), [(1000, 1, 8), (5000, 1, 32), (3000, 3, 8)])
+@in_some_attempt
 def test_a_fixed_rate_keeps_its_grid(drive: Path, ios_per_s: float, tc: int, qd: int) -> None:
     run = run_traced(drive, Step.of(_reads(FixedRate(ios_per_s), tc, qd), IoCount(int(ios_per_s))))
     arrivals_ns = _arrivals_ns(run)
@@ -78,11 +97,12 @@ def test_a_fixed_rate_for_a_time_gives_as_many_ios_as_fit(drive: Path) -> None:
     assert abs(len(run.queued) + run.samples[0].unissued - 1000) <= 1
 
 
+@in_some_attempt
 def test_poisson_arrivals_are_exponentially_apart(drive: Path) -> None:
-    ios_per_s = 500
-    run = run_traced(drive, Step.of(_reads(Poisson(ios_per_s), qd=32), Duration.seconds(2)))
+    ios_per_s, seconds = 100, 4  # so far apart that a busy machine's lateness is a small part of it
+    run = run_traced(drive, Step.of(_reads(Poisson(ios_per_s), qd=32), Duration.seconds(seconds)))
     apart_s = np.diff(_arrivals_ns(run)) / NS_PER_S
-    assert abs(len(apart_s) - 2 * ios_per_s) < 6 * np.sqrt(2 * ios_per_s)
+    assert abs(len(apart_s) - seconds * ios_per_s) < 6 * np.sqrt(seconds * ios_per_s)
     assert stats.kstest(apart_s, stats.expon(scale=1 / ios_per_s).cdf).pvalue > UNLIKELY
     # An I/O that comes soon after the one before says nothing about the next.
     assert stats.spearmanr(apart_s[:-1], apart_s[1:]).pvalue > UNLIKELY
@@ -96,6 +116,7 @@ def _bursts(arrivals_ns: NDArray[np.int64], silence_ns: float) -> list[NDArray[n
 @pytest.mark.parametrize(
     ("ios", "period_ms", "tc", "qd"), [(16, 20, 1, 16), (50, 25, 2, 32), (6, 20, 4, 4), (2, 20, 4, 4)]
 )
+@in_some_attempt
 def test_bursts_have_their_size_and_period(drive: Path, ios: int, period_ms: int, tc: int, qd: int) -> None:
     pacing = Burst(ios, period_ms * NS_PER_MS)
     run = run_traced(drive, Step.of(_reads(pacing, tc, qd), IoCount(20 * ios)))
@@ -120,6 +141,7 @@ def _duty_cycles(on_ms: int, off_ms: int, length_ms: int) -> Step:
     return Step.of(_reads(pacing, qd=4), Duration(length_ms * NS_PER_MS))
 
 
+@in_some_attempt
 def test_duty_cycles_switch_on_and_off_in_time(drive: Path) -> None:
     on_ms, off_ms, cycles = 10, 15, 30
     run = run_traced(drive, _duty_cycles(on_ms, off_ms, (on_ms + off_ms) * cycles - off_ms // 2))
@@ -136,6 +158,7 @@ def test_duty_cycles_switch_on_and_off_in_time(drive: Path) -> None:
     assert np.median(np.diff(starts_ns)) == pytest.approx((on_ms + off_ms) * NS_PER_MS, abs=NS_PER_MS)
 
 
+@in_some_attempt
 def test_steps_of_whole_duty_cycles_end_in_silence(drive: Path) -> None:
     run = run_traced(drive, *[_duty_cycles(on_ms=5, off_ms=20, length_ms=100)] * 6)
     silences_ns = _gaps_ns(run.by_step())
@@ -162,14 +185,20 @@ def test_an_io_is_thought_about_after_each_completion(drive: Path) -> None:
     assert np.median(thought_ns) < think_ns + NS_PER_MS
 
 
+@in_some_attempt
 def test_thinking_ios_do_not_wait_for_each_other(drive: Path) -> None:
     """Four of them make four times the rate of one."""
     run = run_traced(drive, Step.of(_reads(ThinkTime(5 * NS_PER_MS), qd=4), Duration.seconds(0.5)))
     assert 4 * 60 < len(run.queued) <= 4 * 100
+
+
+def test_of_several_each_is_thought_about(drive: Path) -> None:
+    run = run_traced(drive, Step.of(_reads(ThinkTime(5 * NS_PER_MS), qd=4), Duration.seconds(0.5)))
     arrivals_ns = _arrivals_ns(run)
     assert (arrivals_ns[4:] - arrivals_ns[:-4]).min() >= 5 * NS_PER_MS
 
 
+@in_some_attempt
 def test_steps_end_in_time(drive: Path) -> None:
     step = Step.of(_reads(ClosedLoop(), qd=2), Duration(40 * NS_PER_MS))
     parts = run_traced(drive, *[step] * 8).by_step()
@@ -177,6 +206,7 @@ def test_steps_end_in_time(drive: Path) -> None:
     assert np.median(lengths_ns) == pytest.approx(40 * NS_PER_MS, abs=NS_PER_MS)
 
 
+@in_some_attempt
 def test_a_step_ends_in_time_however_seldom_its_ios(drive: Path) -> None:
     seldom = Step.of(_reads(FixedRate(10), tc=4), Duration(250 * NS_PER_MS))
     parts = run_traced(drive, *[seldom, Step.of(_reads(ClosedLoop()), IoCount(10))] * 3).by_step()
@@ -186,6 +216,7 @@ def test_a_step_ends_in_time_however_seldom_its_ios(drive: Path) -> None:
 
 
 @pytest.mark.parametrize("pacing", [FixedRate(10), Poisson(10), Burst(4, 100 * NS_PER_MS)])
+@in_some_attempt
 def test_a_step_ends_with_its_last_io_not_when_another_would_be_due(drive: Path, pacing: Pacing) -> None:
     run = run_traced(
         drive, *[Step.of(_reads(pacing, qd=4), IoCount(4)), Step.of(_reads(ClosedLoop()), IoCount(10))] * 3

@@ -355,7 +355,7 @@ class TestFromTheDevicesSide:
 
     def test_strides(self, claimed: Claimed) -> None:
         wanted = stimulus(random_pct=0, stride_bytes=20_480, active_range=ActiveRange(50, 100))
-        run = traced(claimed, Step.of(wanted, Duration.seconds(0.2)))
+        run = traced(claimed, Step.of(wanted, Duration.seconds(1)))
         start, end = ActiveRange(50, 100).bytes_of(CAPACITY, SECTOR)
         once = list(range(start, end - 4095, 20_480))
         assert len(run.starts) > 2 * len(once)

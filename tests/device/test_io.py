@@ -166,7 +166,9 @@ def test_two_targets_are_measured_at_the_same_time(attach, scratch: Path) -> Non
     assert set(names[: len(names) // 2]) == {node.name, "scratch"}
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+)
 def test_a_stop_prints_what_was_measured(scratch: Path, sent: int) -> None:
     process = start_openpts(
         *("io", "file:scratch", *SMALL, "--seconds", "60", "--interval", "0.1", "--json"),

@@ -110,7 +110,9 @@ def test_a_scratch_file_of_ours_is_used_again_and_others_are_not(tmp_path: Path)
     assert (tmp_path / "thesis").read_bytes().startswith(b"years of work")
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+)
 def test_a_stop_keeps_the_finished_steps_and_says_how_to_report(tmp_path: Path, sent: int) -> None:
     process = start_openpts(
         "run", "iops", "file:x?size=64MiB", *CLIENT, "--step-seconds", "0.5", "--out", "r1", cwd=tmp_path

@@ -21,7 +21,7 @@ from tests.support.block_trace import BlockEvent, BlockTrace, Events, of_event
 
 SECTOR: Final = 512
 PAGE: Final = 4096
-POLL_S: Final = 5
+POLL_S: Final = 60
 UNIFORM: Final = Uniform()
 WHOLE: Final = ActiveRange()
 

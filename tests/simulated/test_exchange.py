@@ -29,7 +29,7 @@ from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 
 _FROZEN = Path(__file__).parents[1] / "data" / "interfaces"
-_SAMPLED = {"iops", "lifetime", "powercut", "qos"}  # rounds; cycles; without steps; several streams
+_SAMPLED = {"tp", "lifetime", "powercut", "qos"}  # rounds; cycles; without steps; several streams
 
 
 def of_ocp() -> Draft202012Validator:

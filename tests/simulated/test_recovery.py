@@ -17,7 +17,8 @@ HOUR_NS = 3600 * NS_PER_S
 
 
 @pytest.mark.proves("PTS-HIR-01", "PTS-HIR-21..24", "PTS-HIR-26", "PTS-HIR-27")
-@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.CLIENT))
+@pytest.mark.slow
+@pytest.mark.parametrize("drive_class", DriveClass)
 def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("hir", drive_class, tmp_path / "run")
     assert not run.manifest.shortened

@@ -57,7 +57,7 @@ from tests.support.page_blocks import rows, tables, texts
 from tests.support.shortened_runs import SMALL
 
 SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "hdd": 0.01, "thermal": 0.02}
-SAMPLED = {"iops", "tp", "thermal", "fiosynth"}  # rounds; several cycles; readings of the log between steps
+SAMPLED = {"tp", "thermal", "fiosynth"}  # rounds in several cycles; readings of the log between steps
 
 
 def ordered(test: str, folder: Path, target: str = SMALL) -> Order:

@@ -1,16 +1,20 @@
-"""Commands that are loaded when they are asked for: help and a report need not wait for what tests drives."""
+"""Commands that are made when they are asked for: help and a report need not wait for what tests drives."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from functools import partial
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+if TYPE_CHECKING:
+    from openpts.procedures.kit.procedure import Procedure
+
 
 class Place(NamedTuple):
-    """Where a command is, as ``package.module:attribute``, and what it does in a few words."""
+    """Where a command is, as ``package.module:attribute``, or what makes it; what it does in a few words."""
 
-    where: str
+    where: str | Callable[[], click.Command]
     summary: str
 
 
@@ -23,10 +27,9 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            place = self._places[name]
-            module, attribute = place.where.split(":")
-            command: click.Command = getattr(import_module(module), attribute)
-            command.short_help = place.summary
+            where, summary = self._places[name]
+            command = _imported(where) if isinstance(where, str) else where()
+            command.short_help = summary
             self._loaded[name] = command
         return self._loaded[name]
 
@@ -48,3 +51,18 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
         if name in self._places:
             return self._places[name].summary
         return self._loaded[name].get_short_help_str()
+
+
+def of_tests(
+    make: "Callable[[Procedure], click.Command]",
+    tests: "Iterable[Procedure]",
+    summary: str = "{0.title} test ({0.source}).",
+) -> CommandsOnDemand:
+    """A command for each test; ``summary`` is the form of what it does in a few words."""
+    return CommandsOnDemand({test.name: Place(partial(make, test), summary.format(test)) for test in tests})
+
+
+def _imported(where: str) -> click.Command:
+    module, attribute = where.split(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    return command

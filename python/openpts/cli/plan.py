@@ -9,6 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from openpts.cli.commands_on_demand import of_tests
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
@@ -34,16 +35,6 @@ from openpts.vocabulary.document import Document
 
 _BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
-
-
-@click.group("plan", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
-def plan_command() -> None:
-    """Print what a test will do, without touching the target.
-
-    Prints every step in order, its time, bytes written, wear, the expected ledger, and whether a run would be
-    refused now. A drive is only queried for its identity, its purge methods and its use; a file is not
-    created; a simulated drive does not run.
-    """
 
 
 _PURGE_OPTION = click.option(
@@ -73,7 +64,6 @@ def _command(test: Procedure) -> click.Command:
         help=f"Plan the {test.title} test ({test.source}).\n\n"
         "TARGET and options are those of a run; --capacity can replace TARGET. For several drives, also "
         "prints which can be tested, and whether this host can drive all at once; the steps are the first's.",
-        short_help=f"Plan the {test.title} test ({test.source}).",
     )
     @together(*options_of(test))
     @click.argument("targets", metavar="[TARGET]...", nargs=-1)
@@ -93,8 +83,19 @@ def _command(test: Procedure) -> click.Command:
     return command_with_rest(test, command)
 
 
-for _test in PROCEDURES.values():
-    plan_command.add_command(_command(_test))
+@click.group(
+    "plan",
+    cls=InOrder,
+    commands=of_tests(_command, PROCEDURES.values(), "Plan the {0.title} test ({0.source})."),
+    subcommand_metavar="TEST [ARGS]...",
+)
+def plan_command() -> None:
+    """Print what a test will do, without touching the target.
+
+    Prints every step in order, its time, bytes written, wear, the expected ledger, and whether a run would be
+    refused now. A drive is only queried for its identity, its purge methods and its use; a file is not
+    created; a simulated drive does not run.
+    """
 
 
 def _print_plan(

@@ -8,6 +8,7 @@ from typing import IO, Any, Final, Literal, Self
 import click
 from msgspec import Struct
 
+from openpts.cli.commands_on_demand import of_tests
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.printed_document import print_document
@@ -194,16 +195,11 @@ _rehearsal_options = together(
 )
 
 
-@click.group("rehearse", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
-def rehearse_command() -> None:
-    """Run a test on a simulated drive in place of a real one, in virtual time."""
-
-
 def _command(test: Procedure) -> click.Command:
     """`openpts rehearse TEST`, with an option for each of its parameters."""
     own_nines = "nines" in parameters_of(test.conditions)
 
-    @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
+    @click.command(test.name)
     @_drive_options
     @together(*options_of(test), *([] if own_nines else [_NINES]))
     @_rehearsal_options
@@ -243,9 +239,14 @@ def _command(test: Procedure) -> click.Command:
     return command
 
 
-for _test in PROCEDURES.values():
-    if not _test.runs_commands:  # on no model of a drive
-        rehearse_command.add_command(_command(_test))
+_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if not test.runs_commands]
+
+
+@click.group(
+    "rehearse", cls=InOrder, commands=of_tests(_command, _ON_A_MODEL), subcommand_metavar="TEST [ARGS]..."
+)
+def rehearse_command() -> None:
+    """Run a test on a simulated drive in place of a real one, in virtual time."""
 
 
 def _refuse_without_a_drive(options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import click
 
+from openpts.cli.commands_on_demand import of_tests
 from openpts.cli.consent_options import (
     CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
@@ -92,11 +93,6 @@ def _period_s(text: str) -> float:
     if not _SHORTEST_S <= period_s <= _LONGEST_S:
         raise UsageError(f"--telemetry-period {text!r}: write a time from 0.1s to 3600s, or off")
     return period_s
-
-
-@click.group(cls=InOrder, subcommand_metavar="TEST [ARGS]...")
-def run() -> None:
-    """Run a test. DESTROYS ALL DATA on the target."""
 
 
 def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, str]:
@@ -238,9 +234,7 @@ def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, p
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(
-        test.name, cls=WithRest, help=help_of(test), short_help=f"{test.title} test ({test.source})."
-    )
+    @click.command(test.name, cls=WithRest, help=help_of(test))
     @together(*options_of(test))
     @click.argument("targets", metavar="TARGET...", nargs=-1)
     @together(*([PURGE_OPTION] if test.purges else []))
@@ -287,8 +281,11 @@ def _command(test: Procedure) -> click.Command:
     return command_with_rest(test, command)
 
 
-for _test in PROCEDURES.values():
-    run.add_command(_command(_test))
+@click.group(
+    cls=InOrder, commands=of_tests(_command, PROCEDURES.values()), subcommand_metavar="TEST [ARGS]..."
+)
+def run() -> None:
+    """Run a test. DESTROYS ALL DATA on the target."""
 
 
 def order_of(

@@ -13,6 +13,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from openpts.cli.commands_on_demand import of_tests
 from openpts.cli.console import VisibleConsole
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.parameter_options import given_as_options, target_of
@@ -80,35 +81,10 @@ _OPTIONS: Final = (
 )
 
 
-class _Tests(InOrder):
-    """Shows the options that a sweep of any test has."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write them before the tests."""
-        first = next(iter(self.commands.values()))
-        records = (option.get_help_record(ctx) for option in first.params if isinstance(option, click.Option))
-        with formatter.section("Options of each test"):
-            formatter.write_dl(list(filter(None, records)))
-        super().format_commands(ctx, formatter)
-
-
-@click.group(
-    "sweep",
-    cls=_Tests,
-    options_metavar="",
-    subcommand_metavar="TEST TARGET --vary NAME=VALUES [OPTIONS]...",
-)
-def sweep_command() -> None:
-    """Run a test on simulated drives over ranges of parameters, each point once.
-
-    Options of the test, such as --quick and --plan, are those of `openpts run TEST --help`.
-    """
-
-
 def _command(test: Procedure) -> click.Command:
     """`openpts sweep TEST`, with an option for each of its parameters, which its page does not repeat."""
 
-    @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
+    @click.command(test.name)
     @click.argument("target")
     @together(*_OPTIONS)
     @together(*(option for option in options_of(test) if option is not SEED_OPTION))
@@ -156,9 +132,33 @@ def _command(test: Procedure) -> click.Command:
     return command
 
 
-for _test in PROCEDURES.values():
-    if not _test.runs_commands:  # on no model of a drive
-        sweep_command.add_command(_command(_test))
+_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if not test.runs_commands]
+
+
+class _Tests(InOrder):
+    """Shows the options that a sweep of any test has."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them before the tests."""
+        first = next(iter(self.commands.values()))
+        records = (option.get_help_record(ctx) for option in first.params if isinstance(option, click.Option))
+        with formatter.section("Options of each test"):
+            formatter.write_dl(list(filter(None, records)))
+        super().format_commands(ctx, formatter)
+
+
+@click.group(
+    "sweep",
+    cls=_Tests,
+    commands=of_tests(_command, _ON_A_MODEL),
+    options_metavar="",
+    subcommand_metavar="TEST TARGET --vary NAME=VALUES [OPTIONS]...",
+)
+def sweep_command() -> None:
+    """Run a test on simulated drives over ranges of parameters, each point once.
+
+    Options of the test, such as --quick and --plan, are those of `openpts run TEST --help`.
+    """
 
 
 def _drive_of(text: str) -> SimulatedTarget:

@@ -58,7 +58,7 @@ def endless(length: int) -> Script:
         yield Apply(Phase.REST, number, (Step.of(None, Duration(1)),) * length)
 
 
-@pytest.mark.parametrize("length", [10_000, 2_000_000])
+@pytest.mark.parametrize("length", [pytest.param(10_000, marks=pytest.mark.slow), 2_000_000])
 def test_a_script_without_an_end_is_refused_at_the_limit(length: int) -> None:
     with pytest.raises(UsageError, match=r"brings the plan to [12],0[01]0,000 steps and more"):
         dry_run(endless(length), 10**12, AssumedDrive(), Ending.SHORTEST)

@@ -161,7 +161,7 @@ def axis_texts(figure: Figure) -> list[str]:
     return texts + [mark.label for mark in figure.marks] + [band.label for band in figure.bands]
 
 
-@pytest.mark.full_matrix(times=2)
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_no_text_shows_a_program_s_innards(
@@ -186,7 +186,7 @@ def test_nothing_of_a_hostile_record_is_invisible(name: str) -> None:
         with_texts(msgspec.to_builtins(value), check, keys=True)
 
 
-@pytest.mark.full_matrix(times=2)
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_all_mandatory_plots_are_there_or_say_why_not(name: str, edge: str) -> None:
@@ -225,7 +225,7 @@ def numbers(table: Table) -> set[float]:
 
 
 @pytest.mark.proves("PTS-IOPS-24..25", "PTS-TP-20..21", "PTS-LAT-25..26", "PTS-FLOW-05")
-@pytest.mark.full_matrix(times=2)
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("edge", ["25 rounds, not steady", "40 rounds, not steady"])
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "hir", "cbw", "dirth"])
 def test_without_steady_state_each_page_and_the_header_say_so(name: str, edge: str) -> None:
@@ -235,7 +235,7 @@ def test_without_steady_state_each_page_and_the_header_say_so(name: str, edge: s
         assert "NOT REACHED" in fields
 
 
-@pytest.mark.full_matrix(times=2)
+@pytest.mark.full_matrix
 @pytest.mark.parametrize(
     ("name", "edge"),
     [

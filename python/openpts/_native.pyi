@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 from typing_extensions import disjoint_base
 
@@ -13,7 +13,6 @@ __all__ = [
     "Histogram",
     "IntervalResult",
     "LiveCapture",
-    "MadeSchedule",
     "OperationResult",
     "Played",
     "PowerCut",
@@ -215,9 +214,8 @@ class Histogram:
     def add(self, other: Histogram) -> None:
         """Merge another histogram into this one; counts add up, nothing is averaged."""
 
-    @property
-    def count(self) -> int:
-        """Number of values recorded."""
+    count: Final[int]
+    """Number of values recorded."""
 
     def bounds(self) -> tuple[int, int, int, int, int, int] | None:
         """What the buckets tell of minimum, maximum and sum (ns): the least and the most that each can be, in
@@ -421,47 +419,37 @@ class Preset:
     """
 
     def __new__(cls, text: str) -> Self: ...
-    @property
-    def text(self) -> str:
-        """The file as it is."""
+    text: Final[str]
+    """The file as it is."""
 
-    @property
-    def name(self) -> str:
-        """Its name, as reports print it."""
+    name: Final[str]
+    """Its name, as reports print it."""
 
-    @property
-    def summary(self) -> str:
-        """What it stands for, in a line."""
+    summary: Final[str]
+    """What it stands for, in a line."""
 
-    @property
-    def model(self) -> str:
-        """What kind of model: ``page-mapped``, ``log-block`` or ``oracle``."""
+    model: Final[str]
+    """What kind of model: ``page-mapped``, ``log-block`` or ``oracle``."""
 
-    @property
-    def capacity_bytes(self) -> int:
-        """Size of the nominal drive, where the user names none."""
+    capacity_bytes: Final[int]
+    """Size of the nominal drive, where the user names none."""
 
-    @property
-    def sector_bytes(self) -> int:
-        """Logical block."""
+    sector_bytes: Final[int]
+    """Logical block."""
 
-    @property
-    def assumed(self) -> list[str]:
-        """Dotted names of parameters that nothing published supports."""
+    assumed: Final[list[str]]
+    """Dotted names of parameters that nothing published supports."""
 
-    @property
-    def rated(self) -> dict[str, float]:
-        """What the maker promises, by name."""
+    rated: Final[dict[str, float]]
+    """What the maker promises, by name."""
 
-    @property
-    def limits_c(self) -> dict[str, float]:
-        """Temperatures of the drive's own limits, ``warning_c`` and ``critical_c``, as far as it has them."""
+    limits_c: Final[dict[str, float]]
+    """Temperatures of the drive's own limits, ``warning_c`` and ``critical_c``, as far as it has them."""
 
-    @property
-    def slc_burst_share(self) -> float | None:
-        """Share of the user capacity that a fresh drive takes into single-bit cells; None without such a
-        cache.
-        """
+    slc_burst_share: Final[float | None]
+    """Share of the user capacity that a fresh drive takes into single-bit cells; None without such a
+    cache.
+    """
 
     def figures(self) -> list[dict[str, Any]]:
         """The published figures, as they are written."""
@@ -520,29 +508,23 @@ class SimulatedDrive:
     """
 
     def __new__(cls, preset: Preset, *, capacity_bytes: int, scale: int, seed: int) -> SimulatedDrive: ...
-    @property
-    def name(self) -> str:
-        """Name of the preset."""
+    name: Final[str]
+    """Name of the preset."""
 
-    @property
-    def capacity_bytes(self) -> int:
-        """Size of the nominal drive."""
+    capacity_bytes: Final[int]
+    """Size of the nominal drive."""
 
-    @property
-    def simulated_bytes(self) -> int:
-        """Size of what is simulated; ``scale`` times that is the nominal drive's."""
+    simulated_bytes: Final[int]
+    """Size of what is simulated; ``scale`` times that is the nominal drive's."""
 
-    @property
-    def scale(self) -> int:
-        """How many pages one simulated page stands for."""
+    scale: Final[int]
+    """How many pages one simulated page stands for."""
 
-    @property
-    def sector_bytes(self) -> int:
-        """Logical block."""
+    sector_bytes: Final[int]
+    """Logical block."""
 
-    @property
-    def geometry(self) -> dict[str, float]:
-        """How the model came out, by name; empty for an oracle."""
+    geometry: Final[dict[str, float]]
+    """How the model came out, by name; empty for an oracle."""
 
     def now_ns(self) -> int:
         """Time since the drive was made; while a program runs, some I/Os ago."""
@@ -638,13 +620,11 @@ class ServedDrive:
         power_faults: list[tuple[str, float]] | None,
         secrets: Mapping[str, tuple[bytes, bytes | None]],
     ) -> ServedDrive: ...
-    @property
-    def address(self) -> str:
-        """Where it listens; the port is a number also where 0 was asked for."""
+    address: Final[str]
+    """Where it listens; the port is a number also where 0 was asked for."""
 
-    @property
-    def capacity_bytes(self) -> int:
-        """Size of the drive as hosts see it."""
+    capacity_bytes: Final[int]
+    """Size of the drive as hosts see it."""
 
     def is_serving(self) -> bool:
         """Whether hosts reach it; false after a stop, and when it has vanished."""
@@ -693,137 +673,33 @@ class SimulatedEngine:
         """
 
 @final
-class MadeSchedule:
-    """A trace prepared for one target, and what became of it on the way.
-
-    ``skipped`` are I/Os that are not replayed, by reason, ``changed`` what was done to others. ``before`` and
-    ``after`` the mapping: share of sequential reads and writes in per cent, overlapping I/Os in flight
-    together, and bytes touched. Ranges are pairs of the first byte and the one behind. ``sources`` are the
-    names and SHA-256 of the trace's files; ``hash`` is that of the schedule's records.
-    """
-
-    @property
-    def ios(self) -> int: ...
-    @property
-    def span_ns(self) -> int: ...
-    @property
-    def end_bytes(self) -> int: ...
-    @property
-    def peak_in_flight(self) -> int: ...
-    @property
-    def largest_bytes(self) -> int: ...
-    @property
-    def by_operation(self) -> dict[str, int]: ...
-    @property
-    def hash(self) -> str: ...
-    @property
-    def traced(self) -> int: ...
-    @property
-    def skipped(self) -> dict[str, int]: ...
-    @property
-    def changed(self) -> dict[str, int]: ...
-    @property
-    def rounding_bytes(self) -> int: ...
-    @property
-    def clipped_bytes(self) -> int: ...
-    @property
-    def cut_idles(self) -> int: ...
-    @property
-    def cut_ns(self) -> int: ...
-    @property
-    def before(self) -> tuple[float, int, int]: ...
-    @property
-    def after(self) -> tuple[float, int, int]: ...
-    @property
-    def read_ranges(self) -> list[tuple[int, int]]: ...
-    @property
-    def touched_ranges(self) -> list[tuple[int, int]]: ...
-    @property
-    def original_latencies(self) -> dict[str, bytes]: ...
-    @property
-    def original_bytes(self) -> int: ...
-    @property
-    def original_busy_ns(self) -> int: ...
-    @property
-    def original_span_ns(self) -> int: ...
-    @property
-    def format(self) -> str: ...
-    @property
-    def fidelity(self) -> str: ...
-    @property
-    def sources(self) -> list[tuple[str, str]]: ...
-
-@final
 class Played:
     """How true the replay of a schedule was; see vocabulary.replay.Played."""
 
-    @property
-    def stream(self) -> int: ...
-    @property
-    def scheduled(self) -> int: ...
-    @property
-    def issued(self) -> int: ...
-    @property
-    def dropped(self) -> int: ...
-    @property
-    def conflicts(self) -> int: ...
-    @property
-    def reordered(self) -> int: ...
-    @property
-    def early(self) -> int: ...
-    @property
-    def slips(self) -> bytes: ...
-    @property
-    def last_slip_ns(self) -> int: ...
-    @property
-    def gap_errors(self) -> bytes: ...
-    @property
-    def due_latencies(self) -> dict[str, bytes]: ...
-    @property
-    def late(self) -> dict[str, int]: ...
-    @property
-    def waited_ns(self) -> dict[str, int]: ...
-    @property
-    def first_submission_ns(self) -> int | None: ...
-    @property
-    def last_answer_ns(self) -> int: ...
-    @property
-    def busy_ns(self) -> int: ...
-    @property
-    def in_flight(self) -> tuple[int, float, float, float, float, float, float]: ...
+    stream: Final[int]
+    scheduled: Final[int]
+    issued: Final[int]
+    dropped: Final[int]
+    conflicts: Final[int]
+    reordered: Final[int]
+    early: Final[int]
+    slips: Final[bytes]
+    last_slip_ns: Final[int]
+    gap_errors: Final[bytes]
+    due_latencies: Final[dict[str, bytes]]
+    late: Final[dict[str, int]]
+    waited_ns: Final[dict[str, int]]
+    first_submission_ns: Final[int | None]
+    last_answer_ns: Final[int]
+    busy_ns: Final[int]
+    in_flight: Final[tuple[int, float, float, float, float, float, float]]
 
-def prepare_schedule(
-    paths: Sequence[str],
-    out: str,
-    *,
-    format: str | None,  # noqa: A002 as the command line has it
-    base_bytes: int,
-    capacity_bytes: int,
-    shift_bytes: int,
-    sector_bytes: int,
-    unaligned: str,
-    mapping: str,
-    zones: Sequence[tuple[int, int, int]],
-    granule_bytes: int,
-    speed: tuple[int, int],
-    max_idle_ns: int | None,
-    from_ns: int,
-    to_ns: int | None,
-    ground: str,
-    reads: bool,
-    writes: bool,
-    trims: str,
-    most_bytes: int,
-    with_parents: bool,
-) -> MadeSchedule:
-    """Prepare the trace of these files as a schedule in a new file.
+def prepare_schedule(path: str, out: str, *, plan: str) -> tuple[str, dict[str, bytes]]:
+    """Prepare the trace of a file as a schedule in a new one.
 
-    The part of the target that it goes to begins at ``base_bytes``, a multiple of the granule, and has
-    ``capacity_bytes``; within it all places are moved by ``shift_bytes`` once they are mapped, modulo its
-    size. ``mapping`` is identity, clip, wrap, scale, compact or zones, ``unaligned`` round, rmw or skip,
-    ``trims`` keep, write or skip, ``ground`` both, foreground or background; ``zones`` are first byte and end
-    in the trace, and first byte on the target. ``speed`` is traced time over replayed time, as a fraction.
-    Raises ValueError for a trace that can't be read or does not fit, OSError if the file can't be made.
+    The plan is JSON of trace_schedules.Plan, what came of it of trace_schedules.Prepared; the encoded
+    latencies of the trace by operation are beside it. Raises ValueError for a trace that can't be read or
+    does not fit, OSError if the file can't be made.
     """
 
 def filling_schedule(

@@ -1,42 +1,52 @@
 """Traces prepared for replay: files that live as long as the process, found by the hash of their records."""
 
 import tempfile
-from fractions import Fraction
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.replay import Conflicts, PlaceEffects, Preparation, Replay, ReplayMode, TraceSource
+from openpts.vocabulary.replay import Conflicts, Preparation, Replay, ReplayMode
 
-_MOST_BYTES: Final = MIB
-"""Larger transfers are split: kernels and drives do so as well."""
+
+class Zones(Struct, frozen=True):
+    """A mapping by a table: first byte and end in the trace, first byte on the target."""
+
+    zones: tuple[tuple[int, int, int], ...]
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """How a trace is prepared: see ``_native.prepare_schedule``."""
+    """How a trace is prepared, as the native module takes it.
 
-    paths: tuple[str, ...]
+    The part of the target that it goes to begins at ``base_bytes``, a multiple of the granule, and has
+    ``capacity_bytes``; within it all places are moved by ``shift_bytes`` once they are mapped, modulo its
+    size. ``mapping`` is identity, clip, wrap, scale, compact or by zones, ``unaligned`` round, rmw or skip,
+    ``trims`` keep, write or skip, ``ground`` both, foreground or background. ``speed`` is traced time over
+    replayed time, as a fraction. Transfers larger than ``most_bytes`` are split: kernels and drives do so.
+    """
+
     base_bytes: int = 0
     capacity_bytes: int
     shift_bytes: int = 0
     sector_bytes: int
     unaligned: str = "round"
-    mapping: str
-    zones: tuple[tuple[int, int, int], ...] = ()
+    mapping: str | Zones
     granule_bytes: int = 64 * KIB
-    speed: Fraction = Fraction(1)
+    speed: tuple[int, int] = (1, 1)
     max_idle_ns: int | None = None
     from_ns: int = 0
     to_ns: int | None = None
     ground: str = "both"
+    reads: bool = True
     writes: bool = True
     trims: str = "keep"
+    most_bytes: int = MIB
     with_parents: bool = False
 
 
@@ -83,69 +93,18 @@ def _new_file() -> Path:
 
 
 @cache
-def prepared(plan: Plan) -> Prepared:
-    """The schedule of that plan. Raises UsageError for a trace that can't be read or does not fit."""
+def prepared(path: str, plan: Plan) -> Prepared:
+    """The schedule of a trace. Raises UsageError for one that can't be read or does not fit."""
     out = _new_file()
     try:
-        made = _native.prepare_schedule(
-            list(plan.paths),
-            str(out),
-            format=None,
-            base_bytes=plan.base_bytes,
-            capacity_bytes=plan.capacity_bytes,
-            shift_bytes=plan.shift_bytes,
-            sector_bytes=plan.sector_bytes,
-            unaligned=plan.unaligned,
-            mapping=plan.mapping,
-            zones=plan.zones,
-            granule_bytes=plan.granule_bytes,
-            speed=(plan.speed.numerator, plan.speed.denominator),
-            max_idle_ns=plan.max_idle_ns,
-            from_ns=plan.from_ns,
-            to_ns=plan.to_ns,
-            ground=plan.ground,
-            reads=True,
-            writes=plan.writes,
-            trims=plan.trims,
-            most_bytes=_MOST_BYTES,
-            with_parents=plan.with_parents,
-        )
+        text, latencies = _native.prepare_schedule(path, str(out), plan=msgspec.json.encode(plan).decode())
     except (ValueError, OSError) as error:
-        raise UsageError(f"cannot replay {', '.join(plan.paths)}: {error}") from error
-    _FILES[made.hash] = out
-    return Prepared(
-        schedule=made.hash,
-        ios=made.ios,
-        span_ns=made.span_ns,
-        largest_bytes=made.largest_bytes,
-        by_operation=made.by_operation,
-        read_ranges=tuple(made.read_ranges),
-        touched_ranges=tuple(made.touched_ranges),
-        preparation=_preparation(made),
-    )
-
-
-def _preparation(made: _native.MadeSchedule) -> Preparation:
-    return Preparation(
-        sources=tuple(TraceSource(*source) for source in made.sources),
-        format=made.format,
-        fidelity=made.fidelity,
-        traced=made.traced,
-        skipped=made.skipped,
-        changed=made.changed,
-        rounding_bytes=made.rounding_bytes,
-        clipped_bytes=made.clipped_bytes,
-        cut_idles=made.cut_idles,
-        cut_ns=made.cut_ns,
-        before=PlaceEffects(*made.before),
-        after=PlaceEffects(*made.after),
-        peak_in_flight=made.peak_in_flight,
-        by_operation=made.by_operation,
-        latencies=made.original_latencies,
-        transferred_bytes=made.original_bytes,
-        busy_ns=made.original_busy_ns,
-        span_ns=made.original_span_ns,
-    )
+        raise UsageError(f"cannot replay {path}: {error}") from error
+    made = msgspec.json.decode(text)
+    made["preparation"]["latencies"] = latencies
+    found = msgspec.convert(made, Prepared)
+    _FILES[found.schedule] = out
+    return found
 
 
 @cache

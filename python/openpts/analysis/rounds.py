@@ -72,6 +72,16 @@ class MeasurementWindow:
             return "none"
         return f"{self.rounds[0]} - {self.rounds[-1]}" if len(self.rounds) > 1 else str(self.rounds[0])
 
+    @property
+    def averaging(self) -> str:
+        """What a figure over it averages, in words."""
+        count = len(self.rounds)
+        if not count:
+            return "no Round was completed"
+        if self.is_full:
+            return f"mean of the five Rounds {self.label}"
+        return f"mean of {count} Round{'s' if count > 1 else ''} ({self.label}), not of five"
+
     def select(self, rounds: Sequence[CompleteRound]) -> tuple[CompleteRound, ...]:
         """The window's part of all complete rounds."""
         return tuple(rounds[number - 1] for number in self.rounds)

@@ -92,7 +92,10 @@ class Blktrace:
     def set_up(
         self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
     ) -> OpenBlktrace:
-        """Set up each disk once; see Way."""
+        """Set up each disk once; nothing is recorded yet.
+
+        Raises MissingError, and leaves nothing behind then.
+        """
         check_rights(roots)
         debugfs = mounted("debugfs", roots)
         if debugfs is None:

@@ -92,7 +92,10 @@ class Tracefs:
     def set_up(
         self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
     ) -> OpenTracefs:
-        """Make an instance in which only the events of these devices are recorded; see Way."""
+        """Make an instance in which only the events of these devices are recorded, once it is started.
+
+        Raises MissingError, and leaves nothing behind then.
+        """
         check_rights(roots)
         instance = self.instance(roots)
         if not (instance.parents[1] / "events/block").is_dir():

@@ -4,9 +4,8 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from openpts.capture.captured_device import CapturedDevice
 from openpts.errors import EngineUnavailableError, OpenptsError
 from openpts.system_files import SystemRoots, read_lines, read_mounts, read_text
 
@@ -57,20 +56,6 @@ class OpenWay(Protocol):
 
     def close(self) -> None:
         """Leave the kernel as it was."""
-
-
-class Way(Protocol):
-    """A way to block events."""
-
-    name: str
-
-    def describe(self) -> Any:
-        """The way as the native module takes it."""
-
-    def set_up(
-        self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
-    ) -> OpenWay:
-        """Set it up; nothing is recorded yet. Raises MissingError, and leaves nothing behind then."""
 
 
 def mounted(fs_type: str, roots: SystemRoots) -> Path | None:

@@ -83,7 +83,7 @@ mod native {
         PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult, PyStreamResult,
     };
     #[pymodule_export]
-    use super::schedule::{PyMadeSchedule, PyPlayed, filling_schedule, prepare_schedule};
+    use super::schedule::{PyPlayed, filling_schedule, prepare_schedule};
     #[cfg(feature = "nvme-target")]
     #[pymodule_export]
     use super::served::PyServedDrive;

@@ -7,151 +7,33 @@ use std::path::PathBuf;
 
 use openpts_core::histogram;
 use openpts_core::workload::{Cause, Operation, Played};
-use openpts_trace::schedule::{
-    self, Convert, Effects, Ground, Made, Mapping, Plan, Pull, Unaligned, Zone, make_schedule,
-};
-use openpts_trace::{IoStream, OpenOptions, TraceError, TracedIo, open_trace};
-use pyo3::exceptions::PyValueError;
+use openpts_trace::schedule::{self, Effects, Made, Plan, Pull, make_schedule};
+use openpts_trace::{IoStream, OpenOptions, TraceError, TraceHeader, TracedIo, open_trace};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::{Value, json};
 
 use super::errors::value_error;
 
-/// Sequential share in per cent, overlaps, footprint in bytes.
-type PyEffects = (f64, u64, u64);
+/// Latencies by operation, encoded.
+type Latencies = HashMap<&'static str, Py<PyBytes>>;
 
-#[pyclass(name = "MadeSchedule", module = "openpts._native", get_all, frozen)]
-pub(super) struct PyMadeSchedule {
-    ios: u64,
-    span_ns: u64,
-    end_bytes: u64,
-    peak_in_flight: u32,
-    largest_bytes: u32,
-    by_operation: HashMap<&'static str, u64>,
-    hash: String,
-    traced: u64,
-    skipped: BTreeMap<&'static str, u64>,
-    changed: BTreeMap<&'static str, u64>,
-    rounding_bytes: u64,
-    clipped_bytes: u64,
-    cut_idles: u64,
-    cut_ns: u64,
-    before: PyEffects,
-    after: PyEffects,
-    read_ranges: Vec<(u64, u64)>,
-    touched_ranges: Vec<(u64, u64)>,
-    original_latencies: HashMap<&'static str, Py<PyBytes>>,
-    original_bytes: u64,
-    original_busy_ns: u64,
-    original_span_ns: u64,
-    format: String,
-    fidelity: String,
-    sources: Vec<(String, String)>,
-}
-
-fn effects(found: Effects) -> PyEffects {
-    (found.sequential_pct, found.overlaps, found.footprint_bytes)
-}
-
-fn mapping_of(word: &str, zones: &[(u64, u64, u64)]) -> PyResult<Mapping> {
-    Ok(match word {
-        "identity" => Mapping::Identity,
-        "clip" => Mapping::Clip,
-        "wrap" => Mapping::Wrap,
-        "scale" => Mapping::Scale,
-        "compact" => Mapping::Compact,
-        "zones" => Mapping::Zones(
-            zones
-                .iter()
-                .map(|(start, end, target)| Zone { start: *start, end: *end, target: *target })
-                .collect(),
-        ),
-        other => return Err(PyValueError::new_err(format!("there is no mapping {other}"))),
-    })
-}
-
-fn conversion_of(word: &str) -> PyResult<Convert> {
-    Ok(match word {
-        "keep" => Convert::Keep,
-        "write" => Convert::Write,
-        "skip" => Convert::Skip,
-        other => return Err(PyValueError::new_err(format!("there is no conversion {other}"))),
-    })
-}
-
-fn unaligned_of(word: &str) -> PyResult<Unaligned> {
-    Ok(match word {
-        "round" => Unaligned::Round,
-        "rmw" => Unaligned::Rmw,
-        "skip" => Unaligned::Skip,
-        other => return Err(PyValueError::new_err(format!("there is no treatment {other}"))),
-    })
-}
-
-fn ground_of(word: &str) -> PyResult<Ground> {
-    Ok(match word {
-        "both" => Ground::Both,
-        "foreground" => Ground::Foreground,
-        "background" => Ground::Background,
-        other => return Err(PyValueError::new_err(format!("there is no ground {other}"))),
-    })
-}
-
-/// Prepare the trace of these files as a schedule in a new file.
+/// Prepare the trace of these files as a schedule in a new file; the plan, and what came of it, are JSON.
 #[pyfunction]
-#[pyo3(signature = (
-    paths, out, *, format, base_bytes, capacity_bytes, shift_bytes, sector_bytes, unaligned, mapping, zones,
-    granule_bytes, speed, max_idle_ns, from_ns, to_ns, ground, reads, writes, trims, most_bytes, with_parents,
-))]
-#[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
+#[pyo3(signature = (path, out, *, plan))]
 pub(super) fn prepare_schedule(
     py: Python<'_>,
-    paths: Vec<PathBuf>,
+    path: PathBuf,
     out: PathBuf,
-    format: Option<String>,
-    base_bytes: u64,
-    capacity_bytes: u64,
-    shift_bytes: u64,
-    sector_bytes: u32,
-    unaligned: &str,
-    mapping: &str,
-    zones: Vec<(u64, u64, u64)>,
-    granule_bytes: u64,
-    speed: (u32, u32),
-    max_idle_ns: Option<u64>,
-    from_ns: u64,
-    to_ns: Option<u64>,
-    ground: &str,
-    reads: bool,
-    writes: bool,
-    trims: &str,
-    most_bytes: u32,
-    with_parents: bool,
-) -> PyResult<PyMadeSchedule> {
-    let plan = Plan {
-        base_bytes,
-        capacity_bytes,
-        shift_bytes,
-        sector_bytes,
-        unaligned: unaligned_of(unaligned)?,
-        mapping: mapping_of(mapping, &zones)?,
-        granule_bytes,
-        speed,
-        max_idle_ns,
-        from_ns,
-        to_ns: to_ns.unwrap_or(u64::MAX),
-        ground: ground_of(ground)?,
-        reads,
-        writes,
-        trims: conversion_of(trims)?,
-        most_bytes,
-        with_parents,
-    };
+    plan: &str,
+) -> PyResult<(String, Latencies)> {
+    let plan: Plan = serde_json::from_str(plan).map_err(value_error)?;
     let file = File::create_new(&out)?;
-    let options = OpenOptions { format, ..OpenOptions::default() };
+    let options = OpenOptions::default();
     let (made, header) = py
         .detach(|| {
             // Of the last pass: what it says of itself is complete at its end.
+            let paths = [path];
             let trace = RefCell::new(open_trace(&paths, &options)?);
             let open = || {
                 trace.replace(open_trace(&paths, &options)?);
@@ -163,8 +45,13 @@ pub(super) fn prepare_schedule(
             Ok((made, header))
         })
         .map_err(value_error::<TraceError>)?;
-    let sources = header.sources.iter().map(|file| (file.name.clone(), file.sha256.clone())).collect();
-    Ok(describe(py, made, header.format.clone(), header.class.to_string(), sources))
+    let original = &made.original;
+    let latencies = [("read", &original.read_latencies), ("write", &original.write_latencies)]
+        .into_iter()
+        .filter(|(_, latencies)| latencies.count() > 0)
+        .map(|(operation, latencies)| (operation, PyBytes::new(py, &histogram::encode(latencies)).unbind()))
+        .collect();
+    Ok((outcome(&made, &header).to_string(), latencies))
 }
 
 /// Write a schedule that writes these ranges, in a new file; its hash, and its I/Os.
@@ -185,51 +72,43 @@ fn hexadecimal(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn describe(
-    py: Python<'_>,
-    made: Made,
-    format: String,
-    fidelity: String,
-    sources: Vec<(String, String)>,
-) -> PyMadeSchedule {
-    let Made { header, original, .. } = &made;
-    let encoded = |latencies| PyBytes::new(py, &histogram::encode(latencies)).unbind();
-    let latencies = [("read", &original.read_latencies), ("write", &original.write_latencies)];
-    PyMadeSchedule {
-        ios: header.ios,
-        span_ns: header.span_ns,
-        end_bytes: header.end_bytes,
-        peak_in_flight: header.peak_in_flight,
-        largest_bytes: header.largest_bytes,
-        by_operation: Operation::ALL
-            .into_iter()
-            .map(|operation| (operation.name(), header.by_operation[operation as usize]))
-            .filter(|(_, ios)| *ios > 0)
-            .collect(),
-        hash: hexadecimal(&header.hash),
-        traced: made.traced,
-        original_latencies: latencies
-            .into_iter()
-            .filter(|(_, latencies)| latencies.count() > 0)
-            .map(|(operation, latencies)| (operation, encoded(latencies)))
-            .collect(),
-        original_bytes: original.transferred_bytes,
-        original_busy_ns: original.busy_ns,
-        original_span_ns: original.span_ns,
-        rounding_bytes: made.rounding_bytes,
-        clipped_bytes: made.clipped_bytes,
-        cut_idles: made.cut_idles,
-        cut_ns: made.cut_ns,
-        before: effects(made.before),
-        after: effects(made.after),
-        skipped: made.skipped,
-        changed: made.changed,
-        read_ranges: made.read_ranges,
-        touched_ranges: made.touched_ranges,
-        format,
-        fidelity,
-        sources,
-    }
+/// What became of a trace; its latencies, which are bytes, are not in it.
+fn outcome(made: &Made, trace: &TraceHeader) -> Value {
+    let Made { header, original, .. } = made;
+    let effects = |of: Effects| json!([of.sequential_pct, of.overlaps, of.footprint_bytes]);
+    let by_operation: BTreeMap<_, _> = Operation::ALL
+        .into_iter()
+        .map(|operation| (operation.name(), header.by_operation[operation as usize]))
+        .filter(|(_, ios)| *ios > 0)
+        .collect();
+    json!({
+        "schedule": hexadecimal(&header.hash),
+        "ios": header.ios,
+        "span_ns": header.span_ns,
+        "largest_bytes": header.largest_bytes,
+        "by_operation": by_operation,
+        "read_ranges": made.read_ranges,
+        "touched_ranges": made.touched_ranges,
+        "preparation": {
+            "sources": trace.sources,
+            "format": trace.format,
+            "fidelity": trace.class.to_string(),
+            "traced": made.traced,
+            "skipped": made.skipped,
+            "changed": made.changed,
+            "rounding_bytes": made.rounding_bytes,
+            "clipped_bytes": made.clipped_bytes,
+            "cut_idles": made.cut_idles,
+            "cut_ns": made.cut_ns,
+            "before": effects(made.before),
+            "after": effects(made.after),
+            "peak_in_flight": header.peak_in_flight,
+            "by_operation": by_operation,
+            "transferred_bytes": original.transferred_bytes,
+            "busy_ns": original.busy_ns,
+            "span_ns": original.span_ns,
+        },
+    })
 }
 
 #[pyclass(name = "Played", module = "openpts._native", get_all, frozen)]

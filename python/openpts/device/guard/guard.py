@@ -23,9 +23,8 @@ from openpts.device.guard.drive_claim import drive_claimed, file_claimed
 from openpts.device.guard.file_use import named_file
 from openpts.device.guard.rules import SIGNATURE_RULE, Refusal, other_paths, quiet_refusals, refuse
 from openpts.device.guard.usage import Usage, read_usage
-from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
-from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.scratch_file import (
     file_refusals,
     leave_scratch_file,
@@ -37,7 +36,6 @@ from openpts.device.targets.scratch_file import (
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 _Word = Callable[[], Refusal | None]
 """Asks whether the operator's word is against a drive."""
@@ -172,7 +170,7 @@ def _claim(
             _held_exclusively(other, os.O_RDONLY | os.O_NONBLOCK, held)
     _check_held(fd, device, consent, roots)
     refuse([word()])
-    return OpenTarget(fd, _facts(fd, device), device)
+    return OpenTarget(fd, block_facts(fd, device), device)
 
 
 def _give_way(fd: int, device: BlockDevice) -> None:
@@ -237,20 +235,3 @@ def _check_held(fd: int, device: BlockDevice, consent: Consent, roots: SystemRoo
     refuse(quiet_refusals(device, usage))
     if not consent.erase_signatures:
         refuse([SIGNATURE_RULE.judge(device, usage)])
-
-
-def _facts(fd: int, device: BlockDevice) -> TargetFacts:
-    try:
-        capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
-    except OSError as error:
-        raise TargetError(f"can't read the size of {device.node}: {error.strerror}") from error
-    if capacity_bytes == 0:
-        raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
-    return TargetFacts(
-        TargetKind.BLOCK,
-        device.name,
-        str(device.node),
-        capacity_bytes,
-        sector_bytes,
-        partitions=device.places_of_partitions,
-    )

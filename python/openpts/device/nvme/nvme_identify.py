@@ -14,31 +14,15 @@ IDENTIFY_BYTES: Final = 4096
 
 # the limits are in whole kelvin, of which 273 is 0 degrees
 _ZERO_CELSIUS_K: Final = 273
-_POWER_STATES_AT: Final = 2048
-_POWER_STATE_BYTES: Final = 32
-_MOST_POWER_STATES: Final = 32
-# maximum power is in hundredths of a watt, or in ten thousandths if bit 0 of byte 3 is set
-_CENTIWATT_W: Final = 0.01
-_FINE_SCALE_W: Final = 0.0001
-
-
-@dataclass(frozen=True, slots=True)
-class NvmePowerState:
-    """One power state. A latency of 0 is not reported; a maximum power of 0 W neither."""
-
-    max_power_w: float
-    operational: bool
-    entry_latency_us: int
-    exit_latency_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class NvmeController:
     """What a controller says about itself; the numbers are fields of Identify Controller by their names.
 
-    ``awupf``, in logical blocks, counts from 0. ``vid`` and ``ssvid`` are PCI vendors, ``ieee`` the OUI;
-    ``mntmt`` and ``mxtmt`` bound, in kelvin, the temperatures of host controlled thermal management. Texts
-    are printable, "" where there are none.
+    ``awupf``, in logical blocks, counts from 0. ``vid`` and ``ssvid`` are PCI vendors;
+    ``mntmt`` and ``mxtmt`` bound, in kelvin, the temperatures of host controlled thermal management. ``sn``
+    is printable, "" where there is none.
     """
 
     ver: int
@@ -52,14 +36,8 @@ class NvmeController:
     vid: int = 0
     ssvid: int = 0
     sn: str = ""
-    mn: str = ""
-    fr: str = ""
-    ieee: int = 0
-    cmic: int = 0
     cntlid: int = 0
     ctratt: int = 0
-    lpa: int = 0
-    apsta: int = 0
     tnvmcap: int = 0
     unvmcap: int = 0
     hctma: int = 0
@@ -67,7 +45,6 @@ class NvmeController:
     mxtmt: int = 0
     nn: int = 0
     awupf: int = 0
-    power_states: tuple[NvmePowerState, ...] = ()
 
     @property
     def version(self) -> str | None:
@@ -147,14 +124,8 @@ def parse_identify_controller(data: bytes) -> NvmeController:
         vid=vid,
         ssvid=ssvid,
         sn=_text(data[4:24]),
-        mn=_text(data[24:64]),
-        fr=_text(data[64:72]),
-        ieee=int.from_bytes(data[73:76], "little"),
-        cmic=data[76],
         cntlid=cntlid,
         ctratt=ctratt,
-        lpa=data[261],
-        apsta=data[265],
         tnvmcap=int.from_bytes(data[280:296], "little"),
         unvmcap=int.from_bytes(data[296:312], "little"),
         hctma=hctma,
@@ -162,21 +133,7 @@ def parse_identify_controller(data: bytes) -> NvmeController:
         mxtmt=mxtmt,
         nn=nn,
         awupf=awupf,
-        power_states=_power_states(data),
     )
-
-
-def _power_states(data: bytes) -> tuple[NvmePowerState, ...]:
-    """NPSS counts them from 0."""
-    count = min(data[263] + 1, _MOST_POWER_STATES)
-    starts = (_POWER_STATES_AT + _POWER_STATE_BYTES * state for state in range(count))
-    return tuple(_power_state(data[start : start + _POWER_STATE_BYTES]) for start in starts)
-
-
-def _power_state(data: bytes) -> NvmePowerState:
-    max_power, _, flags, entry_us, exit_us = struct.unpack_from("<HBBII", data)
-    unit_w = _FINE_SCALE_W if flags & 1 else _CENTIWATT_W
-    return NvmePowerState(max_power * unit_w, not flags & 1 << 1, entry_us, exit_us)
 
 
 def _text(data: bytes) -> str:

@@ -4,9 +4,10 @@ import os
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.kernel_calls import device_capacity_bytes, device_is_read_only
+from openpts.device.kernel_calls import device_capacity_bytes, device_is_read_only, logical_sector_bytes
+from openpts.errors import TargetError
 from openpts.ownership import RunOwner
-from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,21 @@ class OpenTarget:
             f"{self.facts.path} has {size_bytes:,} bytes now, and had {self.facts.user_capacity_bytes:,} "
             "when the test began"
         )
+
+
+def block_facts(fd: int, device: BlockDevice) -> TargetFacts:
+    """What is known of a drive once it is open. Raises TargetError for one without a size."""
+    try:
+        capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
+    except OSError as error:
+        raise TargetError(f"can't read the size of {device.node}: {error.strerror}") from error
+    if capacity_bytes == 0:
+        raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
+    return TargetFacts(
+        TargetKind.BLOCK,
+        device.name,
+        str(device.node),
+        capacity_bytes,
+        sector_bytes,
+        partitions=device.places_of_partitions,
+    )

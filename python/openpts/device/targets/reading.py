@@ -11,9 +11,8 @@ from pathlib import Path
 
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.file_system import check_file_system
-from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.targets.direct_io import file_sector_bytes, switch_to_direct_io
-from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.target import FileTarget, Target
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
@@ -74,17 +73,7 @@ def _block_facts(fd: int, device: BlockDevice) -> TargetFacts:
     if number_text(os.fstat(fd).st_rdev) != device.number:
         raise TargetError(f"{device.node} became another device while it was opened: try again")
     switch_to_direct_io(fd, device.node)
-    capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
-    if capacity_bytes == 0:
-        raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
-    return TargetFacts(
-        TargetKind.BLOCK,
-        device.name,
-        str(device.node),
-        capacity_bytes,
-        sector_bytes,
-        partitions=device.places_of_partitions,
-    )
+    return block_facts(fd, device)
 
 
 def _file_facts(fd: int, path: Path, target: Target) -> TargetFacts:

@@ -9,18 +9,12 @@ mod generate;
 mod measure;
 mod use_stack;
 
-use std::io::Read;
-
 pub use form::Model;
 pub use generate::ModelReader;
 pub use measure::{Modeled, Modeler};
 
-use super::error::TraceError;
 use super::formats::{Format, Opened, ReadOptions};
-use super::source::Source;
-
-/// Bytes of a model at most.
-const LONGEST: u64 = 1 << 20;
+use super::source::{Source, text_of_one};
 
 /// Models are a format of files.
 pub(super) static FORMATS: &[Format] = &[Format {
@@ -34,10 +28,6 @@ pub(super) static FORMATS: &[Format] = &[Format {
 }];
 
 fn open(sources: Vec<Source>, _: &ReadOptions) -> Opened {
-    let [source] = <[Source; 1]>::try_from(sources)
-        .map_err(|_| TraceError::Refused("a model is one file: merge the traces of several".into()))?;
-    let mut text = String::new();
-    (source.bytes.take(LONGEST).read_to_string(&mut text))
-        .map_err(|error| TraceError::File { path: source.path, source: error })?;
+    let text = text_of_one(sources, "model")?;
     Ok(Box::new(ModelReader::new(Model::parse(&text)?)))
 }

@@ -7,13 +7,11 @@ mod actor;
 mod generator;
 mod library;
 
-use std::io::Read;
-
 use serde::Deserialize;
 
 use super::error::TraceError;
 use super::formats::{Format, Opened, ReadOptions};
-use super::source::Source;
+use super::source::{Source, text_of_one};
 pub use actor::{Actor, Hot, Think};
 pub use generator::RecipeReader;
 pub use library::{RECIPES, shipped};
@@ -29,15 +27,8 @@ pub(super) static FORMATS: &[Format] = &[Format {
     open,
 }];
 
-/// Bytes of a recipe at most.
-const LONGEST: u64 = 1 << 20;
-
 fn open(sources: Vec<Source>, _: &ReadOptions) -> Opened {
-    let [source] = <[Source; 1]>::try_from(sources)
-        .map_err(|_| TraceError::Refused("a recipe is one file: merge the traces of several".into()))?;
-    let mut text = String::new();
-    (source.bytes.take(LONGEST).read_to_string(&mut text))
-        .map_err(|error| TraceError::File { path: source.path, source: error })?;
+    let text = text_of_one(sources, "recipe")?;
     Ok(Box::new(RecipeReader::new(Recipe::parse(&text)?)))
 }
 

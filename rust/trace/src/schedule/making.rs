@@ -68,7 +68,7 @@ fn each_io(
 /// What an I/O becomes; the reason if it is not replayed.
 fn operation_of(io: &TracedIo, plan: &Plan) -> Result<Operation, &'static str> {
     let since_ns = u64::try_from(io.issued_ns).unwrap_or(0);
-    if since_ns < plan.from_ns || since_ns >= plan.to_ns {
+    if since_ns < plan.from_ns || plan.to_ns.is_some_and(|to_ns| since_ns >= to_ns) {
         return Err("outside of the window");
     }
     let is_transfer = matches!(io.operation, TracedOperation::Read | TracedOperation::Write);

@@ -1,10 +1,13 @@
 //! Where the I/Os of a trace go on a target.
 
+use serde::Deserialize;
+
 use super::footprint::{Footprint, Ranks};
 use crate::error::TraceError;
 
 /// How places of the trace become places of the target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mapping {
     /// They stay what they are; a trace that does not fit is refused.
     #[default]
@@ -22,7 +25,7 @@ pub enum Mapping {
 }
 
 /// A part of the trace's addresses, and where it begins on the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Zone {
     /// First byte.
     pub start: u64,

@@ -22,6 +22,8 @@ pub use made::{Made, Original};
 pub use making::make_schedule;
 pub use mapping::{Mapping, Zone};
 
+use serde::Deserialize;
+
 use super::error::TraceError;
 use super::traced_io::TracedIo;
 
@@ -29,7 +31,8 @@ use super::traced_io::TracedIo;
 pub type Pull<'a> = Box<dyn FnMut(&mut Vec<TracedIo>) -> Result<bool, TraceError> + 'a>;
 
 /// What becomes of operations that transfer no data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Convert {
     /// They are replayed as they are; zeroes as trims.
     #[default]
@@ -41,7 +44,8 @@ pub enum Convert {
 }
 
 /// What becomes of reads and writes that are not whole sectors of the target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unaligned {
     /// They are rounded outwards.
     #[default]
@@ -53,7 +57,8 @@ pub enum Unaligned {
 }
 
 /// Which of the I/Os of a trace are replayed, by whether they are work in the background.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Ground {
     /// All.
     #[default]
@@ -65,7 +70,8 @@ pub enum Ground {
 }
 
 /// How a trace is prepared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Where the part of the target begins that the trace goes to: a multiple of the granule.
     pub base_bytes: u64,
@@ -87,8 +93,8 @@ pub struct Plan {
     pub max_idle_ns: Option<u64>,
     /// First moment of the trace that is replayed, since its first I/O.
     pub from_ns: u64,
-    /// And the one at which it ends.
-    pub to_ns: u64,
+    /// And the one at which it ends; none: with its last I/O.
+    pub to_ns: Option<u64>,
     /// Which I/Os are, by whether they are work in the background.
     pub ground: Ground,
     /// Whether reads are replayed.

@@ -22,7 +22,7 @@ fn plan(capacity_bytes: u64) -> Plan {
         speed: (1, 1),
         max_idle_ns: None,
         from_ns: 0,
-        to_ns: u64::MAX,
+        to_ns: None,
         ground: Ground::Both,
         reads: true,
         writes: true,
@@ -148,7 +148,7 @@ fn what_is_left_out_keeps_its_time() {
         read(40, 0, 512),
     ];
     let (found, played) =
-        made(&ios, &Plan { writes: false, to_ns: 40, from_ns: 5, ..plan(1 << 20) }).unwrap();
+        made(&ios, &Plan { writes: false, to_ns: Some(40), from_ns: 5, ..plan(1 << 20) }).unwrap();
     assert_eq!(played, [(20, Operation::Read, 1024, 512)]);
     assert_eq!(found.skipped.values().sum::<u64>() + 1, found.traced);
     assert_eq!(found.skipped["outside of the window"], 2);

@@ -225,8 +225,8 @@ def test_time_over_a_limit_is_the_sum_of_what_is_longer(latencies_ns: list[int])
 
 
 def test_a_recipe_has_the_hash_of_its_trace() -> None:
-    plan = Plan(paths=("recipe:mail",), capacity_bytes=100 * GB, sector_bytes=512, mapping="identity")
-    assert prepared(plan).preparation.sources[0].sha256 == recipes()["mail"].sha256
+    plan = Plan(capacity_bytes=100 * GB, sector_bytes=512, mapping="identity")
+    assert prepared("recipe:mail", plan).preparation.sources[0].sha256 == recipes()["mail"].sha256
 
 
 def test_runs_compare_only_over_the_same_traces() -> None:

@@ -20,9 +20,6 @@ from openpts.vocabulary.command_run import FigureOrder, FileSystemType
 DIRECTORY_WORD: Final = "{dir}"
 """In a word of the command, it stands for the directory to run in."""
 
-DEVICE_WORD: Final = "{device}"
-"""Likewise, for the node of the block device below."""
-
 _MOST_RUNS: Final = 99
 _HOW_TO_WRITE_FIGURE: Final = (
     "write NAME=REGEX or NAME=REGEX:UNIT, where the one group of REGEX is the number, such as "

@@ -25,6 +25,7 @@ from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 
+# the cycles: that of the fill curve, that of the bursts by fill level
 _CURVE, _LEVELS = 1, 2
 _TITLE: Final = "Fill Curve"
 _BURST_COLOR: Final = 2

@@ -27,10 +27,6 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
-CURVE: Final = 1
-LEVELS: Final = 2
-"""The cycles: that of the fill curve, that of the bursts by fill level."""
-
 REWRITE_STEPS: Final = 25
 """Into so many steps the writes after an idle time are cut."""
 

@@ -21,9 +21,9 @@ from fractions import Fraction
 from msgspec.structs import astuple, replace
 
 from openpts.procedures.extended.replay.conditions import ReplayConditions
-from openpts.procedures.shared.trace_replay.conditions import Prefill, TraceFile
+from openpts.procedures.shared.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
-from openpts.trace_schedules import Plan, Prepared, prepared
+from openpts.trace_schedules import Plan, Prepared, Zones, prepared
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import ReplayMode
@@ -59,7 +59,7 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
         return
     # Equal plans are one schedule: passes differ where each is moved on.
     passes = [
-        [prepared(plan) for plan in _plans(conditions, number * conditions.shift_bytes, user_capacity_bytes)]
+        tuple(_schedules(conditions, number * conditions.shift_bytes, user_capacity_bytes))
         for number in range(conditions.passes)
     ]
     if not conditions.read_only:
@@ -71,7 +71,9 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(Outcome(None, conditions.passes))
 
 
-def _plans(conditions: ReplayConditions, shift_bytes: int, user_capacity_bytes: int) -> Iterator[Plan]:
+def _schedules(
+    conditions: ReplayConditions, shift_bytes: int, user_capacity_bytes: int
+) -> Iterator[Prepared]:
     count = len(conditions.traces)
     for number, trace in enumerate(conditions.traces):
         region = trace.region or ActiveRange(100 * number / count, 100 * (number + 1) / count)
@@ -79,7 +81,7 @@ def _plans(conditions: ReplayConditions, shift_bytes: int, user_capacity_bytes: 
             _boundary(percent, conditions.granule_bytes, user_capacity_bytes)
             for percent in (region.start_pct, region.end_pct)
         )
-        yield _plan(conditions, trace, base, end - base, shift_bytes)
+        yield prepared(trace.path, _plan(conditions, trace, base, end - base, shift_bytes))
 
 
 def _boundary(percent: float, granule_bytes: int, user_capacity_bytes: int) -> int:
@@ -92,17 +94,17 @@ def _boundary(percent: float, granule_bytes: int, user_capacity_bytes: int) -> i
 def _plan(
     conditions: ReplayConditions, trace: TraceFile, base_bytes: int, capacity_bytes: int, shift_bytes: int
 ) -> Plan:
+    mapping = trace.mapping or conditions.mapping
+    zones = Zones(tuple(astuple(zone) for zone in conditions.zone_table))
     return Plan(
-        paths=(trace.path,),
         base_bytes=base_bytes,
         capacity_bytes=capacity_bytes,
         shift_bytes=shift_bytes,
         sector_bytes=conditions.sector_bytes,
         unaligned=conditions.unaligned,
-        mapping=trace.mapping or conditions.mapping,
-        zones=tuple(astuple(zone) for zone in conditions.zone_table),
+        mapping=zones if mapping is Mapping.ZONES else mapping,
         granule_bytes=conditions.granule_bytes,
-        speed=Fraction(conditions.speed),
+        speed=Fraction(conditions.speed).as_integer_ratio(),
         max_idle_ns=conditions.max_idle_ns,
         from_ns=conditions.from_ns or 0,
         to_ns=conditions.to_ns,

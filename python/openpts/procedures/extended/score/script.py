@@ -106,14 +106,14 @@ def _schedules(
 
     def plan(path: str, ground: str) -> Prepared:
         return prepared(
+            path,
             Plan(
-                paths=(path,),
                 capacity_bytes=user_capacity_bytes,
                 sector_bytes=conditions.sector_bytes,
                 mapping=conditions.mapping,
                 max_idle_ns=case.load.idle.most_ns,
                 ground=ground,
-            )
+            ),
         )
 
     front = plan(case.trace.path, "foreground")

@@ -30,7 +30,7 @@ def tabular_page(
     """
     table = Table(
         id=f"{name.id}-values",
-        title=f"{name.number} - {matrix.averaging}; MRT: the largest of them",
+        title=f"{name.number} - {matrix.results.window.averaging}; MRT: the largest of them",
         head=Column(f"DP={data_text(matrix.results.conditions)}", align="left", width=0.8),
         columns=(
             Column("RW mix", align="left", width=0.6),

@@ -171,7 +171,8 @@ def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
     """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
     enterprise = run.manifest.conditions.drive_class is DriveClass.ENTERPRISE
     title = f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data"
-    return page(plot.named(cycle.prefix, title), table, Verdict(f"Each cell: {_averaging(cycle)}."))
+    verdict = Verdict(f"Each cell: {cycle.results.window.averaging}.")
+    return page(plot.named(cycle.prefix, title), table, verdict)
 
 
 def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
@@ -203,7 +204,7 @@ def _table(cycle: Cycle, number: str) -> Table:
     """Averages of the window, one decimal (8.3.7.1, 8.3.7.2)."""
     return Table(
         id=f"{cycle.prefix}-table",
-        title=f"{number} - average throughput (MB/s): {_averaging(cycle)}",
+        title=f"{number} - average throughput (MB/s): {cycle.results.window.averaging}",
         head=Column("Block size (KiB)", width=0.62),
         columns=tuple(Column(mix(read_pct), float(read_pct)) for read_pct in READ_PCTS),
         rows=(
@@ -214,16 +215,6 @@ def _table(cycle: Cycle, number: str) -> Table:
         ),
         group="Read / Write Mix %",
     )
-
-
-def _averaging(cycle: Cycle) -> str:
-    window = cycle.results.window
-    if not window.rounds:
-        return "no Round was completed"
-    if window.is_full:
-        return f"mean of the five Rounds {window.label}"
-    count = len(window.rounds)
-    return f"mean of {count} Round{'s' if count > 1 else ''} ({window.label}), not of five"
 
 
 def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:

@@ -41,12 +41,12 @@ def demand_pages(demand: DemandRun) -> Iterator[Page]:
     tcs = sorted(demand.conditions.tcs)
 
     def lead(what: str) -> Verdict:
-        return Verdict(f"{what}: {demand.averaging}")
+        return Verdict(f"{what}: {demand.results.window.averaging}")
 
     def by_demand(name: PlotName, title: str, tcs: list[int], cell: Callable[[PointResults], Cell]) -> Table:
         return grid(
             f"{name.id}-values",
-            f"{title}; {demand.averaging}",
+            f"{title}; {demand.results.window.averaging}",
             Col("QD", cells.count, width=0.5),
             [(Column(f"TC {tc}", tc), tc) for tc in tcs],
             sorted(demand.conditions.qds) if results else (),
@@ -128,7 +128,7 @@ def toio_pages(demand: DemandRun) -> Iterator[Page]:
         name,
         Verdict(
             f"P15 {demand.pattern} - IOPS vs TOIO: each bar is the mean of the operating points of that "
-            f"TOIO, the line in it their range; each point {demand.averaging}"
+            f"TOIO, the line in it their range; each point {demand.results.window.averaging}"
         ),
         ("IOPS", "IOPS", 0),
         lambda result: result.iops,
@@ -213,7 +213,7 @@ def points_page(demand: DemandRun) -> Page:
     ]
     shown = table(
         f"{name.id}-table",
-        f"Operating points in the order of their minutes: {demand.averaging}",
+        f"Operating points in the order of their minutes: {demand.results.window.averaging}",
         Col("TC / QD", lambda r: Cell(str(r.point)), align="left", width=0),
         columns,
         results,

@@ -89,16 +89,6 @@ class DemandRun:
         """Why there is no full window: ``2 of 5 rounds``."""
         return f"{len(self.results.window.rounds)} of {WINDOW_ROUNDS} rounds"
 
-    @property
-    def averaging(self) -> str:
-        """What the figures of an operating point average, in words."""
-        count = len(self.results.window.rounds)
-        if not count:
-            return "no Round was completed"
-        if self.results.window.is_full:
-            return f"mean of the five Rounds {self.results.window.label}"
-        return f"mean of {count} Round{'s' if count > 1 else ''} ({self.results.window.label}), not of five"
-
 
 def demand_run(run: Run, names: Names) -> DemandRun:
     """Analyse a run from its record alone."""

@@ -34,16 +34,6 @@ class Matrix:
         """The measured cell, None where the test point was not measured."""
         return self.results.cells.get(RoundPoint(self.access_pattern, block_size_bytes, read_pct))
 
-    @property
-    def averaging(self) -> str:
-        """What a cell averages, in words."""
-        count = len(self.results.window.rounds)
-        if not count:
-            return "no Round was completed"
-        if self.results.window.is_full:
-            return f"mean of the five Rounds {self.results.window.label}"
-        return f"mean of {count} Round{'s' if count > 1 else ''} ({self.results.window.label}), not of five"
-
 
 def mix(read_pct: int) -> str:
     """Reads/writes as the specification prints them."""
@@ -96,7 +86,7 @@ def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
     return matrix_table(
         matrix,
         "iops-table",
-        f"{number} - average IOPS: {matrix.averaging}",
+        f"{number} - average IOPS: {matrix.results.window.averaging}",
         lambda cell: cells.number(cell.iops, 1),
         note=absences_note(matrix, sector_bytes),
     )
@@ -104,7 +94,7 @@ def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
 
 def tabular_page(matrix: Matrix, table: Table, name: PlotName, *, heat_number: str) -> Page:
     """The table of IOPS and, for the eye, the same cells shaded with the range of their rounds."""
-    sentence = Verdict(f"Each cell: {matrix.averaging}.{_extreme(table)}")
+    sentence = Verdict(f"Each cell: {matrix.results.window.averaging}.{_extreme(table)}")
     heat_map: tuple[Figure, ...] = ()
     if values_of(table):
         heat_map = (_heat_map(matrix, table, heat_number),)

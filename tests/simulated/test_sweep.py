@@ -64,8 +64,8 @@ class Counting(ThreadPoolExecutor):
         self.points = 0
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Take a task of points."""
-        self.points += len(args[0])
+        """Take a point."""
+        self.points += 1
         return super().submit(fn, *args, **kwargs)
 
 

@@ -94,6 +94,7 @@ MAKES_FOLDERS = {
     "report/write.py": "where the operator wants a report",
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
+    "sweep/executors.py": "for what workers on Slurm share",
     "sweep/sweep.py": "where the operator wants a sweep",
 }
 MAKES_TEMPORARY_FILES = {

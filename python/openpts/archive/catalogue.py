@@ -79,7 +79,7 @@ def about(store: Store) -> About | None:
         return None
     except msgspec.MsgspecError as error:
         raise RecordError(f"can't read {ABOUT} of the archive {store.place}: {error}") from error
-    if found.format != _FORMAT or _first_number(found.version) != _first_number(VERSION):
+    if found.format != _FORMAT or found.version.split(".")[0] != VERSION.split(".")[0]:
         raise RecordError(
             f"{store.place} is {found.format} of version {found.version}, and this openpts reads {_FORMAT} "
             f"of version {VERSION}: use the openpts that made it"
@@ -195,7 +195,3 @@ def read_table(store: Store, name: str, columns: list[str] | None = None) -> "py
 
 def _age(entry: Entry) -> tuple[str, str]:
     return entry.added_at, entry.folder
-
-
-def _first_number(version: str) -> str:
-    return version.partition(".")[0]

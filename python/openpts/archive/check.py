@@ -1,7 +1,6 @@
 """Holds an archive against its own catalogue, and removes what no entry needs."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
 
 _IN_PROGRESS: Final = timedelta(days=1)
+_COMPACT: Final = "`openpts archive compact` removes the folder once it is a day old"
 
 
 class Kind(StrEnum):
@@ -53,9 +53,9 @@ class Finding:
         return self.kind in {Kind.DAMAGED, Kind.MISSING}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Checked:
-    """What was looked at so far."""
+    """What was looked at."""
 
     runs: int = 0
     files: int = 0
@@ -69,24 +69,28 @@ class ArchiveCheck(Document, frozen=True, kw_only=True, tag="openpts.archive-che
     findings: tuple[Finding, ...]
 
 
-def check(store: Store, checked: Checked, *, quick: bool) -> Iterator[Finding]:
-    """All that is wrong, while ``checked`` counts; ``quick``: names and sizes alone. Raises RecordError."""
+def check(store: Store, *, quick: bool) -> ArchiveCheck:
+    """All that is wrong; ``quick``: names and sizes alone. Raises RecordError."""
     stored = store.names()  # before the catalogue: what is entered meanwhile is listed already
-    found = _whole_entries(store)
-    yield from found.findings
-    by_run = newest(iter(found.entries))
-    for entry in by_run.values():
-        checked.runs += 1
-        for name, (size_bytes, sha256) in entry.files.items():
-            checked.files += 1
-            checked.size_bytes += size_bytes
-            if problem := _problem(store, stored, name, size_bytes, "" if quick else sha256):
-                yield Finding(*problem, _again(entry.run))
+    damaged = _damaged_catalogue(store)
+    whole = list(entries(store, with_files=True, without={one.name for one in damaged}))
+    by_run = newest(iter(whole))
+    files = [(run, name, *file) for run, entry in by_run.items() for name, file in entry.files.items()]
+    found = list(damaged)
+    for run, name, size_bytes, sha256 in files:
+        if kind := _problem(store, stored, name, size_bytes, "" if quick else sha256):
+            again = f"restore it from a backup, or add {run} again with `openpts archive add --replace`"
+            found.append(Finding(kind, name, again))
     for folder, written_at in _unused(stored, by_run).items():
-        yield _unused_folder(folder, written_at, found, by_run)
-    for name in stored:
-        if not name.startswith((ABOUT, f"{CATALOGUE}/", f"{DATA}/")):
-            yield Finding(Kind.STRANGE, name, "it is no part of the archive: move it elsewhere")
+        was_replaced = any(entry.folder == folder for entry in whole)
+        found.append(_unused_folder(folder, written_at, by_run, was_replaced, bool(damaged)))
+    found += [
+        Finding(Kind.STRANGE, name, "it is no part of the archive: move it elsewhere")
+        for name in stored
+        if not name.startswith((ABOUT, f"{CATALOGUE}/", f"{DATA}/"))
+    ]
+    checked = Checked(len(by_run), len(files), sum(size_bytes for _, _, size_bytes, _ in files))
+    return ArchiveCheck(checked=checked, findings=tuple(found))
 
 
 def compact(store: Store) -> tuple[int, list[str]]:
@@ -103,14 +107,7 @@ def compact(store: Store) -> tuple[int, list[str]]:
     return merge(store), old
 
 
-@dataclass(slots=True)
-class _Entries:
-    entries: list[Entry]
-    findings: list[Finding]
-
-
-def _whole_entries(store: Store) -> _Entries:
-    """All entries of catalogue files that are whole, and what is wrong with the others."""
+def _damaged_catalogue(store: Store) -> list[Finding]:
     findings = []
     for name in catalogue_files(store):
         try:
@@ -124,25 +121,24 @@ def _whole_entries(store: Store) -> _Entries:
             findings.append(
                 Finding(Kind.DAMAGED, name, "restore it from a backup, or remove it and add its runs again")
             )
-    damaged = {one.name for one in findings}
-    return _Entries(list(entries(store, with_files=True, without=damaged)), findings)
+    return findings
 
 
 def _problem(
     store: Store, stored: "dict[str, FileInfo]", name: str, size_bytes: int, sha256: str
-) -> tuple[Kind, str] | None:
+) -> Kind | None:
     if name not in stored:
         try:
             content = store.read(name)  # added after the listing
         except FileNotFoundError:
-            return Kind.MISSING, name
+            return Kind.MISSING
     elif stored[name].size != size_bytes:
-        return Kind.DAMAGED, name
+        return Kind.DAMAGED
     elif not sha256:
         return None
     else:
         content = store.read(name)
-    return None if hashlib.sha256(content).hexdigest() == sha256 else (Kind.DAMAGED, name)
+    return None if hashlib.sha256(content).hexdigest() == sha256 else Kind.DAMAGED
 
 
 def _unused(stored: "dict[str, FileInfo]", used: dict[str, Entry]) -> dict[str, datetime]:
@@ -156,24 +152,18 @@ def _unused(stored: "dict[str, FileInfo]", used: dict[str, Entry]) -> dict[str, 
     return unused
 
 
-def _unused_folder(folder: str, written_at: datetime, found: _Entries, by_run: dict[str, Entry]) -> Finding:
-    if any(entry.folder == folder for entry in found.entries):
-        return Finding(Kind.REPLACED, folder, f"its run was added again: {_compact()}")
+def _unused_folder(
+    folder: str, written_at: datetime, by_run: dict[str, Entry], was_replaced: bool, has_damage: bool
+) -> Finding:
+    if was_replaced:
+        return Finding(Kind.REPLACED, folder, f"its run was added again: {_COMPACT}")
     run = run_of(folder)
-    if found.findings:
+    if has_damage:
         text = f"its entry is missing, perhaps in what is damaged: add {run} again"
     elif any(run_of(entry.folder) == run for entry in by_run.values()):
-        text = f"adding {run} was cut off, and it was added since: {_compact()}"
+        text = f"adding {run} was cut off, and it was added since: {_COMPACT}"
     elif datetime.now(UTC) - written_at < _IN_PROGRESS:
         text = f"{run} is being added, or that was cut off: add it again"
     else:
-        text = f"adding {run} was cut off: add it again; {_compact()}"
+        text = f"adding {run} was cut off: add it again; {_COMPACT}"
     return Finding(Kind.HALF_ADDED, folder, text)
-
-
-def _again(run: str) -> str:
-    return f"restore it from a backup, or add {run} again with `openpts archive add --replace`"
-
-
-def _compact() -> str:
-    return "`openpts archive compact` removes the folder once it is a day old"

@@ -14,19 +14,15 @@ from openpts.record.frames import arrow_table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_OLD: Final = """
+_ENTRIES: Final = """read_parquet(
+    getvariable('catalogue'), filename = true, file_row_number = true, union_by_name = true)"""
+_OLD: Final = f"""
 CREATE TEMP TABLE old AS SELECT filename, file_row_number FROM (
     SELECT filename, file_row_number,
            row_number() OVER (PARTITION BY run ORDER BY added_at DESC, folder DESC, filename) AS place
-    FROM read_parquet(getvariable('catalogue'), filename = true, file_row_number = true,
-                      union_by_name = true)
-) WHERE place > 1
-"""
-_NEWEST: Final = """
-CREATE TEMP VIEW newest AS SELECT * EXCLUDE (filename, file_row_number)
-FROM read_parquet(getvariable('catalogue'), filename = true, file_row_number = true,
-                  union_by_name = true)
-"""
+    FROM {_ENTRIES}) WHERE place > 1
+"""  # noqa: S608 our names
+_NEWEST: Final = f"CREATE TEMP VIEW newest AS SELECT * EXCLUDE (filename, file_row_number) FROM {_ENTRIES}"  # noqa: S608 likewise
 _BUT_OLD: Final = " ANTI JOIN old USING (filename, file_row_number)"
 
 

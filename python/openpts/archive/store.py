@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _S3: Final = "s3://"
 _DRAFTS: Final = ".openpts-"  # what is being written to a folder, or was when its process was killed
-_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,10 @@ class Store:
             return cls(place, fs.LocalFileSystem(), str(Path(place).absolute()))
         if not root:
             raise UsageError(f"{place} names no bucket: use {_S3}BUCKET/PREFIX")
-        of_server = {"region": _first_of(_REGIONS), "endpoint_override": _first_of(_ENDPOINTS)}
+        server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         with _told(f"can't reach {place}"):
             # what is small is one request then, which leaves nothing behind when it is cut off
-            return cls(place, fs.S3FileSystem(**of_server, allow_delayed_open=True), root)
+            return cls(place, fs.S3FileSystem(endpoint_override=server, allow_delayed_open=True), root)
 
     @property
     def is_local(self) -> bool:
@@ -117,10 +115,6 @@ class Store:
 def missing_packages() -> UsageError:
     """What to say where the packages of archives are not installed."""
     return UsageError("archives need DuckDB and pyarrow: pip install 'openpts[archive]'")
-
-
-def _first_of(names: tuple[str, ...]) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)
 
 
 @contextmanager

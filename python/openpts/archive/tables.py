@@ -15,7 +15,6 @@ from openpts.archive.distributions import (
 )
 from openpts.exchange.arrow_files import MEASURE_COLUMNS, RUN_NAME, columns_of_tables, with_run
 from openpts.exchange.flat_rows import RUN_COLUMNS, run_row
-from openpts.pages.measure import Measured as Measure
 from openpts.pages.measure import key_of
 from openpts.procedures.registry import procedure_of
 from openpts.record.frames import FRAMES, PLACE_COLUMNS, Row, arrow_table, place_of
@@ -104,7 +103,7 @@ def catalogue_row(run: Run, content_sha256: str, folder: str, files: Mapping[str
         "content_sha256": content_sha256,
         "origin": origin_of(run),
         "subjects": list(dict.fromkeys(chain.from_iterable(_subjects(run).values()))),
-        **_measure_lists(measures),
+        **{f"measure_{name}": [getattr(one, name) for one in measures] for name in MEASURE_COLUMNS},
         "folder": folder,
         "file_table": list(files),
         "file_bytes": [len(content) for content in files.values()],
@@ -133,10 +132,6 @@ def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
         write_page_checksum=True,
     )
     return file.getvalue()
-
-
-def _measure_lists(measures: "tuple[Measure, ...]") -> Row:
-    return {f"measure_{name}": [getattr(one, name) for one in measures] for name in MEASURE_COLUMNS}
 
 
 def _latencies(run: Run) -> Iterator[Row]:

@@ -44,10 +44,11 @@ def add(runs: tuple[Path, ...], place: str, *, redact: bool, replace: bool) -> N
     this is killed. Several processes may add at once.
     """
     from openpts.archive.add import add_runs  # noqa: PLC0415 slow to load, and help needs none
+    from openpts.archive.store import Store  # noqa: PLC0415 likewise
     from openpts.report.sources import run_folders_of  # noqa: PLC0415 likewise
 
     failed = 0
-    for added in add_runs(_store(place), run_folders_of(runs), redact=redact, replace=replace):
+    for added in add_runs(Store.of(place), run_folders_of(runs), redact=redact, replace=replace):
         failed += added.error is not None
         click.echo(_added_line(added), err=added.error is not None)
     if failed:
@@ -71,17 +72,14 @@ def check(place: str, *, quick: bool, as_json: bool) -> int:
 
     Exit code 8 if a file is damaged or missing. What a killed `add` left behind harms nothing.
     """
-    from openpts.archive.catalogue import existing  # noqa: PLC0415 slow to load
-    from openpts.archive.check import ArchiveCheck, Checked  # noqa: PLC0415 likewise
-    from openpts.archive.check import check as checked_archive  # noqa: PLC0415 likewise
+    from openpts.archive.check import check as checked_archive  # noqa: PLC0415 slow to load
 
-    checked = Checked()
-    findings = list(checked_archive(existing(_store(place)), checked, quick=quick))
-    harmed = sum(one.is_harm for one in findings)
+    found = checked_archive(_existing(place), quick=quick)
+    checked, harmed = found.checked, sum(one.is_harm for one in found.findings)
     if as_json:
-        print_document(ArchiveCheck(checked=checked, findings=tuple(findings)))
+        print_document(found)
     else:
-        for one in findings:
+        for one in found.findings:
             click.echo(f"{one.kind}: {one.name}: {one.text}")
         how = "names and sizes" if quick else "contents"
         click.echo(
@@ -99,10 +97,9 @@ def compact(place: str) -> None:
     `add` merges them too, once there are many. Folders that a killed or repeated `add` has left are removed
     if they are older than a day.
     """
-    from openpts.archive.catalogue import existing  # noqa: PLC0415 slow to load
-    from openpts.archive.check import compact as compact_archive  # noqa: PLC0415 likewise
+    from openpts.archive.check import compact as compact_archive  # noqa: PLC0415 slow to load
 
-    merged, removed = compact_archive(existing(_store(place)))
+    merged, removed = compact_archive(_existing(place))
     for folder in removed:
         click.echo(f"removed: {folder}")
     click.echo(f"{merged} files of the catalogue merged, {len(removed)} folders removed")
@@ -147,14 +144,13 @@ def query(
     Without --by, measures are those of each run, and percentiles of all selected runs together. Response
     times are merged as distributions, never averaged: a percentile is at most 0.8 % too high.
     """
-    from openpts.archive.catalogue import existing  # noqa: PLC0415 slow to load
-    from openpts.archive.engine import Engine  # noqa: PLC0415 likewise
+    from openpts.archive.engine import Engine  # noqa: PLC0415 slow to load
     from openpts.archive.query import Answer, asked  # noqa: PLC0415 likewise
 
     if sql and (measures or percentiles or by):
         raise UsageError("--sql is a question of its own: leave out --measure, --percentile and --by")
     stated = [_percentile(one) for one in percentiles]
-    store = existing(_store(place))
+    store = _existing(place)
 
     def answer() -> Answer:
         engine = Engine(store, where)
@@ -184,10 +180,11 @@ def _percentile(text: str) -> float:
     return found
 
 
-def _store(place: str) -> "Store":
-    from openpts.archive.store import Store  # noqa: PLC0415 slow to load
+def _existing(place: str) -> "Store":
+    from openpts.archive.catalogue import existing  # noqa: PLC0415 slow to load
+    from openpts.archive.store import Store  # noqa: PLC0415 likewise
 
-    return Store.of(place)
+    return existing(Store.of(place))
 
 
 def _print(answer: "Answer", *, as_csv: bool, as_json: bool) -> None:

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -177,7 +176,8 @@ def _swept(
     options: dict[str, Any],
 ) -> list[SweptPoint]:
     """Each combination with its point, or with what is wrong with it."""
-    of_test = {axis.name: _parameter(context, test, axis.name) for axis in axes if _is_of_test(axis.name)}
+    names = [axis.name for axis in axes if axis.name not in KEYS and "." not in axis.name]
+    of_test = {name: _parameter(context, test, name) for name in names}
     plan = None if options["plan_path"] is None else read_plan(options["plan_path"])
     swept = []
     for combination in combinations(axes):
@@ -194,10 +194,6 @@ def _swept(
         except click.BadParameter as error:
             swept.append(SweptPoint(combination, refused=error.format_message()))
     return swept
-
-
-def _is_of_test(name: str) -> bool:
-    return name not in KEYS and "." not in name
 
 
 def _parameter(context: click.Context, test: Procedure, name: str) -> click.Parameter:
@@ -254,28 +250,21 @@ def _executor(
 def _progress_on(stream: IO[str]) -> Iterator[Callable[[Progress], object]]:
     """A bar at a terminal, a line for each tenth anywhere else."""
     if not can_be_drawn_over(stream):
-        yield _Tenths(stream)
+        said = 0
+
+        def tell(now: Progress) -> None:
+            nonlocal said
+            left = now.total - now.found
+            if not now.computed:
+                before = f", {now.found:,} of them computed before" if now.found else ""
+                click.echo(f"{now.total:,} points{before}", file=stream)
+            elif (tenth := _TENTHS * now.computed // left) > said:
+                said = tenth
+                click.echo(f"{now.computed:,} of {left:,} points computed", file=stream)
+
+        yield tell
         return
     columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=VisibleConsole(stream)) as bar:
         task = bar.add_task("points", total=None)
         yield lambda now: bar.update(task, total=now.total - now.found, completed=now.computed)
-
-
-@dataclass(slots=True)
-class _Tenths:
-    """Says how many points there are, and then each tenth of them."""
-
-    stream: IO[str]
-    _said: int = 0
-
-    def __call__(self, now: Progress) -> None:
-        """Take how far the sweep is."""
-        if not now.computed:
-            found = f", {now.found:,} of them computed before" if now.found else ""
-            click.echo(f"{now.total:,} points{found}", file=self.stream)
-            return
-        tenth = _TENTHS * now.computed // (now.total - now.found)
-        if tenth > self._said:
-            self._said = tenth
-            click.echo(f"{now.computed:,} of {now.total - now.found:,} points computed", file=self.stream)

@@ -53,9 +53,8 @@ def _type(alias: str) -> "pyarrow.DataType":
 
     if alias.startswith("list<"):
         return arrow.list_(arrow.type_for_alias(alias[5:-1]))
-    if alias.startswith("map<"):
-        return arrow.map_(arrow.string(), arrow.string())
-    return arrow.type_for_alias(alias)
+    is_map = alias.startswith("map<")
+    return arrow.map_(arrow.string(), arrow.string()) if is_map else arrow.type_for_alias(alias)
 
 
 def _steps(run: "Run") -> Iterator[Row]:

@@ -15,11 +15,8 @@ from openpts.errors import FleetError, UsageError
 from openpts.programs import ProgramError, run_program
 
 JOB_NAME: Final = "openpts-sweep"
+# the operator's configuration of Dask overrides it; times are limited as the partition's are
 _OF_SLURM: Final = {"cores": 1, "processes": 1, "memory": "4GB", "walltime": None}
-"""What ``jobqueue.slurm`` in the operator's configuration of Dask overrides.
-
-No limit of time is asked for: the partition has one.
-"""
 _TO_ANSWER_S: Final = 60.0
 _TO_SUBMIT_S: Final = 10.0
 _LOOK_MS: Final = 2000

@@ -2,7 +2,6 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -76,15 +75,11 @@ def build() -> str:
     return found.hexdigest()[:16]
 
 
-def compute(points: Sequence[tuple[str, Point]]) -> list[PointResult]:
-    """The results of points by their keys, in this process. A point that can't be run says why.
+def compute(key: str, point: Point) -> PointResult:
+    """The result of a point, in this process. One that can't be run says why.
 
     Raises InterruptedRunError if the process is stopped meanwhile.
     """
-    return [_computed(key, point) for key, point in points]
-
-
-def _computed(key: str, point: Point) -> PointResult:
     began_s = time.process_time()
     result = PointResult(key=key, build=build(), target=point.target)
     place = _IN_MEMORY if _IN_MEMORY.is_dir() else None

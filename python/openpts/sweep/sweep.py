@@ -1,6 +1,5 @@
 """Computes the points of a sweep on any executor, each once, and keeps what came of them in a folder."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from contextlib import suppress
@@ -17,10 +16,6 @@ from openpts.sweep.axes import Combination
 from openpts.sweep.point import Point, PointResult, compute
 
 CSV_NAME: Final = "points.csv"
-_FIRST: Final = 16
-_TASK_S: Final = 1.0
-"""What a task lasts at least, so that sending it costs little."""
-_MOST_OF_A_TASK: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +37,11 @@ class Progress:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
 class SweepFolder:
     """Results by the keys of their points. Several sweeps may share a folder, also at the same time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def result(self, key: str) -> PointResult | None:
         """What is stored of a point; a damaged file is computed again."""
@@ -61,9 +56,8 @@ class SweepFolder:
 
     def write_table(self, swept: Sequence[SweptPoint], results: Mapping[str, PointResult]) -> Path:
         """All points as rows, those of ``swept`` in their order. Raises RecordError."""
-        rows = table(swept, results)
         axes = [name for name, _ in swept[0].combination]
-        text = csv_text(rows, header=True, first=[*axes, *_OF_POINT])
+        text = csv_text(table(swept, results), header=True, first=[*axes, *_OF_POINT])
         self._write({CSV_NAME: text.encode()})
         return self.folder / CSV_NAME
 
@@ -100,22 +94,10 @@ def run_sweep(
 
 
 def _computed(left: Sequence[tuple[str, Point]], executor: Executor) -> Iterator[PointResult]:
-    """The first points alone: they tell how many make a task that is worth sending."""
-    first, rest = left[:_FIRST], left[_FIRST:]
-    took_s = 0.0
-    for result in _results(executor, [[each] for each in first]):
-        took_s += result.processor_s
-        yield result
-    if rest:
-        size = min(math.ceil(_TASK_S * len(first) / max(took_s, 1e-3)), _MOST_OF_A_TASK)
-        yield from _results(executor, [rest[start : start + size] for start in range(0, len(rest), size)])
-
-
-def _results(executor: Executor, tasks: Sequence[Sequence[tuple[str, Point]]]) -> Iterator[PointResult]:
-    futures = [executor.submit(compute, task) for task in tasks]
+    futures = [executor.submit(compute, key, point) for key, point in left]
     try:
         for future in as_completed(futures):
-            yield from future.result()
+            yield future.result()
     finally:
         for future in futures:
             future.cancel()

@@ -197,10 +197,12 @@ class Machine:
         self.first.stdin.flush()
 
     def kill(self, command: str) -> bool:
+        """Whether there was one; all are gone when this returns, so that another may be started."""
         pids = self.pids(command)
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        until(lambda: not any(command in _comm(pid) for pid in pids), f"{command} of {self.name} is gone")
         return bool(pids)
 
     def put(self, slot: str, drive: Drive | None) -> None:

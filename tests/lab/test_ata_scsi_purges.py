@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.lab.machine import in_lab, needs_lab
 
 pytestmark = needs_lab
 
@@ -109,6 +109,27 @@ with open_target(target, consent, SystemRoots()) as opened:
     BoldErase(run=run).carry_out(opened, lambda *_: None)
 """
 
+# a start of openpts takes seconds on an emulated processor
+CALLS = """
+import os, sys
+from pathlib import Path
+from click.testing import CliRunner
+from openpts.cli.main import cli
+from openpts.errors import OpenptsError
+
+for call in sys.argv[1:]:
+    name, code, *words = call.split()
+    try:
+        said, ended = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False).output, 0
+    except OpenptsError as error:
+        said, ended = str(error), error.exit_code
+    if ended != int(code):
+        sys.exit(f"{call}: ended with {ended}: {said}")
+    (Path(sys.argv[0]).parent / name).write_text(said)
+    if name == "healed" and os.listdir(os.environ["OPENPTS_STATE"] + "/journal"):
+        sys.exit("the journal is not empty")
+"""
+
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
@@ -116,6 +137,7 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("purges")
     (folder / "guest.py").write_text(GUEST)
     (folder / "killed.py").write_text(KILLED)
+    (folder / "calls.py").write_text(CALLS)
     ended = in_lab(
         folder,
         *("--sata", "64M", "--scsi", "64M", "--scsi-debug", "dev_size_mb=64"),
@@ -123,16 +145,12 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
         export OPENPTS_STATE={folder}/state
         {sys.executable} {folder}/guest.py > {folder}/seen.json || exit 9
         sata=$(lsblk --noheadings --nodeps --output PATH,SERIAL | awk '$2 == "LABSATA0000" {{print $1}}')
-        {OPENPTS} unlock $sata > {folder}/unlock 2>&1 || exit 10
-        {OPENPTS} unlock --list > {folder}/list 2>&1 || exit 11
+        {sys.executable} {folder}/calls.py "unlock 0 unlock $sata" "list 0 unlock --list" || exit 10
         {sys.executable} {folder}/killed.py $sata
         [ $? = 137 ] || exit 12
-        {OPENPTS} purge $sata --confirm-serial LABSATA0000 > {folder}/refused 2>&1
-        [ $? = 4 ] || exit 13
-        {OPENPTS} unlock --list > {folder}/left 2>&1 || exit 14
-        {OPENPTS} unlock LABSATA0000 > {folder}/healed 2>&1 || exit 15
-        [ $(ls {folder}/state/journal | wc -l) = 0 ] || exit 16
-        {OPENPTS} purge $sata --confirm-serial LABSATA0000 > {folder}/purged 2>&1 || exit 17
+        purge="purge $sata --confirm-serial LABSATA0000"
+        {sys.executable} {folder}/calls.py "refused 4 $purge" "left 0 unlock --list" \
+          "healed 0 unlock LABSATA0000" "purged 0 $purge" || exit 13
         """,
         timeout_s=600,
     )

@@ -6,6 +6,7 @@ its report is made and verified.
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,41 @@ LONG = "--step-seconds 60"  # they end when the fault is there
 SECTORS = 262144
 FIRST_BAD, BAD = 8192, 64  # of 52,428 sectors that preconditioning writes, in up to four streams
 FAULTS = ("read-once", "read-for-ever", "write-once", "write-for-ever", "bad-sectors", "shrinks", "read-only")
+SAMPLED = ("read-once", "bad-sectors", "shrinks")
+ON_NVME = {
+    "read-once": f"""
+        begin read-once {NVME} {LONG}
+        until_log read-once 'WIPC done'; lab-ctl fail nvme0 read once; ended read-once
+        """,
+    "read-for-ever": f"""
+        begin read-for-ever {NVME} {LONG}
+        until_log read-for-ever 'WIPC done'; lab-ctl fail nvme0 read; ended read-for-ever
+        lab-ctl heal nvme0
+        """,
+    "write-once": f"""
+        begin write-once {NVME} {LONG} --read-pcts 0
+        until_log write-once 'WIPC done'; lab-ctl fail nvme0 write once; ended write-once
+        """,
+    "write-for-ever": f"""
+        begin write-for-ever {NVME} {LONG} --read-pcts 0
+        until_log write-for-ever 'WIPC done'; lab-ctl fail nvme0 write; ended write-for-ever
+        lab-ctl heal nvme0
+        """,
+    "read-only": f"""
+        begin read-only {NVME} {LONG}
+        until_log read-only 'WIPC done'; blockdev --setro /dev/nvme0n1; ended read-only
+        blockdev --setrw /dev/nvme0n1
+        """,
+}
+
+
+def some(names: tuple[str, ...]) -> list[Any]:
+    """All of them, of which a sample takes its own."""
+    return [name if name in SAMPLED else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
     """What all of them left."""
     folder = tmp_path_factory.mktemp("failing")
     whole = f"0 {SECTORS} linear /dev/nvme0n1 0"
@@ -40,25 +72,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"{rest} {SECTORS - rest} linear /dev/nvme0n1 {rest}",
         )
     )
+    chosen = SAMPLED if pytestconfig.getoption("--sample") else FAULTS
+    on_nvme = "".join(script for name, script in ON_NVME.items() if name in chosen)
     half = f"0 {SECTORS // 2} linear /dev/nvme0n1 0"
     left_by(
         folder,
         *("--nvme", "256M", "--append", "nvme_core.max_retries=0"),
         script=f"""
         what_is cache-before nvme get-feature /dev/nvme0 -f 6
-        begin read-once {NVME} {LONG}
-        until_log read-once 'WIPC done'; lab-ctl fail nvme0 read once; ended read-once
-        begin read-for-ever {NVME} {LONG}
-        until_log read-for-ever 'WIPC done'; lab-ctl fail nvme0 read; ended read-for-ever
-        lab-ctl heal nvme0
-        begin write-once {NVME} {LONG} --read-pcts 0
-        until_log write-once 'WIPC done'; lab-ctl fail nvme0 write once; ended write-once
-        begin write-for-ever {NVME} {LONG} --read-pcts 0
-        until_log write-for-ever 'WIPC done'; lab-ctl fail nvme0 write; ended write-for-ever
-        lab-ctl heal nvme0
-        begin read-only {NVME} {LONG}
-        until_log read-only 'WIPC done'; blockdev --setro /dev/nvme0n1; ended read-only
-        blockdev --setrw /dev/nvme0n1
+        {on_nvme}
         what_is cache-after nvme get-feature /dev/nvme0 -f 6
         ls state/journal > journal
         printf '{holed}' | dmsetup create part || exit 10
@@ -77,7 +99,7 @@ def reported(folder: Path, request: pytest.FixtureRequest) -> Path:
     return folder / request.param
 
 
-@pytest.fixture(params=FAULTS)
+@pytest.fixture(params=some(FAULTS))
 def left(folder: Path, request: pytest.FixtureRequest) -> Left:
     return Left(folder, request.param)
 
@@ -112,14 +134,14 @@ def test_its_report_is_made_and_verified(reported: Path) -> None:
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_a_medium_error_is_called_one_with_its_place(folder: Path) -> None:
-    for name in ("read-once", "read-for-ever", "write-once", "write-for-ever"):
-        operation, _, _ = name.partition("-")
-        failure = Left(folder, name).run.steps[-1].sample.failure
-        assert failure is not None
-        assert (failure.operation, failure.reason) == (operation, "critical medium error (os error 61)")
-        place = f"at byte {failure.offset_bytes} (LBA {failure.offset_bytes // 512})"
-        assert place in Left(folder, name).complaint
+@pytest.mark.parametrize("name", some(("read-once", "read-for-ever", "write-once", "write-for-ever")))
+def test_a_medium_error_is_called_one_with_its_place(folder: Path, name: str) -> None:
+    operation, _, _ = name.partition("-")
+    failure = Left(folder, name).run.steps[-1].sample.failure
+    assert failure is not None
+    assert (failure.operation, failure.reason) == (operation, "critical medium error (os error 61)")
+    place = f"at byte {failure.offset_bytes} (LBA {failure.offset_bytes // 512})"
+    assert place in Left(folder, name).complaint
 
 
 def test_bad_sectors_end_the_preconditioning_where_they_are(folder: Path) -> None:
@@ -139,7 +161,7 @@ def test_bad_sectors_end_the_preconditioning_where_they_are(folder: Path) -> Non
             "shrinks",
             f"/dev/dm-0 has {SECTORS * 256:,} bytes now, and had {SECTORS * 512:,} when the test began",
         ),
-        ("read-only", "/dev/nvme0n1 has become read-only: see dmesg"),
+        pytest.param("read-only", "/dev/nvme0n1 has become read-only: see dmesg", marks=pytest.mark.slow),
     ],
 )
 def test_what_has_become_of_the_drive_is_said(folder: Path, name: str, fault: str) -> None:

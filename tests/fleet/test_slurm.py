@@ -178,6 +178,7 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     assert "squeue failed: " in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -27,7 +27,9 @@ _MOST_HOSTS: Final = 8
 
 
 def pages_of(finding: TestFigures) -> Iterator[Page]:
-    """All drives in the order of their slots, and each value in which they differ."""
+    """All drives in the order of their slots, and each value that differs; none where no run has a value."""
+    if not finding.values:
+        return
     drives = _drives_table(finding)
     yield Page(drives.id, drives.title, (drives,), mandatory=True)
     for value in finding.values:

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,10 +14,13 @@ from click.testing import CliRunner
 
 from openpts import programs
 from openpts.cli.plan import plan_command
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
-from openpts.device.listing.discovery import list_devices
+from openpts.device.guard.rules import quiet_refusals
+from openpts.device.guard.usage import read_usage
+from openpts.device.listing.discovery import list_device, list_devices
 from openpts.device.listing.drive_listing import Safety
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
@@ -223,6 +227,25 @@ def test_open_in_another_process(flags: int, attach, cleanup: ExitStack, roots: 
     node = attach()
     pid = hold(node, flags, cleanup)
     assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
+
+
+@pytest.mark.parametrize(
+    "refusals",
+    [
+        lambda node, roots: check(BlockTarget(node), roots),
+        lambda node, roots: list_device(BlockDevice.of_node(node, roots), roots).verdict.refusals,
+    ],
+    ids=["guard", "listing"],
+)
+def test_open_in_another_process_for_a_moment(refusals, attach, cleanup, roots: SystemRoots) -> None:
+    """As another openpts has it that lists drives."""
+    node = attach()
+    glance = f"import os, time; os.open({str(node)!r}, os.O_RDONLY); print(flush=True); time.sleep(0.3)"
+    process = cleanup.enter_context(subprocess.Popen([sys.executable, "-c", glance], stdout=subprocess.PIPE))
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert quiet_refusals(BlockDevice.of_node(node, roots), read_usage(roots)) != ()
+    assert refusals(node, roots) == ()
 
 
 def test_claimed_by_nobody_in_sight(

@@ -200,4 +200,4 @@ def test_a_real_slurm_is_checked_where_its_commands_are() -> None:
         ("error", "h2", "State"),
         ("warning", "cluster", "JobCompType"),
         ("warning", "h3", "ssh"),
-    ]
+    ], done.stdout

@@ -21,7 +21,14 @@ from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.consent import Consent, not_a_sibling, unconfirmed
 from openpts.device.guard.drive_claim import drive_claimed, file_claimed
 from openpts.device.guard.file_use import named_file
-from openpts.device.guard.rules import SIGNATURE_RULE, Refusal, other_paths, quiet_refusals, refuse
+from openpts.device.guard.rules import (
+    OPEN_RULE_ID,
+    SIGNATURE_RULE,
+    Refusal,
+    other_paths,
+    quiet_refusals,
+    refuse,
+)
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget, block_facts
@@ -44,6 +51,8 @@ _UDEV_LOOKS_S: Final = (
     5.0  # on a busy machine; nothing else claims a drive without a user known to the kernel
 )
 _RETRY_S: Final = 0.05
+# between looks at a drive that others have open: openpts devices, smartctl and the like close it at once
+_GLANCES_S: Final = (0.1, 0.3, 1.0)
 _HINTS: Final = {
     errno.EACCES: "run openpts as root",
     errno.EPERM: "run openpts as root",
@@ -122,8 +131,7 @@ def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
 
 def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     """As check, for a drive by its place in sysfs."""
-    known = quiet_refusals(device, usage)
-    if known:
+    if known := lasting_refusals(device, usage):
         return known
     fd = _open_exclusively(device, os.O_RDONLY | os.O_NONBLOCK)
     if fd is None:
@@ -133,6 +141,20 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     finally:
         os.close(fd)
     return () if signature is None else (signature,)
+
+
+def lasting_refusals(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
+    """What the kernel's lists have against a drive, but for a process that had it open for a moment only.
+
+    Another openpts that lists drives does that, so that the two would refuse each other now and then.
+    """
+    found = quiet_refusals(device, usage)
+    for pause_s in _GLANCES_S:
+        if {refusal.rule_id for refusal in found} != {OPEN_RULE_ID}:
+            break
+        time.sleep(pause_s)
+        found = quiet_refusals(device, read_usage(device.roots))
+    return found
 
 
 def _free_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> BlockDevice:

@@ -167,6 +167,8 @@ class Rule:
         return Refusal(self.rule_id, found, self.remedy.format(node=device.node, name=device.name))
 
 
+OPEN_RULE_ID: Final = "open"
+
 QUIET_RULES: Final = (
     Rule(
         "whole-disk",
@@ -212,7 +214,7 @@ QUIET_RULES: Final = (
         _claimed(ClaimKind.EXPORT),
     ),
     Rule(
-        "open",
+        OPEN_RULE_ID,
         "no other process has it open or mapped, say as the disk of a virtual machine, nor a character "
         "device that passes commands to it",
         "see fuser -v {node}; end that process if it isn't needed",

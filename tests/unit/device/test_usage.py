@@ -294,3 +294,16 @@ def test_only_udev_itself_may_have_a_drive_open(name: str, counts: bool, server:
     (server.proc / "77/comm").write_text(f"{name}\n")
     evidence = read_usage(server).of_device(ClaimKind.OPEN, BlockDevice.of_name("sda", server))
     assert (evidence is not None) is counts
+
+
+def test_a_loop_device_that_is_detached_meanwhile_is_none(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it stored its data in can't be found any more, and would count as any file."""
+
+    def detached(node: Path) -> None:
+        (server.sys / "block" / node.name / "loop/backing_file").unlink()
+
+    assert any(claim.loop for claim in read_usage(server).claims)
+    monkeypatch.setattr(usage, "loop_backing", detached)
+    assert not any(claim.loop for claim in read_usage(server).claims)

@@ -222,4 +222,6 @@ def _loops(roots: SystemRoots) -> Iterator[Claim]:
                 claim = Claim(ClaimKind.LOOP, claim.text, number=backing.number, path=Path(path))
                 if backing.number is None:
                     claim = replace(claim, inode=backing.inode)
+            elif read_text(attribute) is None:
+                continue  # detached meanwhile
             yield replace(claim, loop=name)

@@ -204,11 +204,11 @@ class LotRunner:
                 return
             if self._is_busy(index):
                 continue
-            self._next_start_s = time.monotonic() + self.lot.stagger_s
             try:
                 self._start(index, entry)
             except OSError as error:  # no log on a full disk, no process: the others go on
                 self._set(index, state=SuiteState.REFUSED, reason=f"can't be started: {error.strerror}")
+            self._next_start_s = time.monotonic() + self.lot.stagger_s
 
     def _is_busy(self, index: int) -> bool:
         names = set(self._drives[index].names)

@@ -17,7 +17,6 @@ from openpts.ownership import new_run_id
 from tests.fleet.cluster import Cluster, Machine, until
 
 SHORT = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
-PATIENCE_S = 180
 LONG = ("wsat", "--time-scale", "0.1", *SHORT[3:])
 
 
@@ -47,13 +46,13 @@ def observed(cluster: Cluster, run_id: str, *stages: str) -> dict[str, Any]:
         found[:] = fleet(cluster, "observe", run_id)
         return found[0]["stage"] in stages
 
-    until(look, f"{run_id} is {' or '.join(stages)}", 180)
+    until(look, f"{run_id} is {' or '.join(stages)}")
     return found[0]
 
 
 def run_of(host: Machine) -> int:
     """The process of the run that a host carries out, once it has claimed its folder."""
-    until(lambda: any(lock_is_held(path) for path in host.folder.glob("runs/*/claim.jsonl")), "a claim", 120)
+    until(lambda: any(lock_is_held(path) for path in host.folder.glob("runs/*/claim.jsonl")), "a claim")
     [pid] = [pid for pid in host.pids("python") if b"start" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return pid
 
@@ -206,13 +205,11 @@ def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
     on_slurm = [*words, "600", "--slurm", "drives", "--jobs", "2"]  # minutes of work, of which some is done
     with subprocess.Popen(on_slurm, stderr=subprocess.DEVNULL, env=os.environ | alone_on_hosts) as submitter:
         try:
-            until(lambda: len(jobs()) == 2, "jobs on two hosts", PATIENCE_S)
+            until(lambda: len(jobs()) == 2, "jobs on two hosts")
             first = jobs()
             working, starting = sorted(first)
-            until(
-                lambda: cluster.hosts[starting].kill("python"), "a worker before Dask knows of it", PATIENCE_S
-            )
-            until(lambda: bool(stored()), "a point", PATIENCE_S)
+            until(lambda: cluster.hosts[starting].kill("python"), "a worker before Dask knows of it")
+            until(lambda: bool(stored()), "a point")
             assert not known_to_dask(first[starting])
             assert cluster.hosts[working].kill("python")
             until(
@@ -222,18 +219,17 @@ def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
                     and all(map(known_to_dask, jobs().values()))
                 ),
                 "workers in the place of both",
-                PATIENCE_S,
             )
             computed = len(stored())
-            until(lambda: len(stored()) > computed, "a point of theirs", PATIENCE_S)
+            until(lambda: len(stored()) > computed, "a point of theirs")
         finally:
             submitter.kill()
-    until(lambda: not jobs(), "the workers of a submitter that is gone end", PATIENCE_S)
+    until(lambda: not jobs(), "the workers of a submitter that is gone end")
     before = stored()
     assert len(before) < 600
     count = len(before) + 4
     told = subprocess.run(
-        [*words, str(count), "--jobs", "2"], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        [*words, str(count), "--jobs", "2"], capture_output=True, text=True, check=True, timeout=180
     )
     with (tmp_path / "points.csv").open(newline="") as table:
         keys = {row["key"] for row in csv.DictReader(table)}

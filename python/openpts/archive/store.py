@@ -82,15 +82,18 @@ class Store:
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write objects by their names; each is there as a whole when it is there at all, and lasts."""
+
+        def put(name: str) -> None:
+            with self._filesystem.open_output_stream(self._path(name)) as stream:
+                stream.write(files[name])
+
         with _told(f"can't write into the archive {self.place}"):
             if self.is_local:
                 root = Path(self._root)
                 root.mkdir(parents=True, exist_ok=True)
                 write_files(root, files)
-                return
-            for name, content in files.items():
-                with self._filesystem.open_output_stream(self._path(name)) as stream:
-                    stream.write(content)
+            else:
+                at_once(put, list(files))
 
     def remove(self, name: str) -> None:
         """Remove an object, or a folder with all that is in it; one that is gone already is no matter."""

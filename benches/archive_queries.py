@@ -92,6 +92,7 @@ def fill(place: Path, scratch: Path, runs: int, with_tables: int) -> None:
         print(f"added {added.run}: {added.size_bytes / 1e6:.2f} MB in {took_s:.1f} s of CPU")
         started = time.process_time()
     rows = [row for name in store.names(CATALOGUE) for row in parquet.read_table(place / name).to_pylist()]
+    rows.sort(key=lambda row: str(row["test"]))  # files are named by chance: the label goes with one test
     tables = {row["run"]: parquet.read_table(place / row["folder"] / f"{LATENCIES}.parquet") for row in rows}
     for name in store.names(CATALOGUE):
         store.remove(name)

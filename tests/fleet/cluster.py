@@ -33,7 +33,7 @@ _NEEDED: Final = (
     *("slurmctld", "slurmd", "munged", "squeue", "ip", "nsenter", "unshare", "losetup"),
     *("sshd", "ssh-keygen"),
 )
-_PATIENCE_S: Final = 60.0
+_PATIENCE_S: Final = 180.0
 _FIRST: Final = Path(__file__).with_name("first_process.py")
 _PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
@@ -333,7 +333,7 @@ class Cluster:
             "slurmd": f"slurmd -f {self.folder}/slurm.conf -N {machine.name}",
         }
         machine.spawn(commands[daemon])
-        until(lambda: bool(machine.pids(daemon)), f"{daemon} runs on {machine.name}")
+        until(lambda: bool(machine.pids(daemon)), f"{daemon} runs on {machine.name}", 60)
 
     def cut(self, host: Machine, *, up: bool = False) -> None:
         self.head.run("ip", "link", "set", f"otv{host.number}", "up" if up else "down")

@@ -12,7 +12,7 @@ from jsonschema_rs import Draft202012Validator
 from openpts.ownership import new_run_id
 from tests.support.systemd_host import SystemdHost
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def run(program: str, fleet_file: Path, *words: str) -> "subprocess.CompletedProcess[str]":

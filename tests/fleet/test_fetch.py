@@ -92,23 +92,25 @@ def test_a_cut_link_leaves_no_folder_and_the_next_fetch_goes_on(
     fleet: Fleet, large: Observation, tmp_path: Path, systemd_hosts: list[SystemdHost]
 ) -> None:
     host = systemd_hosts[0]
-    impatient = replace_options(fleet, "-oServerAliveInterval=1", "-oConnectTimeout=1")
     partial = tmp_path / f".{large.run_id}.partial"
 
     def cut_in_the_middle() -> None:
-        while sum(map(len, content(partial).values()), 0) < 6 * MIB:
+        while fetching.is_set() and sum(map(len, content(partial).values()), 0) < 6 * MIB:
             time.sleep(0.05)
         host.cut()
 
+    fetching = threading.Event()
+    fetching.set()
     cutter = threading.Thread(target=cut_in_the_middle)
     cutter.start()
     try:
         with pytest.raises(FleetError, match=r"broke off.*goes on from what has arrived"):
-            fetch(impatient, large, tmp_path, slowly)
-        cutter.join()
+            fetch(replace_options(fleet, "-oServerAliveInterval=1"), large, tmp_path, slowly)
         with pytest.raises(FleetError, match="host h1 can't be reached"):
-            fetch(impatient, large, tmp_path)
+            fetch(replace_options(fleet, "-oConnectTimeout=1"), large, tmp_path)
     finally:
+        fetching.clear()
+        cutter.join()
         host.join()
     assert [path.name for path in tmp_path.iterdir()] == [partial.name]
     received = Path(f"/sys/class/net/{host.link}/statistics/rx_bytes")

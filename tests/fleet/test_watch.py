@@ -65,12 +65,12 @@ def test_a_writer_after_another_is_none_beside_it_until_that_one_is_back(watched
     first, second = _Process(watched, "SN-1"), _Process(watched, "SN-1")
     try:
         first.write(50)
-        until(first.seen, "the first writer", 10)
+        until(first.seen, "the first writer")
         second.write(50)
-        until(second.seen, "the second writer", 10)
+        until(second.seen, "the second writer")
         assert not watched.faults
         first.write()
-        until(lambda: bool(watched.faults), "what is wrong", 10)
+        until(lambda: bool(watched.faults), "what is wrong")
         assert "two writers on SN-1" in watched.faults[0]
     finally:
         first.end()
@@ -82,7 +82,7 @@ def test_a_writer_that_was_told_of_another_drive_or_of_none_is_found(watched: Wa
     writer = _Process(watched, serial)
     try:
         writer.write()
-        until(lambda: bool(watched.faults), "what is wrong", 10)
+        until(lambda: bool(watched.faults), "what is wrong")
         assert "writes to SN-1" in watched.faults[0]
     finally:
         writer.end()

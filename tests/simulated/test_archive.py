@@ -1,6 +1,7 @@
 """Archives of finished runs: held against records, exact samples, killed and concurrent writers, and S3."""
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -28,6 +30,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.latency import encode_counts
 from openpts.archive.catalogue import CATALOGUE, MOST_SMALL, catalogue_files, commit, entries, merge
+from openpts.archive.check import check
 from openpts.archive.distributions import coarse_buckets, distribution_of, error_bound_pct
 from openpts.archive.engine import Engine
 from openpts.archive.store import Store
@@ -332,6 +335,38 @@ def test_a_damaged_file_is_named_and_can_be_written_again(runs: list[Path], tmp_
     assert called("check", place, "--quick")[0] == 8
     assert done("add", runs[0], "--replace", "--to", place).startswith("added: ")
     assert "replaced: " in done("check", place)
+
+
+def test_many_files_are_read_at_once_and_findings_come_in_the_order_of_the_catalogue(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = shutil.copytree(archive, tmp_path / "a")
+    tables = sorted(place.glob("data/**/*.parquet"))
+    for path in tables[::3]:
+        flip_a_byte(path)
+    for path in tables[1::5]:
+        path.unlink()
+    expected = []
+    for name in sorted((place / CATALOGUE).iterdir()):
+        for row in parquet.read_table(name).to_pylist():
+            for table, sha256 in zip(row["file_table"], row["file_sha256"], strict=True):
+                path = place / row["folder"] / f"{table}.parquet"
+                if not path.exists():
+                    expected.append(("missing", str(path.relative_to(place))))
+                elif hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+                    expected.append(("damaged", str(path.relative_to(place))))
+    together, read = threading.Barrier(4), Store.read
+    first = {str(path.relative_to(place)) for path in tables[:4]}
+
+    def reading(store: Store, name: str) -> bytes:
+        if name in first:
+            together.wait(60)
+        return read(store, name)
+
+    monkeypatch.setattr(Store, "read", reading)
+    found = check(Store.of(str(place)), quick=False).findings
+    assert [(one.kind, one.name) for one in found] == expected
+    assert len(expected) >= len(tables) // 3
 
 
 def test_a_damaged_catalogue_is_named_and_can_be_made_again(runs: list[Path], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from openpts.fleet.remote import Remote
 
 SYSTEMD = Path("/lib/systemd/systemd")
 PROGRAMS = ("setpriv", "unshare", "ip", "sshd", "ssh", "ssh-keygen", "systemd-run")
-READY_S = 20
+READY_S = 60
 AUTHORIZED = Path("/run/authorized_keys")  # where all users can read it
 START = """
 set -e

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from openpts.archive.store import Store
+from openpts.archive.store import Store, at_once
 from openpts.archive.tables import CATALOGUE_COLUMNS, VERSION, parquet_bytes
 from openpts.errors import RecordError, UsageError
 from openpts.record.frames import Row, arrow_table
@@ -112,17 +112,22 @@ def entries(store: Store, *, with_files: bool = False, without: Collection[str] 
     Raises RecordError for a damaged file.
     """
     columns = [*_ENTRY_COLUMNS, *(_FILE_COLUMNS if with_files else ())]
+
+    def table(name: str) -> "pyarrow.Table | None":
+        with suppress(FileNotFoundError):
+            return read_table(store, name, columns)
+        return None
+
     done = set(without)
-    waiting = set(catalogue_files(store)) - done
-    while waiting:
-        name = waiting.pop()
-        done.add(name)
-        try:
-            table = read_table(store, name, columns)
-        except FileNotFoundError:  # merged meanwhile into one that was not listed yet
-            waiting |= set(catalogue_files(store)) - done
-            continue
-        yield from map(_entry, table.to_pylist())
+    merged = True
+    while merged:  # into files that were not listed yet
+        waiting = [name for name in catalogue_files(store) if name not in done]
+        done.update(waiting)
+        found = at_once(table, waiting)
+        there = [one for one in found if one is not None]
+        merged = len(there) < len(found)
+        for one in there:
+            yield from map(_entry, one.to_pylist())
 
 
 def _entry(row: Row) -> Entry:

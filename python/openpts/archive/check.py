@@ -1,9 +1,11 @@
 """Holds an archive against its own catalogue, and removes what no entry needs."""
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from openpts.archive.add import run_of
@@ -16,10 +18,8 @@ from openpts.archive.catalogue import (
     entries,
     merge,
     newest,
-    read_table,
 )
-from openpts.archive.store import Store
-from openpts.errors import RecordError
+from openpts.archive.store import Store, at_once
 from openpts.vocabulary.document import Document
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ def check(store: Store, *, quick: bool) -> ArchiveCheck:
     by_run = newest(iter(whole))
     files = [(run, name, *file) for run, entry in by_run.items() for name, file in entry.files.items()]
     found = list(damaged)
-    for run, name, size_bytes, sha256 in files:
-        if kind := _problem(store, stored, name, size_bytes, "" if quick else sha256):
+    kinds = at_once(lambda file: _problem(store, stored, *file[1:], quick=quick), files)
+    for (run, name, *_), kind in zip(files, kinds, strict=True):
+        if kind is not None:
             again = f"restore it from a backup, or add {run} again with `openpts archive add --replace`"
             found.append(Finding(kind, name, again))
     for folder, written_at in _unused(stored, by_run).items():
@@ -108,36 +109,29 @@ def compact(store: Store) -> tuple[int, list[str]]:
 
 
 def _damaged_catalogue(store: Store) -> list[Finding]:
-    findings = []
-    for name in catalogue_files(store):
-        try:
-            read_table(store, name)
-            fault = hashlib.sha256(store.read(name)).hexdigest() not in name
-        except FileNotFoundError:  # merged meanwhile
-            continue
-        except RecordError:
-            fault = True
-        if fault:
-            findings.append(
-                Finding(Kind.DAMAGED, name, "restore it from a backup, or remove it and add its runs again")
-            )
-    return findings
+    """Catalogue files that have not the content for which they are named."""
+
+    def is_damaged(name: str) -> bool:
+        with suppress(FileNotFoundError):  # merged meanwhile
+            return hashlib.sha256(store.read(name)).hexdigest() not in name
+        return False
+
+    names = catalogue_files(store)
+    text = "restore it from a backup, or remove it and add its runs again"
+    return [Finding(Kind.DAMAGED, name, text) for name in compress(names, at_once(is_damaged, names))]
 
 
 def _problem(
-    store: Store, stored: "dict[str, FileInfo]", name: str, size_bytes: int, sha256: str
+    store: Store, stored: "dict[str, FileInfo]", name: str, size_bytes: int, sha256: str, *, quick: bool
 ) -> Kind | None:
-    if name not in stored:
-        try:
-            content = store.read(name)  # added after the listing
-        except FileNotFoundError:
-            return Kind.MISSING
-    elif stored[name].size != size_bytes:
+    if name in stored and stored[name].size != size_bytes:
         return Kind.DAMAGED
-    elif not sha256:
+    if name in stored and quick:
         return None
-    else:
-        content = store.read(name)
+    try:
+        content = store.read(name)  # also if it was added, or removed, after the listing
+    except FileNotFoundError:
+        return Kind.MISSING
     return None if hashlib.sha256(content).hexdigest() == sha256 else Kind.DAMAGED
 
 

@@ -1,11 +1,12 @@
 """Where an archive is: a folder, or a prefix in S3-compatible storage. Objects are written once, whole."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from openpts.errors import RecordError, UsageError
 from openpts.folder_files import write_files
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 _S3: Final = "s3://"
 _DRAFTS: Final = ".openpts-"  # what is being written to a folder, or was when its process was killed
+_AT_ONCE: Final = 16  # threads wait for the storage, and not for processors; each has an object in memory
+_IN_HAND: Final = 1024  # what waits for a thread takes memory too
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 
 @dataclass(frozen=True)
@@ -76,15 +82,18 @@ class Store:
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write objects by their names; each is there as a whole when it is there at all, and lasts."""
+
+        def put(name: str) -> None:
+            with self._filesystem.open_output_stream(self._path(name)) as stream:
+                stream.write(files[name])
+
         with _told(f"can't write into the archive {self.place}"):
             if self.is_local:
                 root = Path(self._root)
                 root.mkdir(parents=True, exist_ok=True)
                 write_files(root, files)
-                return
-            for name, content in files.items():
-                with self._filesystem.open_output_stream(self._path(name)) as stream:
-                    stream.write(content)
+            else:
+                at_once(put, list(files))
 
     def remove(self, name: str) -> None:
         """Remove an object, or a folder with all that is in it; one that is gone already is no matter."""
@@ -110,6 +119,18 @@ class Store:
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
+
+
+def at_once(do: Callable[[_A], _B], items: Sequence[_A]) -> list[_B]:
+    """What comes of each, in their order: storage that takes long to answer answers many at a time.
+
+    Raises what the first of them raises; those that have not begun are left.
+    """
+    done: list[_B] = []
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        for first in range(0, len(items), _IN_HAND):
+            done += threads.map(do, items[first : first + _IN_HAND])
+    return done
 
 
 def missing_packages() -> UsageError:

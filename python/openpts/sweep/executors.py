@@ -4,10 +4,11 @@ import multiprocessing
 import shlex
 import signal
 import time
-from collections.abc import Iterator
+from asyncio import to_thread
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ _OF_SLURM: Final = {"cores": 1, "processes": 1, "memory": "4GB", "walltime": Non
 _TO_ANSWER_S: Final = 60.0
 _TO_SUBMIT_S: Final = 10.0
 _LOOK_MS: Final = 2000
+_RARELY_MS: Final = 60_000
 
 
 @contextmanager
@@ -67,7 +69,6 @@ def slurm_workers(partition: str, count: int, folder: Path) -> Iterator[Executor
         import dask  # noqa: PLC0415 a package that only clusters need
         from distributed import Client  # noqa: PLC0415 likewise
         from distributed.utils import get_ip  # noqa: PLC0415 likewise
-        from tornado.ioloop import PeriodicCallback  # noqa: PLC0415 likewise
 
         of_ctrl_c = signal.getsignal(signal.SIGINT)
         from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415 likewise
@@ -92,21 +93,50 @@ def slurm_workers(partition: str, count: int, folder: Path) -> Iterator[Executor
     ) as cluster:
         words = [word for line in cluster.job_header.splitlines() for word in shlex.split(line)[1:]]
         _said("sbatch", "--test-only", *words, "--wrap=true")
-        keeper = PeriodicCallback(lambda: cluster.scale(jobs=count), _LOOK_MS)
-        cluster.periodic_callbacks[JOB_NAME] = keeper
         cluster.scale(jobs=count)
-        cluster.loop.add_callback(keeper.start)
         with Client(cluster) as client:
             _wait_for_one(client, folder)
+            _keep(cluster, count)
             yield from _executor_of(client)
+
+
+def _keep(cluster: Any, count: int) -> None:
+    """Replace workers that are lost, until the end.
+
+    Dask takes a job whose worker it has not seen for one that waits: Slurm knows whether it has ended. As
+    long as there is such a job, looks get rarer, so that hosts where none can start don't flood the queue.
+    """
+    from tornado.ioloop import PeriodicCallback  # noqa: PLC0415 a package that only clusters need
+
+    seen = set[str]()
+
+    async def look() -> None:
+        workers = {worker["name"] for worker in cluster.scheduler_info["workers"].values()}
+        seen.update(job.job_id for name, job in cluster.workers.items() if name in workers)
+        unseen = {name: job.job_id for name, job in cluster.workers.items() if job.job_id not in seen}
+        with suppress(FleetError):
+            queued = await to_thread(_jobs) if unseen else ()
+            for name, job_id in unseen.items():
+                if job_id not in queued:
+                    cluster.workers.pop(name, None)
+        keeper.callback_time = min(2 * keeper.callback_time, _RARELY_MS) if unseen else _LOOK_MS
+        cluster.scale(jobs=count)
+
+    keeper = PeriodicCallback(look, _LOOK_MS)
+    cluster.periodic_callbacks[JOB_NAME] = keeper
+    cluster.loop.add_callback(keeper.start)
+
+
+def _jobs() -> Sequence[str]:
+    """The IDs of our jobs that wait or run. Raises FleetError."""
+    return _said("squeue", "-h", "--me", "-n", JOB_NAME, "-o", "%i").split()
 
 
 def _wait_for_one(client: Any, folder: Path) -> None:
     """Until a worker is there. Raises FleetError once all jobs have ended without."""
     submitted_by_s = time.monotonic() + _TO_SUBMIT_S
     while not client.scheduler_info()["workers"]:
-        jobs = _said("squeue", "-h", "--me", "-n", JOB_NAME, "-o", "%i")
-        if not jobs and time.monotonic() > submitted_by_s:
+        if not _jobs() and time.monotonic() > submitted_by_s:
             raise FleetError(f"the workers' jobs ended before they were ready: {folder}/*.err say why")
         time.sleep(1)
 

@@ -1,6 +1,6 @@
 """What the reports of practice tests have in common: their header, and how the drive was prepared."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
+from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.preparation_page import largest_gap, purge_table, purge_verdict
@@ -22,27 +23,24 @@ BAR: Final = "Methodology Report (not part of SNIA PTS)"
 NO_STEADY_STATE: Final = "N/A"
 
 
-def methodology_section(
-    run: Run,
-    standing: Standing,
-    report_date: str,
-    *,
-    title: str,
-    test_rows: Rows,
-    pages: tuple[Page, ...],
-) -> Section:
-    """A section with the common header, which here names no specification; ``test_rows`` are its ten."""
-    manifest = run.manifest
-    header = common_header(
-        manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
-    )
-    return Section(
-        test=manifest.conditions.test,
-        title=title,
-        header=replace(header, of_specification=False),
-        alerts=(standing.red_line,) if standing.red_line else (),
-        pages=pages,
-    )
+def methodology(run: Run, title: str, test_rows: Rows, pages: Callable[[], tuple[Page, ...]]) -> Sections:
+    """The section of the run's test; its header names no specification, ``test_rows`` are ten of its rows."""
+
+    def sections(standing: Standing, report_date: str) -> tuple[Section, ...]:
+        manifest = run.manifest
+        header = common_header(
+            manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
+        )
+        section = Section(
+            test=manifest.conditions.test,
+            title=title,
+            header=replace(header, of_specification=False),
+            alerts=(standing.red_line,) if standing.red_line else (),
+            pages=pages(),
+        )
+        return (section,)
+
+    return sections
 
 
 def _setup_rows(run: Run) -> Rows:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.operator_files.schema_errors import wrong_values
 from openpts.operator_files.source_position import Place, PlacedError, PlacedText
 from openpts.units import KIB
@@ -30,11 +30,8 @@ class WrittenFileError(UsageError):
 
 def read_written(path: Path, most_kib: int, what: str) -> bytes:
     """All of a file. Raises UsageError if it can't be read, or is larger than any ``what`` would be."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(most_kib * KIB + 1)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    with failing_as(UsageError, f"{path} can't be read"), path.open("rb") as file:
+        raw = file.read(most_kib * KIB + 1)
     if len(raw) > most_kib * KIB:
         raise UsageError(f"{path} is larger than {most_kib} KiB, too large for a {what}")
     return raw

@@ -4,9 +4,12 @@ Ids, the plot's number, the text that describes it with its ranges, and the page
 nothing to plot, are derived; so nothing can be plotted that can't be read.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from openpts.pages import cells
 from openpts.pages.model import (
@@ -31,6 +34,8 @@ from openpts.units import NS_PER_MS, format_latency_ms
 T = TypeVar("T")
 C = TypeVar("C")
 
+_HEAD: Final = re.compile(r"(?P<label>.+?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
+_ALIGNED: Final = {"": "right", "<": "left", "^": "center"}
 NO_ROUND = Verdict("No Round was completed: there is nothing to plot.", "fail")
 
 
@@ -69,6 +74,23 @@ class Col(Generic[T]):
     def column(self) -> Column:
         """The column's head."""
         return Column(self.label, None if self.place is None else float(self.place), self.align, self.width)
+
+
+def columns_of(heads: str) -> tuple[Column, ...]:
+    """Columns by their labels, between bars: ``Bytes | File:<2 | Found:^``.
+
+    Behind a colon stand where a label is aligned, if not right, and its column's width, if not 1.
+    """
+    found = (_HEAD.fullmatch(head) for head in heads.split(" | "))
+    return tuple(
+        Column(
+            one["label"],
+            align=_ALIGNED[one["align"] or ""],
+            width=msgspec.json.decode(one["width"] or "1", type=int | float),
+        )
+        for one in found
+        if one is not None
+    )
 
 
 def table(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from openpts.pages.kit import columns_of
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Column, Row, Table
 
@@ -26,12 +27,6 @@ def _table(rows: Iterable[Row]) -> Table:
         id="summary",
         title="Key values",
         head=Column("Test", align="left", width=0.6),
-        columns=(
-            Column("Key value", align="left", width=1.4),
-            Column("Result", width=1),
-            Column("Unit", align="left", width=0.5),
-            Column("Steady State", align="left", width=1.2),
-            Column("Deviations", align="center", width=0.7),
-        ),
+        columns=columns_of("Key value:<1.4 | Result | Unit:<0.5 | Steady State:<1.2 | Deviations:^0.7"),
         rows=tuple(rows),
     )

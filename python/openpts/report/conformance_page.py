@@ -3,6 +3,7 @@
 from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
@@ -38,12 +39,7 @@ def _ledger_table(run: Run) -> Table:
         id="conformance-ledger",
         title=f"Deviations from {standard}",
         head=Column("Rule", align="left", width=0.9),
-        columns=(
-            Column("Clause", align="left", width=0.6),
-            Column("Required", align="left", width=1.5),
-            Column("Used", align="left", width=1.5),
-            Column("Effect on comparison", align="left", width=2),
-        ),
+        columns=columns_of("Clause:<0.6 | Required:<1.5 | Used:<1.5 | Effect on comparison:<2"),
         rows=tuple(
             Row(
                 Cell(entry.rule_id),
@@ -93,13 +89,7 @@ def _requirements_table(table_id: str, title: str, conformances: list[Conformanc
         id=table_id,
         title=title,
         head=Column("Rule", align="left", width=0.9),
-        columns=(
-            Column("Clause", align="left", width=0.7),
-            Column("Level", align="left", width=0.4),
-            Column("Requirement", align="left", width=2.2),
-            Column("Status", align="left", width=0.7),
-            Column("Evidence", align="left", width=2.2),
-        ),
+        columns=columns_of("Clause:<0.7 | Level:<0.4 | Requirement:<2.2 | Status:<0.7 | Evidence:<2.2"),
         rows=tuple(_requirement_row(each) for each in conformances),
     )
 

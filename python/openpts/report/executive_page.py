@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
@@ -104,13 +105,9 @@ def _runs_table(parts: Sequence[RunPart]) -> Table:
         id="cover-runs",
         title="Runs",
         head=Column("Test", align="left", width=0.5),
-        columns=(
-            Column("Begun", align="left", width=0.9),
-            Column("Ended", align="left", width=0.9),
-            Column("How it ended", align="left", width=0.7),
-            Column("Deviations", align="center", width=0.6),
-            Column("Shall-requirements", align="left", width=1.8),
-            Column("Test ID No.", align="left", width=1.3),
+        columns=columns_of(
+            "Begun:<0.9 | Ended:<0.9 | How it ended:<0.7 | Deviations:^0.6 | Shall-requirements:<1.8 | "
+            "Test ID No.:<1.3"
         ),
         rows=tuple(_run_row(part) for part in parts),
     )

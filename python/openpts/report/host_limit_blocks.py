@@ -6,6 +6,7 @@ from typing import Final
 
 from openpts.analysis.limited_seconds import Rule, rule_of
 from openpts.pages import cells
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.host_limits import LimitedTime, limited_times
@@ -51,13 +52,8 @@ def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: i
         id="run-conditions-host-limits",
         title="Seconds in which the host was the limit",
         head=Column("What told it", align="left", width=3.2),
-        columns=(
-            Column("Limit", align="left", width=0.9),
-            Column("Time (s)"),
-            Column("Share (%)"),
-            Column("Longest in a row (s)"),
-            Column("First at (s)"),
-            Column("Longest from", align="left", width=1.6),
+        columns=columns_of(
+            "Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | Longest from:<1.6"
         ),
         rows=tuple(_row(run, told, start_ns, judged_ns) for told in _told(pairs)),
         note="A second is marked by what was sampled in it; docs/host-limits.md has the rules. Several may "

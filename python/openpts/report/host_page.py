@@ -7,6 +7,7 @@ from openpts.advice.drive import NUMA_NODE, THREADS
 from openpts.advice.table import ADVICE, ADVICE_OF
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced_table
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.record.reader import Run
@@ -112,12 +113,8 @@ def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
         id="host-audit",
         title="Settings and states of the host before and after the run",
         head=Column("Item", align="left", width=2.3),
-        columns=(
-            Column("Before", align="left", width=1.3),
-            Column("After", align="left", width=1),
-            Column("Advice: real-world", align="left", width=1.1),
-            Column("Advice: synthetic", align="left", width=1.1),
-            Column("Right for", align="left", width=0.7),
+        columns=columns_of(
+            "Before:<1.3 | After:< | Advice: real-world:<1.1 | Advice: synthetic:<1.1 | Right for:<0.7"
         ),
         rows=tuple(_row(run, advice, suits) for advice, suits in lines),
         note="Read from files of the kernel; nothing was changed. The specification demands none of these "
@@ -165,12 +162,7 @@ def _tuning(run: Run) -> Table:
         id="host-audit-tuning",
         title="Settings changed for the run",
         head=Column("Item", align="left", width=1.3),
-        columns=(
-            Column("Found", align="left", width=0.7),
-            Column("Set", align="left", width=0.8),
-            Column("Outcome", align="left", width=1.3),
-            Column("Place", align="left", width=2),
-        ),
+        columns=columns_of("Found:<0.7 | Set:<0.8 | Outcome:<1.3 | Place:<2"),
         rows=tuple(
             Row(
                 Cell(ADVICE_OF[change.key].title if change.key in ADVICE_OF else change.key),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.pages.texts import fact_text
 from openpts.record.reader import Run
@@ -37,10 +38,7 @@ def purpose_tables(named: Iterable[tuple[str, Sequence[PurposeRow]]]) -> tuple[T
             id="cover-purpose",
             title="Purpose, as declared by the operator",
             head=Column("Item", align="left", width=1),
-            columns=(
-                Column("Declared", align="left", width=1.9),
-                Column("Measured", align="left", width=1.3),
-            ),
+            columns=columns_of("Declared:<1.9 | Measured:<1.3"),
             rows=tuple(Row(Cell(label), (Cell(text), _joined(of))) for (label, text), of in rows.items()),
         ),
     )

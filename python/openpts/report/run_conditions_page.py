@@ -9,6 +9,7 @@ from typing import Final
 from openpts.analysis.run_comparison import measured_median
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
@@ -74,13 +75,7 @@ def _hooks(manifest: Manifest) -> tuple[Block, ...]:
         id="run-conditions-hooks",
         title="Commands at moments of the run",
         head=Column("Moment", align="left", width=1.0),
-        columns=(
-            Column("Started", align="left", width=1.2),
-            Column("Command", align="left", width=2.0),
-            Column("Took"),
-            Column("Ended with", align="left", width=1.2),
-            Column("Last output", align="left", width=2.0),
-        ),
+        columns=columns_of("Started:<1.2 | Command:<2.0 | Took | Ended with:<1.2 | Last output:<2.0"),
         rows=tuple(
             Row(
                 Cell(f"{hook.moment} {hook.place}".strip()),
@@ -108,15 +103,9 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
         id="run-conditions-attempts",
         title="Attempts: the run was cut off and resumed",
         head=Column("No.", width=0.4),
-        columns=(
-            Column("Started", align="left", width=1.2),
-            Column("Ended", align="left", width=1.2),
-            Column("Why it ended", align="left", width=1.4),
-            Column("Host, kernel, openpts", align="left", width=1.8),
-            Column("Steps before", width=0.6),
-            Column("Went on at", align="left", width=1.4),
-            Column("Idle before"),
-            Column("Power cycles before", width=0.7),
+        columns=columns_of(
+            "Started:<1.2 | Ended:<1.2 | Why it ended:<1.4 | Host, kernel, openpts:<1.8 | Steps before:0.6 | "
+            "Went on at:<1.4 | Idle before | Power cycles before:0.7"
         ),
         rows=tuple(_attempt_row(number, one) for number, one in enumerate((*earlier, last), start=1)),
         note="Steps before: all that were recorded, those that were carried out again included. Idle before: "
@@ -177,12 +166,7 @@ def _gap_blocks(run: Run) -> tuple[Block, ...]:
         id="run-conditions-gaps",
         title="Time without I/O before the steps of each part",
         head=Column("Phase", align="left", width=1.2),
-        columns=(
-            Column("Gaps", width=0.7),
-            Column("Median (ms)", width=0.8),
-            Column("Longest (ms)", width=0.8),
-            Column("Longest gap before", align="left", width=2.5),
-        ),
+        columns=columns_of("Gaps:0.7 | Median (ms):0.8 | Longest (ms):0.8 | Longest gap before:<2.5"),
         rows=tuple(_gap_row(phase, of_part) for phase, of_part in _by_phase(steps).items()),
         note="A gap: from the last completion of a step to the first submission of the next. Idle time that "
         "a test asks for and the purge before a cycle are not gaps.",
@@ -237,13 +221,9 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
             id="run-conditions-cpu",
             title="Time of all processors of the host",
             head=Column("Phase", align="left", width=1.2),
-            columns=(
-                Column("User (%)"),
-                Column("Sys (%)"),
-                Column("Highest Sys (%)"),
-                Column("I/O wait (%)"),
-                Column("Highest I/O wait (%)"),
-                Column("openpts (processors)"),
+            columns=columns_of(
+                "User (%) | Sys (%) | Highest Sys (%) | I/O wait (%) | Highest I/O wait (%) | "
+                "openpts (processors)"
             ),
             rows=(
                 *(_processor_row(_phase_name(phase), of_part) for phase, of_part in parts.items()),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from openpts.pages import cells
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
@@ -21,12 +22,7 @@ def data_checks_table(checks: Sequence[DataCheck], table_id: str) -> Table | Non
         id=table_id,
         title="Entropy verified",
         head=Column("Pattern asked for", align="left", width=1.6),
-        columns=(
-            Column("Left by compression (%)"),
-            Column("Distinct pieces (%)"),
-            Column("Sample", width=0.7),
-            Column("How", align="left", width=2),
-        ),
+        columns=columns_of("Left by compression (%) | Distinct pieces (%) | Sample:0.7 | How:<2"),
         rows=tuple(Row(Cell(data_text(check.data)), _check_cells(check)) for check in checks),
     )
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
@@ -128,15 +129,13 @@ def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
     steps = run.phase(Phase.CONDITIONING)
     if not steps:
         return ()
-    columns = ("Workload", "Data", "Written (GB)", "x User Capacity", "Time", "MB/s", "State")
     return (
         Table(
             id=f"{page_id}-conditioning",
             title="Pre-conditioning as measured",
             head=Column("No.", align="left", width=0.3),
-            columns=tuple(
-                Column(label, align="left" if n in {0, 1, 6} else "right", width=2 if n < 2 else 1)
-                for n, label in enumerate(columns)
+            columns=columns_of(
+                "Workload:<2 | Data:<2 | Written (GB) | x User Capacity | Time | MB/s | State:<"
             ),
             rows=tuple(_conditioning_row(run, step) for step in steps),
         ),

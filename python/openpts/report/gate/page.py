@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
@@ -35,12 +36,7 @@ def _page(result: GateResult, baseline: Sequence[BaselineRun] = ()) -> Page:
             id="limits-verdicts",
             title="Limits, each with its verdict",
             head=Column("Limited", align="left", width=1.6),
-            columns=(
-                Column("Limit", align="left", width=1.1),
-                Column("Verdict", align="left", width=0.6),
-                Column("Found", align="left", width=2),
-                Column("Spread between rounds (%)", width=0.7),
-            ),
+            columns=columns_of("Limit:<1.1 | Verdict:<0.6 | Found:<2 | Spread between rounds (%):0.7"),
             rows=tuple(_row(one) for one in result.judged),
             note="Spread: standard deviation of the rounds that a figure is of, in per cent.",
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, page, table
+from openpts.pages.kit import Col, Plot, PlotName, columns_of, page, table
 from openpts.pages.model import Cell, Column, Mark, Page, Row, Series, Table, Verdict
 from openpts.procedures.extended.fill.change_points import RULE
 from openpts.procedures.extended.fill.conditions import FillConditions
@@ -144,14 +144,9 @@ def _segments_table(measured: FillRun) -> Table:
         id=f"{_NAME.id}-segments",
         title="Segments between break points",
         head=Column("Segment", align="left", width=0.5),
-        columns=(
-            Column("From (GB)"),
-            Column("To (GB)"),
-            Column("From (% of capacity)"),
-            Column("To (% of capacity)"),
-            Column("Mean (MB/s)"),
-            Column("Of the first (%)"),
-            Column("Begins with", align="left", width=1.2),
+        columns=columns_of(
+            "From (GB) | To (GB) | From (% of capacity) | To (% of capacity) | Mean (MB/s) | "
+            "Of the first (%) | Begins with:<1.2"
         ),
         rows=tuple(
             Row(Cell(str(number)), (*_segment_cells(measured, segment, first), Cell(begins)))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
+from openpts.pages.kit import columns_of
 from openpts.pages.model import (
     Axis,
     Block,
@@ -131,13 +132,8 @@ def _values_table(measured: LifetimeRun, page_id: str) -> Table:
         id=f"{page_id}-values",
         title="Values plotted: each cycle",
         head=Column("Cycle", width=0),
-        columns=(
-            Column("Write (MB/s)"),
-            Column("Read (MB/s)"),
-            Column("Write (s)"),
-            Column("Read (s)"),
-            Column("Rated life used (%)"),
-            Column("Spare (%)"),
+        columns=columns_of(
+            "Write (MB/s) | Read (MB/s) | Write (s) | Read (s) | Rated life used (%) | Spare (%)"
         ),
         rows=rows,
         printed=6 * len(rows) <= _PRINTED_VALUES // 2,
@@ -277,12 +273,7 @@ def _forecast_table(
         id=f"{page_id}-values",
         title="Values plotted",
         head=Column("Cycles done", width=0),
-        columns=(
-            Column("Measured (%)"),
-            Column("Line (%)"),
-            Column("Interval from (%)"),
-            Column("Interval to (%)"),
-        ),
+        columns=columns_of("Measured (%) | Line (%) | Interval from (%) | Interval to (%)"),
         rows=tuple(rows),
         note="Interval: of a single further reading, 95 %, if readings scatter about the line independently.",
         printed=4 * len(rows) <= _PRINTED_VALUES,

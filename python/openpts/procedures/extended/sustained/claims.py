@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.pages import cells
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
@@ -47,13 +48,9 @@ def claims_page(claims: Sequence[ClaimResult], source: ClaimSource, load: str, p
         id=f"{_PAGE_ID}-table",
         title="Claims and what was measured",
         head=Column("Figure", align="left", width=1),
-        columns=(
-            Column("Unit", align="left", width=0.5),
-            Column("Data sheet"),
-            Column("Run #1 (fresh)"),
-            Column("Run #2 (sustained)"),
-            Column("Sustained / data sheet (%)"),
-            Column("The load kept it for", align="left", width=1.4),
+        columns=columns_of(
+            "Unit:<0.5 | Data sheet | Run #1 (fresh) | Run #2 (sustained) | Sustained / data sheet (%) | "
+            "The load kept it for:<1.4"
         ),
         rows=tuple(_row(claim, load) for claim in claims),
         note=f"Claims: {source.text}.",

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, values_of
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, columns_of, values_of
 from openpts.pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.shared.metric import METRICS
@@ -72,11 +72,8 @@ def _steady_state(sections: Sequence[Section]) -> Table:
         id=f"{_prefix(sections)}-steady",
         title=f"Steady State information{unit}",
         head=Column("Tracking variable", align="left", width=0.8),
-        columns=(
-            Column("Steady State", align="left", width=0.5),
-            Column("Rounds of the window", align="left", width=0.8),
-            Column("Values in them", align="left", width=1.8),
-            Column("Average", width=0.5),
+        columns=columns_of(
+            "Steady State:<0.5 | Rounds of the window:<0.8 | Values in them:<1.8 | Average:0.5"
         ),
         rows=tuple(
             Row(cells.words(f"{one.section.title.rpartition(' - ')[2]} 0/100"), _state_cells(one))

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from openpts.analysis.run_comparison import Quality, SetRule
 from openpts.pages import cells
+from openpts.pages.kit import columns_of
 from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
@@ -240,15 +241,9 @@ def passes_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table:
         id=table_id,
         title="Passes as measured",
         head=Column("Row", align="left", width=1.7),
-        columns=(
-            Column("Passes", width=0.5),
-            Column("Median (MB/s)"),
-            Column("Lowest (MB/s)"),
-            Column("Highest (MB/s)"),
-            Column("RSE (%)", width=0.6),
-            Column("Median (IOPS)"),
-            Column("Median ART (ms)"),
-            Column("MRT (ms)"),
+        columns=columns_of(
+            "Passes:0.5 | Median (MB/s) | Lowest (MB/s) | Highest (MB/s) | RSE (%):0.6 | Median (IOPS) | "
+            "Median ART (ms) | MRT (ms)"
         ),
         rows=tuple(Row(Cell(one.row.title), _passes_cells(one)) for one in measured),
         note="MB/s are 10^6 bytes/s. ART is the mean of a pass; MRT is the longest of all passes. RSE: "
@@ -328,15 +323,9 @@ def definition_table(
         id=table_id,
         title=f"Definition {'(confirmed)' if benchmark.confirmed else '(not confirmed)'}, as applied",
         head=Column("Row", align="left", width=1.5),
-        columns=(
-            Column("Access", align="left", width=1.5),
-            Column("QD x T", align="center", width=0.6),
-            Column("Span", align="right", width=0.7),
-            Column("Pause", width=0.6),
-            Column("Warm-up", width=0.6),
-            Column("Passes", align="right", width=0.8),
-            Column("Statistic", align="left", width=0.55),
-            Column("Data written", align="left", width=0.9),
+        columns=columns_of(
+            "Access:<1.5 | QD x T:^0.6 | Span:0.7 | Pause:0.6 | Warm-up:0.6 | Passes:0.8 | Statistic:<0.55 | "
+            "Data written:<0.9"
         ),
         rows=tuple(Row(Cell(one.row.title), _definition_cells(one, target)) for one in measured),
         note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",

@@ -11,6 +11,7 @@ from openpts.analysis.distribution import (
     period_shares,
 )
 from openpts.pages import cells
+from openpts.pages.kit import columns_of
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
@@ -112,12 +113,9 @@ def _shares_table(table_id: str, title: str, names: Sequence[str], periods: Sequ
         id=table_id,
         title=f"{title}: {len(periods)} measurement periods",
         head=Column("Kind", align="left", width=1.6),
-        columns=(
-            Column("Wanted (%)"),
-            Column("Achieved (%)"),
-            Column("Least in a period (%)"),
-            Column("Largest in a period (%)"),
-            Column("Farthest (standard errors)"),
+        columns=columns_of(
+            "Wanted (%) | Achieved (%) | Least in a period (%) | Largest in a period (%) | "
+            "Farthest (standard errors)"
         ),
         rows=tuple(
             Row(
@@ -161,13 +159,7 @@ def _parts_table(table_id: str, steps: Sequence[StepRecord], scale: int) -> Tabl
         id=table_id,
         title="Chi-square test of each measurement period",
         head=Column("Phase", align="left", width=1.6),
-        columns=(
-            Column("Periods"),
-            Column("Fewest I/Os"),
-            Column("Sizes: least p"),
-            Column("Ranges: least p"),
-            Column("Not held"),
-        ),
+        columns=columns_of("Periods | Fewest I/Os | Sizes: least p | Ranges: least p | Not held"),
         rows=tuple(rows),
         note="p is the probability of a larger chi-square under independent draws; n/a where fewer than 5 "
         "I/Os of a kind are expected.",

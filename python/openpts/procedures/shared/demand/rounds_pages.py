@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, grid, page
+from openpts.pages.kit import Col, Plot, columns_of, grid, page
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
@@ -114,10 +114,7 @@ def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAx
         head=elapsed_column(time),
         columns=(
             *(Column(f"IOPS, {label}") for label in groups),
-            Column("Round"),
-            Column("ART (ms)"),
-            Column("MRT (ms)"),
-            Column("CPU Sys (%)"),
+            *columns_of("Round | ART (ms) | MRT (ms) | CPU Sys (%)"),
         ),
         rows=tuple(rows),
         printed=False,
@@ -131,15 +128,7 @@ def _summary(demand: DemandRun, prewrites: Sequence[_Prewrite]) -> Table:
         id=f"{demand.names.prefix}-prewrites",
         title="Pre-writes between rounds",
         head=Column("Round", width=0),
-        columns=(
-            Column("IOPS"),
-            Column("MB/s"),
-            Column("ART (ms)"),
-            Column("MRT (ms)"),
-            Column("Time", align="left"),
-            Column("Written", align="left", width=1.5),
-            Column("Ended by", align="left"),
-        ),
+        columns=columns_of("IOPS | MB/s | ART (ms) | MRT (ms) | Time:< | Written:<1.5 | Ended by:<"),
         rows=tuple(_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
         note=f"A pre-write lasts at least {format_duration(conditions.prewrite_shortest_ns)}, then until "
         f"{format_duration(conditions.prewrite_longest_ns)} or {conditions.prewrite_capacity_pct:g} % of the "

@@ -6,6 +6,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 
+def filled(kind: type[msgspec.Struct], source: object = None, **others: Any) -> Any:
+    """A tagged struct with these values; its other fields are attributes of the same names of ``source``."""
+    taken = {name: getattr(source, name) for name in kind.__struct_fields__ if hasattr(source, name)}
+    tagged = {str(kind.__struct_config__.tag_field): kind.__struct_config__.tag}
+    return msgspec.convert({**taken, **others, **tagged}, kind, from_attributes=True)
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"):
     """One form of output, ``openpts.NAME/VERSION`` by its tag; docs/interfaces.md says what may change.
 
@@ -18,10 +25,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"):
     @classmethod
     def of(cls, source: object = None, **others: Any) -> Self:
         """With these values; the other fields are the attributes of the same names of ``source``."""
-        names = (name for name in cls.__struct_fields__ if hasattr(source, name))
-        taken = {name: getattr(source, name) for name in names}
-        of = {**taken, **others, "schema": cls.__struct_config__.tag}
-        return msgspec.convert(of, cls, from_attributes=True)
+        document: Self = filled(cls, source, **others)
+        return document
 
 
 class Failure(Document, frozen=True, kw_only=True, tag="openpts.error/1"):

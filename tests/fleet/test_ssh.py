@@ -28,12 +28,12 @@ LONG = ("tp", "--time-scale", "1/4")
 
 
 @pytest.fixture
-def backend(fleet: Fleet, fleet_file: Path) -> SshBackend:
+def backend(fleet: Fleet) -> SshBackend:
     hosts = fleet.hosts.items()
     impatient = {
         name: structs.replace(host, ssh_options=(*IMPATIENT, *host.ssh_options)) for name, host in hosts
     }
-    return SshBackend(Fleet(fleet.backend, impatient), fleet_file)
+    return SshBackend(Fleet(fleet.backend, impatient))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_a_link_that_is_cut_while_a_run_is_submitted_leaves_it_to_be_found(
         host.cut()
 
     with pytest.raises(FleetError, match="host h1 can't be reached"):
-        SshBackend(backend.fleet, backend.fleet_file, cutting).submit(request_)
+        SshBackend(backend.fleet, cutting).submit(request_)
     host.join()
     until(lambda: answers(host))
     assert backend.observe(request_.run_id).stage is RunStage.RUNNING
@@ -235,6 +235,6 @@ def test_a_host_without_openpts_or_with_a_broken_one_says_so(backend: SshBackend
         (str(broken), r"host h1 answers what makes no sense: .*; see openpts fleet check"),
     ):
         hosts = {"h1": structs.replace(backend.fleet.hosts["h1"], program=program)}
-        other = SshBackend(Fleet(backend.fleet.backend, hosts), backend.fleet_file)
+        other = SshBackend(Fleet(backend.fleet.backend, hosts))
         with pytest.raises(FleetError, match=complaint):
             refused(other)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openpts.cli.report import note_unfinished
+from openpts.cli.report import REDACT, note_unfinished
 from openpts.errors import RecordError, UsageError, failing_as
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--junit", metavar="FILE", type=_FILE, help="Write what became of each test, as XML in JUnit's form."
 )
-@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@REDACT
 def export(
     runs: tuple[Path, ...],
     fio_json: Path | None,

@@ -213,14 +213,11 @@ def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None
     if order.auth_secrets is not None:
         connect += " --dhchap-secret=SECRET"
     if as_json:
-        begun = ServingBegun(
+        begun = ServingBegun.of(
+            drive,
             serving=drive.preset.label,
-            address=drive.address,
             nqn=drive.names.nqn,
             serial=drive.names.serial,
-            capacity_bytes=drive.capacity_bytes,
-            scale=drive.scale,
-            seed=drive.seed,
             data=None if order.data is None else str(order.data),
             connect=connect,
         )

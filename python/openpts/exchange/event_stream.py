@@ -83,15 +83,12 @@ def _run_started(started: events.RunStarted) -> EventLine:
         test=manifest.conditions.test,
         profile=manifest.conditions.class_text,
         seed=manifest.conditions.seed,
-        target=lines.Target(
-            path=target.path,
-            name=target.name,
-            kind=target.kind,
+        target=filled(
+            lines.Target,
+            target,
             model=fact_of(manifest.dut, "model"),
             serial=fact_of(manifest.dut, "serial"),
             firmware=fact_of(manifest.dut, "firmware"),
-            user_capacity_bytes=target.user_capacity_bytes,
-            sector_bytes=target.sector_bytes,
             simulated=None if target.simulation is None else target.simulation.preset,
         ),
         longest_ns=sum(sum(planned.durations_ns) for planned in started.plan),
@@ -114,21 +111,12 @@ def _place(place: StepPlace) -> lines.Place:
 def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:
     at, where = utc_now(), _place(place)
     for interval in sample.intervals:
-        yield lines.SampleTaken(
-            at=at,
-            place=where,
-            index=interval.index,
-            elapsed_ns=interval.elapsed_ns,
-            operations={
-                name: _operation(operation, interval.elapsed_ns)
-                for name, operation in interval.operations.items()
-                if operation.ios
-            },
-            in_flight=interval.in_flight,
-            errors=interval.errors,
-            temperature_c=interval.temperature_c,
-            throttled=interval.throttled,
-        )
+        operations = {
+            name: _operation(operation, interval.elapsed_ns)
+            for name, operation in interval.operations.items()
+            if operation.ios
+        }
+        yield filled(lines.SampleTaken, interval, at=at, place=where, operations=operations)
 
 
 def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
@@ -170,14 +158,7 @@ def _operation(
 
 def _steady_state(judged: events.SteadyStateJudged) -> EventLine:
     variables = tuple(
-        lines.Steadiness(
-            name=name,
-            steady=report.steady,
-            average=report.average,
-            range_pct=report.range_pct,
-            slope_excursion_pct=report.slope_excursion_pct,
-            window=report.rounds,
-        )
+        filled(lines.Steadiness, report, name=name, window=report.rounds)
         for name, report in zip(judged.names, judged.reports, strict=True)
     )
     return lines.SteadyStateJudged(

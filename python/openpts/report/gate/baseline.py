@@ -16,6 +16,7 @@ from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.report.gate.figures import Figure, GatedRun
 from openpts.report.gate.limits_file import LimitSet
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts.vocabulary.document import filled
 
 _LARGEST: Final = 1e30
 """No figure is above it, or below its inverse, so that all have ratios."""
@@ -40,17 +41,12 @@ class BaselineRun(Struct, frozen=True):
     def of(cls, run: GatedRun, limits: LimitSet) -> Self:
         """What these limits need of a run. Raises UsageError where one means several of its measures."""
         found = {one.measure: run.find(one.measure) for one in limits.bounds if one.is_relative}
-        return cls(
+        return filled(
+            cls,
+            run,
             test_id=run.run.manifest.test_id,
             folder=str(run.run.folder.resolve()),
             started_at=run.run.manifest.started_at,
-            test=run.test,
-            state=run.state,
-            conditions=run.conditions,
-            deviations=run.deviations,
-            seeds=run.seeds,
-            source=run.source,
-            firmware=run.firmware,
             figures={measure: figure for measure, figure in found.items() if figure is not None},
         )
 

@@ -19,7 +19,7 @@ from openpts.errors import FleetError, UsageError, failing_as
 from openpts.near_word import near_word
 from openpts.operator_files.source_position import Path as Keys
 from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
+from openpts.operator_files.written_file import placed_text, read_written, shaped
 
 FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
 """Where the fleet file is on hosts, and where commands look for it."""
@@ -139,9 +139,7 @@ def read_fleet(path: Path = FLEET_FILE) -> Fleet:
 def parse_fleet(raw: bytes, path: str) -> Fleet:
     """As ``read_fleet``, from bytes; ``path`` is what complaints call them."""
     text = placed_text(raw, path, read_toml)
-    file = shaped(text, FleetFile, path)
-    if wrong := sorted((text.place_of(keys), message) for keys, message in _wrong(file)):
-        raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in wrong))
+    file = shaped(text, FleetFile, path, _wrong)
     return Fleet(file.backend, {name: _host(file, name, Path(path).resolve()) for name in file.hosts})
 
 

@@ -30,6 +30,7 @@ from openpts.pages.model import (
     Verdict,
 )
 from openpts.units import NS_PER_MS, format_latency_ms
+from openpts.vocabulary.document import filled
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -121,6 +122,27 @@ def table(
     )
 
 
+def rows_table(
+    table_id: str,
+    title: str,
+    heads: str,
+    rows: Iterable[Row | Sequence[str | Cell]],
+    *,
+    group: str = "",
+    note: str = "",
+    printed: bool = True,
+) -> Table:
+    """A table of rows, each its head and its cells; ``heads`` as of ``columns_of``, that of rows first."""
+    head, *columns = columns_of(heads)
+    made = (row if isinstance(row, Row) else Row(*_split(row)) for row in rows)
+    return Table(table_id, title, head, tuple(columns), tuple(made), group, note, printed)
+
+
+def _split(row: Sequence[str | Cell]) -> tuple[Cell, tuple[Cell, ...]]:
+    head, *others = (one if isinstance(one, Cell) else Cell(one) for one in row)
+    return head, tuple(others)
+
+
 def grid(
     table_id: str,
     title: str,
@@ -203,25 +225,15 @@ class Plot:
             ("{high}", self._text(max(values, default=0.0))),
         ):
             alt = alt.replace(word, text)
-        return Figure(
+        return filled(
+            Figure,
+            self,
             id=f"{name.id}-{self.part}",
             number=name.number,
             title=name.title,
-            kind=self.kind,
             table_id=shown.id,
-            x=self.x,
             y=self.y if isinstance(self.y, Axis) else self.y(values),
             alt=f"{name.title}: {alt}",
-            series=self.series,
-            rules=self.rules,
-            bands=self.bands,
-            marks=self.marks,
-            y2=self.y2,
-            palette=self.palette,
-            depth_title=self.depth_title,
-            height_px=self.height_px,
-            width_px=self.width_px,
-            zoom_group=self.zoom_group,
         )
 
     def _values(self, shown: Table) -> list[float]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import columns_of
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Page, Row, Table, Verdict
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
@@ -101,15 +101,12 @@ def _key_values(parts: Sequence[RunPart]) -> Table:
 
 
 def _runs_table(parts: Sequence[RunPart]) -> Table:
-    return Table(
-        id="cover-runs",
-        title="Runs",
-        head=Column("Test", align="left", width=0.5),
-        columns=columns_of(
-            "Begun:<0.9 | Ended:<0.9 | How it ended:<0.7 | Deviations:^0.6 | Shall-requirements:<1.8 | "
-            "Test ID No.:<1.3"
-        ),
-        rows=tuple(_run_row(part) for part in parts),
+    return rows_table(
+        "cover-runs",
+        "Runs",
+        "Test:<0.5 | Begun:<0.9 | Ended:<0.9 | How it ended:<0.7 | Deviations:^0.6 | "
+        "Shall-requirements:<1.8 | Test ID No.:<1.3",
+        (_run_row(part) for part in parts),
     )
 
 

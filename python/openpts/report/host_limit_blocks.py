@@ -6,8 +6,8 @@ from typing import Final
 
 from openpts.analysis.limited_seconds import Rule, rule_of
 from openpts.pages import cells
-from openpts.pages.kit import columns_of
-from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Row, Table, Verdict
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.host_limits import LimitedTime, limited_times
 from openpts.record.host_marks import StepMarks
@@ -48,14 +48,12 @@ def _s(duration_ns: int) -> str:
 
 def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: int) -> Table:
     start_ns = pairs[0][0].sample.started_ns
-    return Table(
-        id="run-conditions-host-limits",
-        title="Seconds in which the host was the limit",
-        head=Column("What told it", align="left", width=3.2),
-        columns=columns_of(
-            "Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | Longest from:<1.6"
-        ),
-        rows=tuple(_row(run, told, start_ns, judged_ns) for told in _told(pairs)),
+    return rows_table(
+        "run-conditions-host-limits",
+        "Seconds in which the host was the limit",
+        "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
+        "Longest from:<1.6",
+        (_row(run, told, start_ns, judged_ns) for told in _told(pairs)),
         note="A second is marked by what was sampled in it; docs/host-limits.md has the rules. Several may "
         "mark the same second. First: since the first step.",
     )

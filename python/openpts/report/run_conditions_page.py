@@ -9,8 +9,8 @@ from typing import Final
 from openpts.analysis.run_comparison import measured_median
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
-from openpts.pages.kit import columns_of
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
 from openpts.procedures.kit.header import date_and_time
@@ -71,21 +71,18 @@ def _hooks(manifest: Manifest) -> tuple[Block, ...]:
     """Commands of the operator's at moments of the run."""
     if not manifest.hooks:
         return ()
-    table = Table(
-        id="run-conditions-hooks",
-        title="Commands at moments of the run",
-        head=Column("Moment", align="left", width=1.0),
-        columns=columns_of("Started:<1.2 | Command:<2.0 | Took | Ended with:<1.2 | Last output:<2.0"),
-        rows=tuple(
-            Row(
-                Cell(f"{hook.moment} {hook.place}".strip()),
-                (
-                    Cell(date_and_time(hook.started_at)),
-                    Cell(hook.command),
-                    Cell(format_duration(hook.elapsed_ns), hook.elapsed_ns / NS_PER_S),
-                    Cell(hook.how_it_ended, tone="" if hook.succeeded else "fail"),
-                    Cell(hook.output or "-"),
-                ),
+    table = rows_table(
+        "run-conditions-hooks",
+        "Commands at moments of the run",
+        "Moment:<1.0 | Started:<1.2 | Command:<2.0 | Took | Ended with:<1.2 | Last output:<2.0",
+        (
+            (
+                f"{hook.moment} {hook.place}".strip(),
+                date_and_time(hook.started_at),
+                hook.command,
+                Cell(format_duration(hook.elapsed_ns), hook.elapsed_ns / NS_PER_S),
+                Cell(hook.how_it_ended, tone="" if hook.succeeded else "fail"),
+                hook.output or "-",
             )
             for hook in manifest.hooks
         ),
@@ -99,15 +96,12 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
         return ()
     *earlier, last = manifest.attempts
     last = replace(last, ended_at=manifest.ended_at, end=manifest.state, reason=manifest.state_reason)
-    table = Table(
-        id="run-conditions-attempts",
-        title="Attempts: the run was cut off and resumed",
-        head=Column("No.", width=0.4),
-        columns=columns_of(
-            "Started:<1.2 | Ended:<1.2 | Why it ended:<1.4 | Host, kernel, openpts:<1.8 | Steps before:0.6 | "
-            "Went on at:<1.4 | Idle before | Power cycles before:0.7"
-        ),
-        rows=tuple(_attempt_row(number, one) for number, one in enumerate((*earlier, last), start=1)),
+    table = rows_table(
+        "run-conditions-attempts",
+        "Attempts: the run was cut off and resumed",
+        "No.:0.4 | Started:<1.2 | Ended:<1.2 | Why it ended:<1.4 | Host, kernel, openpts:<1.8 | "
+        "Steps before:0.6 | Went on at:<1.4 | Idle before | Power cycles before:0.7",
+        (_attempt_row(number, one) for number, one in enumerate((*earlier, last), start=1)),
         note="Steps before: all that were recorded, those that were carried out again included. Idle before: "
         "from the last step of the attempt before to the start of this one. A killed attempt ended some time "
         "after the moment shown, when its last step was recorded.",
@@ -162,12 +156,11 @@ def _gap_blocks(run: Run) -> tuple[Block, ...]:
     if not steps:
         return (Verdict("Gaps between steps: n/a (no step followed another)."),)
     longest = max(steps, key=_gap_ns)
-    table = Table(
-        id="run-conditions-gaps",
-        title="Time without I/O before the steps of each part",
-        head=Column("Phase", align="left", width=1.2),
-        columns=columns_of("Gaps:0.7 | Median (ms):0.8 | Longest (ms):0.8 | Longest gap before:<2.5"),
-        rows=tuple(_gap_row(phase, of_part) for phase, of_part in _by_phase(steps).items()),
+    table = rows_table(
+        "run-conditions-gaps",
+        "Time without I/O before the steps of each part",
+        "Phase:<1.2 | Gaps:0.7 | Median (ms):0.8 | Longest (ms):0.8 | Longest gap before:<2.5",
+        (_gap_row(phase, of_part) for phase, of_part in _by_phase(steps).items()),
         note="A gap: from the last completion of a step to the first submission of the next. Idle time that "
         "a test asks for and the purge before a cycle are not gaps.",
     )
@@ -217,15 +210,12 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
         return (Verdict("Processor time: n/a (not reported by the engine)."),)
     parts = _by_phase(steps)
     return (
-        Table(
-            id="run-conditions-cpu",
-            title="Time of all processors of the host",
-            head=Column("Phase", align="left", width=1.2),
-            columns=columns_of(
-                "User (%) | Sys (%) | Highest Sys (%) | I/O wait (%) | Highest I/O wait (%) | "
-                "openpts (processors)"
-            ),
-            rows=(
+        rows_table(
+            "run-conditions-cpu",
+            "Time of all processors of the host",
+            "Phase:<1.2 | User (%) | Sys (%) | Highest Sys (%) | I/O wait (%) | Highest I/O wait (%) | "
+            "openpts (processors)",
+            (
                 *(_processor_row(_phase_name(phase), of_part) for phase, of_part in parts.items()),
                 _processor_row("Whole run", steps),
             ),

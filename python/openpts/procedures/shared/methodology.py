@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import columns_of
+from openpts.pages.kit import rows_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
@@ -130,14 +130,11 @@ def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
     if not steps:
         return ()
     return (
-        Table(
-            id=f"{page_id}-conditioning",
-            title="Pre-conditioning as measured",
-            head=Column("No.", align="left", width=0.3),
-            columns=columns_of(
-                "Workload:<2 | Data:<2 | Written (GB) | x User Capacity | Time | MB/s | State:<"
-            ),
-            rows=tuple(_conditioning_row(run, step) for step in steps),
+        rows_table(
+            f"{page_id}-conditioning",
+            "Pre-conditioning as measured",
+            "No.:<0.3 | Workload:<2 | Data:<2 | Written (GB) | x User Capacity | Time | MB/s | State:<",
+            (_conditioning_row(run, step) for step in steps),
         ),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import columns_of
+from openpts.pages.kit import rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
@@ -32,12 +32,11 @@ def _page(result: GateResult, baseline: Sequence[BaselineRun] = ()) -> Page:
     if result.left_out:
         blocks.append(Verdict(left_out_words(result.left_out)))
     blocks.append(
-        Table(
-            id="limits-verdicts",
-            title="Limits, each with its verdict",
-            head=Column("Limited", align="left", width=1.6),
-            columns=columns_of("Limit:<1.1 | Verdict:<0.6 | Found:<2 | Spread between rounds (%):0.7"),
-            rows=tuple(_row(one) for one in result.judged),
+        rows_table(
+            "limits-verdicts",
+            "Limits, each with its verdict",
+            "Limited:<1.6 | Limit:<1.1 | Verdict:<0.6 | Found:<2 | Spread between rounds (%):0.7",
+            (_row(one) for one in result.judged),
             note="Spread: standard deviation of the rounds that a figure is of, in per cent.",
         )
     )

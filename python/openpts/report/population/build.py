@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import columns_of
+from openpts.pages.kit import columns_of, rows_table
 from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Column, Page, Report, Row, Table, Verdict
 from openpts.report.population.drives import Populations
 from openpts.report.population.figures import (
@@ -161,10 +161,9 @@ def _named_cell(value: ValueFigures) -> Cell:
 
 
 def _left_out_table(left_out: Sequence[LeftOut]) -> Table:
-    return Table(
+    return rows_table(
         "population-left-out",
         "Runs that are left out",
-        Column("Run", align="left", width=1.5),
-        (Column("Why", align="left", width=2),),
-        tuple(Row(Cell(one.run), (Cell(one.reason),)) for one in left_out),
+        "Run:<1.5 | Why:<2",
+        ((one.run, one.reason) for one in left_out),
     )

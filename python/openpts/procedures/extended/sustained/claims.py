@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.pages import cells
-from openpts.pages.kit import columns_of
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Page, Row, Verdict
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
@@ -44,15 +44,12 @@ def claims_page(claims: Sequence[ClaimResult], source: ClaimSource, load: str, p
     """
     if not claims:
         return Page(_PAGE_ID, _TITLE, (claims_verdict(claims, source),), mandatory=True)
-    table = Table(
-        id=f"{_PAGE_ID}-table",
-        title="Claims and what was measured",
-        head=Column("Figure", align="left", width=1),
-        columns=columns_of(
-            "Unit:<0.5 | Data sheet | Run #1 (fresh) | Run #2 (sustained) | Sustained / data sheet (%) | "
-            "The load kept it for:<1.4"
-        ),
-        rows=tuple(_row(claim, load) for claim in claims),
+    table = rows_table(
+        f"{_PAGE_ID}-table",
+        "Claims and what was measured",
+        "Figure:< | Unit:<0.5 | Data sheet | Run #1 (fresh) | Run #2 (sustained) | "
+        "Sustained / data sheet (%) | The load kept it for:<1.4",
+        (_row(claim, load) for claim in claims),
         note=f"Claims: {source.text}.",
     )
     lines = [_rule(), claims_verdict(claims, source)]

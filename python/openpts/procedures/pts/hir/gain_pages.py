@@ -6,7 +6,7 @@ import msgspec
 
 from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, columns_of, grid, page
+from openpts.pages.kit import Col, Plot, PlotName, grid, page, rows_table
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.pts.hir.pages import WAIT_COLOR, baseline_rule, gains_text, highest_iops, idle_text
 from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment
@@ -74,15 +74,12 @@ def _idle_s(segment: Segment) -> float:
 
 
 def _gains_table(results: IdleRecoveryResults) -> Table:
-    return Table(
-        id="hir-x1-values",
-        title="IOPS of each wait state beside the baseline and its return to baseline",
-        head=Column("Wait state", align="left", width=0.8),
-        columns=columns_of(
-            "Idle (s) | IOPS | 5th percentile | 95th percentile | Gain v baseline (%) | at the 5th (%) | "
-            "at the 95th (%) | Return: IOPS"
-        ),
-        rows=tuple(_gain_row(results, segment) for segment in results.segments),
+    return rows_table(
+        "hir-x1-values",
+        "IOPS of each wait state beside the baseline and its return to baseline",
+        "Wait state:<0.8 | Idle (s) | IOPS | 5th percentile | 95th percentile | Gain v baseline (%) | "
+        "at the 5th (%) | at the 95th (%) | Return: IOPS",
+        (_gain_row(results, segment) for segment in results.segments),
         note="Percentiles are those of the accesses' IOPS.",
     )
 
@@ -113,14 +110,11 @@ def _whole(value: float | None) -> Cell:
 
 
 def _pauses_table(results: IdleRecoveryResults) -> Table:
-    return Table(
-        id="hir-x1-pauses",
-        title="How exact the pauses and the accesses were",
-        head=Column("Wait state", align="left", width=0.8),
-        columns=columns_of(
-            "Pause, mean error (ms) | Pause, largest error (ms) | Access, longest excess (ms)"
-        ),
-        rows=tuple(_pause_row(segment) for segment in results.segments),
+    return rows_table(
+        "hir-x1-pauses",
+        "How exact the pauses and the accesses were",
+        "Wait state:<0.8 | Pause, mean error (ms) | Pause, largest error (ms) | Access, longest excess (ms)",
+        (_pause_row(segment) for segment in results.segments),
         note="Excess of an access: the time in which the drive completed the I/Os outstanding at its end.",
     )
 

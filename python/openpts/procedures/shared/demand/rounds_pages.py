@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, columns_of, grid, page
+from openpts.pages.kit import Col, Plot, columns_of, grid, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
@@ -124,12 +124,11 @@ def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAx
 def _summary(demand: DemandRun, prewrites: Sequence[_Prewrite]) -> Table:
     conditions = demand.conditions
     capacity_bytes = demand.run.manifest.target.user_capacity_bytes
-    return Table(
-        id=f"{demand.names.prefix}-prewrites",
-        title="Pre-writes between rounds",
-        head=Column("Round", width=0),
-        columns=columns_of("IOPS | MB/s | ART (ms) | MRT (ms) | Time:< | Written:<1.5 | Ended by:<"),
-        rows=tuple(_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
+    return rows_table(
+        f"{demand.names.prefix}-prewrites",
+        "Pre-writes between rounds",
+        "Round:0 | IOPS | MB/s | ART (ms) | MRT (ms) | Time:< | Written:<1.5 | Ended by:<",
+        (_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
         note=f"A pre-write lasts at least {format_duration(conditions.prewrite_shortest_ns)}, then until "
         f"{format_duration(conditions.prewrite_longest_ns)} or {conditions.prewrite_capacity_pct:g} % of the "
         "user capacity are reached, whichever comes first.",

@@ -37,6 +37,9 @@ C = TypeVar("C")
 
 _HEAD: Final = re.compile(r"(?P<label>.+?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
 _ALIGNED: Final = {"": "right", "<": "left", "^": "center"}
+Cells = Sequence[str | Cell]
+"""A row of a table: its head, then its cells."""
+
 NO_ROUND = Verdict("No Round was completed: there is nothing to plot.", "fail")
 
 
@@ -126,7 +129,7 @@ def rows_table(
     table_id: str,
     title: str,
     heads: str,
-    rows: Iterable[Row | Sequence[str | Cell]],
+    rows: Iterable[Row | Cells],
     *,
     group: str = "",
     note: str = "",
@@ -138,7 +141,7 @@ def rows_table(
     return Table(table_id, title, head, tuple(columns), tuple(made), group, note, printed)
 
 
-def _split(row: Sequence[str | Cell]) -> tuple[Cell, tuple[Cell, ...]]:
+def _split(row: Cells) -> tuple[Cell, tuple[Cell, ...]]:
     head, *others = (one if isinstance(one, Cell) else Cell(one) for one in row)
     return head, tuple(others)
 

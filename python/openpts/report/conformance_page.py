@@ -3,7 +3,7 @@
 from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
@@ -92,17 +92,15 @@ def _requirements_table(table_id: str, title: str, conformances: list[Conformanc
     )
 
 
-def _requirement_row(each: Conformance) -> Row:
+def _requirement_row(each: Conformance) -> Cells:
     requirement = each.requirement
-    return Row(
-        Cell(requirement.id),
-        (
-            Cell(requirement.clause),
-            Cell(str(requirement.level)),
-            Cell(requirement.text),
-            Cell(str(each.status), tone=_TONES.get(each.status, "missing")),
-            Cell(finding_text(each.finding)),
-        ),
+    return (
+        requirement.id,
+        requirement.clause,
+        str(requirement.level),
+        requirement.text,
+        Cell(str(each.status), tone=_TONES.get(each.status, "missing")),
+        finding_text(each.finding),
     )
 
 

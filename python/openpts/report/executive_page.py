@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Cell, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Cell, Page, Table, Verdict
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
@@ -110,17 +110,15 @@ def _runs_table(parts: Sequence[RunPart]) -> Table:
     )
 
 
-def _run_row(part: RunPart) -> Row:
+def _run_row(part: RunPart) -> Cells:
     manifest = part.manifest
     count = part.deviation_count
-    return Row(
-        Cell(part.name),
-        (
-            Cell(date_and_time(manifest.started_at)),
-            Cell(date_and_time(manifest.ended_at)),
-            Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
-            Cell(str(count), float(count), link="conformance"),
-            Cell(part.standing.requirements or "not a test of PTS"),
-            Cell(manifest.test_id),
-        ),
+    return (
+        part.name,
+        date_and_time(manifest.started_at),
+        date_and_time(manifest.ended_at),
+        Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
+        Cell(str(count), float(count), link="conformance"),
+        part.standing.requirements or "not a test of PTS",
+        manifest.test_id,
     )

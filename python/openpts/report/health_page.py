@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from openpts.analysis.health_change import COUNTERS, change, write_amplification
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, Occasion
@@ -263,14 +263,16 @@ def _log(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
     )
 
 
-def _row(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Row:
+def _row(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Cells:
     field = _field(name)
     if field.divisor == 1 and all(float(log.get(name, 0)).is_integer() for log in (before, after)):
         field = field._replace(decimals=0)
     title = f"{field.title} ({field.unit})" if field.unit else field.title
-    return Row(
-        Cell(title),
-        (_value(field, before.get(name)), _value(field, after.get(name)), _delta(field, name, before, after)),
+    return (
+        title,
+        _value(field, before.get(name)),
+        _value(field, after.get(name)),
+        _delta(field, name, before, after),
     )
 
 

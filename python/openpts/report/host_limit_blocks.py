@@ -6,8 +6,8 @@ from typing import Final
 
 from openpts.analysis.limited_seconds import Rule, rule_of
 from openpts.pages import cells
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Block, Cell, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Table, Verdict
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.host_limits import LimitedTime, limited_times
 from openpts.record.host_marks import StepMarks
@@ -106,20 +106,18 @@ def _told(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> Iterator[_Told]:
             yield _Told(name, rule, tuple(found))
 
 
-def _row(run: Run, told: _Told, start_ns: int, judged_ns: int) -> Row:
+def _row(run: Run, told: _Told, start_ns: int, judged_ns: int) -> Cells:
     longest_ns, step = told.longest
     link = _links(run).get(told.name.removesuffix("_use_pct"), "")
     words = f"{told.rule.words}: {link}" if link else told.rule.words
-    return Row(
-        Cell(words),
-        (
-            Cell(str(told.rule.limit)),
-            cells.number(told.marked_ns / NS_PER_S, 0),
-            cells.percent(100 * told.marked_ns / judged_ns),
-            cells.number(longest_ns / NS_PER_S, 0),
-            cells.number((told.spans[0].from_ns - start_ns) / NS_PER_S, 0),
-            Cell(str(step.place)),
-        ),
+    return (
+        words,
+        str(told.rule.limit),
+        cells.number(told.marked_ns / NS_PER_S, 0),
+        cells.percent(100 * told.marked_ns / judged_ns),
+        cells.number(longest_ns / NS_PER_S, 0),
+        cells.number((told.spans[0].from_ns - start_ns) / NS_PER_S, 0),
+        str(step.place),
     )
 
 

@@ -7,8 +7,8 @@ from openpts.advice.drive import NUMA_NODE, THREADS
 from openpts.advice.table import ADVICE, ADVICE_OF
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced_table
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Facts
@@ -120,16 +120,14 @@ def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
     )
 
 
-def _row(run: Run, advice: Advice, suits: Suits | None) -> Row:
-    return Row(
+def _row(run: Run, advice: Advice, suits: Suits | None) -> Cells:
+    return (
         Cell(advice.title, note=advice.reason),
-        (
-            _value(_before(run, advice)),
-            _after_cell(run, advice),
-            Cell(advice.real_world),
-            Cell(advice.synthetic),
-            _judged(suits, known=_before(run, advice) != NOT_REPORTED),
-        ),
+        _value(_before(run, advice)),
+        _after_cell(run, advice),
+        advice.real_world,
+        advice.synthetic,
+        _judged(suits, known=_before(run, advice) != NOT_REPORTED),
     )
 
 

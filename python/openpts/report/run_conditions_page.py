@@ -9,7 +9,7 @@ from typing import Final
 from openpts.analysis.run_comparison import measured_median
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
@@ -109,23 +109,21 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
     return (table,)
 
 
-def _attempt_row(number: int, attempt: Attempt) -> Row:
+def _attempt_row(number: int, attempt: Attempt) -> Cells:
     end = "" if attempt.end is RunState.RUNNING else attempt.end
     why = ": ".join(text for text in (end, attempt.reason) if text)
     platform = (attempt.host, attempt.kernel, attempt.openpts)
     idle_ns, cycles = attempt.idle_ns, attempt.power_cycles
-    return Row(
-        Cell(str(number)),
-        (
-            Cell(date_and_time(attempt.started_at)),
-            Cell(date_and_time(attempt.ended_at)),
-            Cell(why),
-            Cell(", ".join(text or NOT_REPORTED for text in platform)),
-            cells.count(attempt.steps),
-            Cell(attempt.went_on_at or "the start"),
-            Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
-            cells.none() if number == 1 else _power_cycles(cycles),
-        ),
+    return (
+        str(number),
+        date_and_time(attempt.started_at),
+        date_and_time(attempt.ended_at),
+        why,
+        ", ".join(text or NOT_REPORTED for text in platform),
+        cells.count(attempt.steps),
+        attempt.went_on_at or "the start",
+        Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
+        cells.none() if number == 1 else _power_cycles(cycles),
     )
 
 
@@ -172,17 +170,15 @@ def _gap_ns(step: StepRecord) -> int:
     return step.sample.gap_ns or 0
 
 
-def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Row:
+def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Cells:
     gaps_ns = [_gap_ns(step) for step in steps]
     longest = max(steps, key=_gap_ns)
-    return Row(
-        Cell(_phase_name(phase)),
-        (
-            cells.number(len(gaps_ns), 0),
-            cells.number(measured_median(gaps_ns, Better.LOWER) / NS_PER_MS, 3),
-            cells.number(max(gaps_ns) / NS_PER_MS, 3),
-            Cell(f"{longest.place}: {longest.sample.step}"),
-        ),
+    return (
+        _phase_name(phase),
+        cells.number(len(gaps_ns), 0),
+        cells.number(measured_median(gaps_ns, Better.LOWER) / NS_PER_MS, 3),
+        cells.number(max(gaps_ns) / NS_PER_MS, 3),
+        f"{longest.place}: {longest.sample.step}",
     )
 
 

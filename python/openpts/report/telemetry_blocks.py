@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
@@ -77,12 +77,13 @@ def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
     )
 
 
-def _summary_row(name: str, series: TelemetrySeries) -> Row:
+def _summary_row(name: str, series: TelemetrySeries) -> Cells:
     what = quantity(name)
     shown = (min(series.values), mean_over_time(series), max(series.values))
-    return Row(
-        Cell(what.heading),
-        (cells.number(len(series.values), 0), *(cells.number(value / what.divisor, 1) for value in shown)),
+    return (
+        what.heading,
+        cells.number(len(series.values), 0),
+        *(cells.number(value / what.divisor, 1) for value in shown),
     )
 
 

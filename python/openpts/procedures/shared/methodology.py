@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
@@ -139,22 +139,20 @@ def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
     )
 
 
-def _conditioning_row(run: Run, step: StepRecord) -> Row:
+def _conditioning_row(run: Run, step: StepRecord) -> Cells:
     sample, capacity = step.sample, run.manifest.target.user_capacity_bytes
     stimulus, written = sample.step.stimulus, sample.write.bytes
     rate = written * NS_PER_S / sample.elapsed_ns / MB if sample.elapsed_ns else 0.0
     complete = sample.state is StepState.COMPLETE
-    return Row(
-        Cell(str(step.place.number)),
-        (
-            Cell("idle" if stimulus is None else stimulus_words(stimulus)),
-            Cell("-" if stimulus is None else data_words(stimulus.data)),
-            cells.number(written / GB, 1),
-            cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
-            Cell(format_duration(sample.elapsed_ns)),
-            cells.number(rate, 1),
-            cells.words(sample.state.value, tone="pass" if complete else "fail"),
-        ),
+    return (
+        str(step.place.number),
+        "idle" if stimulus is None else stimulus_words(stimulus),
+        "-" if stimulus is None else data_words(stimulus.data),
+        cells.number(written / GB, 1),
+        cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
+        format_duration(sample.elapsed_ns),
+        cells.number(rate, 1),
+        cells.words(sample.state.value, tone="pass" if complete else "fail"),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
@@ -67,14 +67,12 @@ def left_out_words(count: int) -> str:
     )
 
 
-def _row(one: JudgedLimit) -> Row:
+def _row(one: JudgedLimit) -> Cells:
     spread = one.rounds_spread_pct
-    return Row(
-        Cell(one.name),
-        (
-            Cell(one.limit, note=one.note),
-            Cell(one.judgement.value, tone=_TONES[one.judgement]),
-            Cell(finding(one) or "-"),
-            cells.none() if spread is None else cells.percent(spread, 2),
-        ),
+    return (
+        one.name,
+        Cell(one.limit, note=one.note),
+        Cell(one.judgement.value, tone=_TONES[one.judgement]),
+        finding(one) or "-",
+        cells.none() if spread is None else cells.percent(spread, 2),
     )

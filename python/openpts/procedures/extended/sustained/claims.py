@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.pages import cells
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Cell, Page, Row, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
@@ -69,19 +69,17 @@ def _rule() -> Verdict:
     )
 
 
-def _row(claim: ClaimResult, load: str) -> Row:
-    return Row(
-        Cell(claim.name),
-        (
-            Cell(claim.figure.unit),
-            Cell(cells.fixed(claim.claimed, 0), claim.claimed, struck=claim.missed),
-            _measured(claim.fresh, missed=claim.missed_fresh),
-            _measured(claim.sustained, missed=claim.missed),
-            cells.missing("not measured")
-            if claim.sustained is None
-            else cells.percent(100 * claim.sustained / claim.claimed),
-            cells.missing(f"the load is {load}") if claim.held_ns is None else _held(claim.held_ns),
-        ),
+def _row(claim: ClaimResult, load: str) -> Cells:
+    return (
+        claim.name,
+        claim.figure.unit,
+        Cell(cells.fixed(claim.claimed, 0), claim.claimed, struck=claim.missed),
+        _measured(claim.fresh, missed=claim.missed_fresh),
+        _measured(claim.sustained, missed=claim.missed),
+        cells.missing("not measured")
+        if claim.sustained is None
+        else cells.percent(100 * claim.sustained / claim.claimed),
+        cells.missing(f"the load is {load}") if claim.held_ns is None else _held(claim.held_ns),
     )
 
 

@@ -6,8 +6,8 @@ import msgspec
 
 from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, grid, page, rows_table
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Cells, Col, Plot, PlotName, grid, page, rows_table
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Rule, Series, Table, Verdict
 from openpts.procedures.pts.hir.pages import WAIT_COLOR, baseline_rule, gains_text, highest_iops, idle_text
 from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment
 from openpts.units import NS_PER_MS, NS_PER_S
@@ -84,17 +84,15 @@ def _gains_table(results: IdleRecoveryResults) -> Table:
     )
 
 
-def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Row:
+def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Cells:
     active, returned = segment.active_summary, segment.returned_summary
     found = (active.iops, active.low_iops, active.high_iops) if active else (None, None, None)
-    return Row(
+    return (
         Cell(f"WS {segment.state.number}", _idle_s(segment)),
-        (
-            Cell(f"{_idle_s(segment):g}", _idle_s(segment)),
-            *(_whole(iops) for iops in found),
-            *(_gain(results, iops) for iops in found),
-            _whole(returned.iops if returned else None),
-        ),
+        Cell(f"{_idle_s(segment):g}", _idle_s(segment)),
+        *(_whole(iops) for iops in found),
+        *(_gain(results, iops) for iops in found),
+        _whole(returned.iops if returned else None),
     )
 
 
@@ -119,14 +117,14 @@ def _pauses_table(results: IdleRecoveryResults) -> Table:
     )
 
 
-def _pause_row(segment: Segment) -> Row:
+def _pause_row(segment: Segment) -> Cells:
     active = segment.active_summary
     values = (
         (active.mean_off_error_ns, active.largest_off_error_ns, active.longest_on_excess_ns)
         if active
         else (None, None, None)
     )
-    return Row(Cell(f"WS {segment.state.number}", _idle_s(segment)), tuple(_ms(value) for value in values))
+    return (Cell(f"WS {segment.state.number}", _idle_s(segment)), *(_ms(value) for value in values))
 
 
 def _ms(value_ns: float | None) -> Cell:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, columns_of, grid, page, rows_table
+from openpts.pages.kit import Cells, Col, Plot, columns_of, grid, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
@@ -135,23 +135,21 @@ def _summary(demand: DemandRun, prewrites: Sequence[_Prewrite]) -> Table:
     )
 
 
-def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Row:
+def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Cells:
     sample = prewrite.step.sample
     written = sample.write.bytes
     complete = sample.state is StepState.COMPLETE
-    return Row(
+    return (
         Cell(str(prewrite.number), float(prewrite.number)),
-        (
-            cells.number(sample.iops, 1),
-            cells.number(sample.bandwidth_bytes_per_s / MB, 1),
-            cells.latency(sample.mean_latency_ns),
-            cells.latency(sample.max_latency_ns),
-            Cell(format_duration(sample.elapsed_ns)),
-            Cell(f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %"),
-            Cell((sample.ended_by or "-").replace("_", " "))
-            if complete
-            else cells.words(sample.state.value, tone="fail"),
-        ),
+        cells.number(sample.iops, 1),
+        cells.number(sample.bandwidth_bytes_per_s / MB, 1),
+        cells.latency(sample.mean_latency_ns),
+        cells.latency(sample.max_latency_ns),
+        format_duration(sample.elapsed_ns),
+        f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %",
+        Cell((sample.ended_by or "-").replace("_", " "))
+        if complete
+        else cells.words(sample.state.value, tone="fail"),
     )
 
 

@@ -144,11 +144,19 @@ class InterruptedRunError(OpenptsError):
     exit_code = 130
 
 
+_Kinds = type[Exception] | tuple[type[Exception], ...]
+
+
 @contextmanager
-def failing_as(kind: type[Exception], what: str, remedy: str = "") -> Iterator[None]:
-    """Raise what the kernel refuses, or msgspec can't decode, as ``kind``: what failed, why, what to do."""
+def failing_as(
+    kind: type[Exception], what: str, remedy: str = "", *, of: _Kinds = (OSError, MsgspecError)
+) -> Iterator[None]:
+    """Raise what the kernel refuses, or msgspec can't decode, as ``kind``: what failed, why, what to do.
+
+    ``of`` are other errors that are told of in the same way.
+    """
     try:
         yield
-    except (OSError, MsgspecError) as error:
+    except of as error:
         why = getattr(error, "strerror", None) or error
         raise kind(f"{what}: {why}; {remedy}" if remedy else f"{what}: {why}") from error

@@ -287,10 +287,8 @@ def _page_cache(kind: RunKind, reason: str) -> str:
 def synchronized(directory: Path | None) -> int:
     """Write back what the program left in memory; the time that took in nanoseconds."""
     words = ("sync", "--file-system", str(directory)) if directory else ("sync",)
-    try:
+    with failing_as(TargetError, "can't write back what the program left in memory", of=ProgramError):
         return run_program(words, _LONGEST_SYNC_S).duration_ns
-    except ProgramError as error:
-        raise TargetError(f"can't write back what the program left in memory: {error}") from error
 
 
 def _kept(folder: Path, name: str, ended: Ended) -> tuple[str, ...]:

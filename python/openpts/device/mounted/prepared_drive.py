@@ -162,10 +162,8 @@ class PreparedDrive:
 
 def succeeded(run: Run, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Answer:
     """The answer of a program that has to end well. Raises TargetError."""
-    try:
+    with failing_as(TargetError, f"can't {what}", of=ProgramError):
         answer = run(words, limit_s)
-    except ProgramError as error:
-        raise TargetError(f"can't {what}: {error}") from error
     if answer.returncode:
         raise TargetError(
             f"can't {what}: {words[0]} ended with status {answer.returncode}: {answer.complaint}"

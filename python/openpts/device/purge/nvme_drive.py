@@ -132,10 +132,8 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     controller = NvmeSubsystem.of(device).live_controller
     if controller is None:
         raise PurgeError(f"{target.facts.path} has lost its controller: see dmesg")
-    try:
+    with failing_as(PurgeError, f"{target.facts.path} can't be identified", of=NvmeCommandError):
         serial = questions.controller(target.fd).sn
-    except NvmeCommandError as error:
-        raise PurgeError(f"{target.facts.path} can't be identified: {error}") from error
     told = read_text(controller / "serial") or ""
     if told.strip() != serial.strip():
         raise PurgeError(f"{target.facts.path} has serial number {serial}, but {controller.name} has {told}")

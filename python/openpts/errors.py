@@ -24,7 +24,11 @@ refusal from a broken drive without reading the text::
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
+
+from msgspec import MsgspecError
 
 
 class OpenptsError(Exception):
@@ -138,3 +142,21 @@ class InterruptedRunError(OpenptsError):
     """The operator stopped the run; the finished steps are in the run folder."""
 
     exit_code = 130
+
+
+_Kinds = type[Exception] | tuple[type[Exception], ...]
+
+
+@contextmanager
+def failing_as(
+    kind: type[Exception], what: str, remedy: str = "", *, of: _Kinds = (OSError, MsgspecError)
+) -> Iterator[None]:
+    """Raise what the kernel refuses, or msgspec can't decode, as ``kind``: what failed, why, what to do.
+
+    ``of`` are other errors that are told of in the same way.
+    """
+    try:
+        yield
+    except of as error:
+        why = getattr(error, "strerror", None) or error
+        raise kind(f"{what}: {why}; {remedy}" if remedy else f"{what}: {why}") from error

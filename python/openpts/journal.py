@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.errors import OpenptsError
+from openpts.errors import OpenptsError, failing_as
 from openpts.folder_files import synchronize_folder
 from openpts.schema_words import in_words
 from openpts.system_files import SystemRoots, boot_id
@@ -100,21 +100,17 @@ class Journal:
     def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
         """Write an entry of this process; it is on the disk when this returns. Raises JournalError."""
         entry = Entry(kind, dict(subject), dict(found), Owner.this_process(self.roots))
-        try:
+        with failing_as(JournalError, f"{self.folder} can't be written"):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             content = msgspec.json.format(msgspec.json.encode(entry))
             _LOCKS[entry.entry_id] = _write_locked(self.path_of(entry), content)
-        except OSError as error:
-            raise JournalError(f"{self.folder} can't be written: {error.strerror}") from error
         return entry
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out, because what it tells of is put back. Raises JournalError."""
-        try:
+        with failing_as(JournalError, f"{self.path_of(entry)} can't be removed"):
             self.path_of(entry).unlink(missing_ok=True)
             synchronize_folder(self.folder)
-        except OSError as error:
-            raise JournalError(f"{self.path_of(entry)} can't be removed: {error.strerror}") from error
         if (lock := _LOCKS.pop(entry.entry_id, None)) is not None:
             os.close(lock)
 

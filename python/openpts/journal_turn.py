@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from openpts.errors import failing_as
 from openpts.journal import Entry, Journal, JournalError
 from openpts.system_files import SystemRoots, read_lines
 
@@ -50,10 +51,8 @@ def turn(journal: Journal, wait_s: float = _TURN_S) -> Iterator[Noted]:
 
     Raises JournalError if another process has not ended its turn in time; the text says which.
     """
-    try:
+    with failing_as(JournalError, f"{journal.folder} can't be written"):
         journal.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise JournalError(f"{journal.folder} can't be written: {error.strerror}") from error
     with _locked(journal.folder, wait_s, journal.roots):
         ended = frozenset(entry.entry_id for entry in journal.left_behind())
         yield Noted(journal.entries(), ended)

@@ -24,7 +24,7 @@ from typing import Final, Self
 
 import msgspec
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import check_files, synchronize_folder
 from openpts.system_files import SystemRoots, boot_id, printable, read_lines, read_text
 
@@ -304,10 +304,8 @@ def folder_claimed(folder: Path, owner: RunOwner, *, again: bool = False) -> Ite
         raise RecordError(f"can't claim {folder}: {error.strerror}") from error
     _HELD[str(path)] = _Held(fd)
     try:
-        try:
+        with failing_as(RecordError, f"can't write {path}"):
             _append(fd, folder, owner)
-        except OSError as error:
-            raise RecordError(f"can't write {path}: {error.strerror}") from error
         for name in owner.names:
             if name in _HELD:
                 _say(_HELD[name].fd, owner)

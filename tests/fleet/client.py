@@ -33,8 +33,7 @@ class Answer(msgspec.Struct):
 
 
 def main() -> None:
-    fleet_file = Path(sys.argv[1])
-    backend = SlurmBackend(read_fleet(fleet_file), fleet_file)
+    backend = SlurmBackend(read_fleet(Path(sys.argv[1])))
     turn = threading.Lock()
 
     def carry_out(call: Call) -> None:

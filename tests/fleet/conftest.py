@@ -61,13 +61,9 @@ def _slots(folder: Path, number: int) -> dict[str, Slot]:
 
 
 @pytest.fixture(scope="session")
-def fleet(systemd_hosts: list[SystemdHost]) -> Fleet:
-    return Fleet(Engine.SSH, {one.host.name: one.host for one in systemd_hosts})
-
-
-@pytest.fixture(scope="session")
-def fleet_file(fleet: Fleet, program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Under the same path on all hosts, as they share their file system."""
+def fleet(systemd_hosts: list[SystemdHost], program: str) -> Fleet:
+    """With its file, under the same path on all hosts, as they share their file system."""
+    hosts = [one.host for one in systemd_hosts]
     tables = [
         HOST_TABLE.format(
             name=host.name,
@@ -76,8 +72,12 @@ def fleet_file(fleet: Fleet, program: str, tmp_path_factory: pytest.TempPathFact
             runs=host.runs,
             slots=", ".join(f'{name} = "{slot.target}"' for name, slot in host.slots.items()),
         )
-        for host in fleet.hosts.values()
+        for host in hosts
     ]
-    path = tmp_path_factory.mktemp("fleet") / "fleet.toml"
-    path.write_text(FLEET_FILE.format(program=program) + "".join(tables))
-    return path
+    hosts[0].fleet_file.write_text(FLEET_FILE.format(program=program) + "".join(tables))
+    return Fleet(Engine.SSH, {host.name: host for host in hosts})
+
+
+@pytest.fixture(scope="session")
+def fleet_file(fleet: Fleet) -> Path:
+    return fleet.hosts["h1"].fleet_file

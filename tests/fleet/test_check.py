@@ -71,12 +71,12 @@ def loop(tmp_path: Path) -> Iterator[str]:
     subprocess.run(["losetup", "--detach", node], check=True)
 
 
-def test_hosts_that_are_right_have_no_errors(fleet: Fleet, fleet_file: Path) -> None:
-    assert others(check_fleet(fleet, fleet_file)) == []
+def test_hosts_that_are_right_have_no_errors(fleet: Fleet) -> None:
+    assert others(check_fleet(fleet)) == []
 
 
 def test_what_is_wrong_with_a_host_is_found(
-    fleet: Fleet, fleet_file: Path, hidden: None, memory: Path, tmp_path: Path, loop: str
+    fleet: Fleet, hidden: None, memory: Path, tmp_path: Path, loop: str
 ) -> None:
     old = tmp_path / "openpts"
     old.write_text(
@@ -86,7 +86,7 @@ def test_what_is_wrong_with_a_host_is_found(
     slots = {"a": Slot(loop), "b": Slot(loop, model="PM9A3"), "c": Slot("/dev/disk/by-path/nothing")}
     wrong = alone(fleet, runs=memory, program=str(old), slots=slots, housekeeping=(0, 1))
     began_s = time.monotonic()
-    found = check_fleet(wrong, fleet_file)
+    found = check_fleet(wrong)
     took_s = time.monotonic() - began_s
     by_subject = {one.subject: one for one in reversed(found)}
     assert by_subject["clock"].severity is Severity.WARNING
@@ -103,43 +103,39 @@ def test_what_is_wrong_with_a_host_is_found(
     assert small.found.startswith("67 MB free")
 
 
-def test_processors_that_the_host_has_not_are_found(fleet: Fleet, fleet_file: Path) -> None:
+def test_processors_that_the_host_has_not_are_found(fleet: Fleet) -> None:
     some, none = ((0, 4095), (4095,))
-    assert others(check_fleet(alone(fleet, housekeeping=some), fleet_file)) == [
-        ("error", "h1", "housekeeping")
-    ]
-    (found,) = check_fleet(alone(fleet, housekeeping=none), fleet_file)
+    assert others(check_fleet(alone(fleet, housekeeping=some))) == [("error", "h1", "housekeeping")]
+    (found,) = check_fleet(alone(fleet, housekeeping=none))
     assert (found.subject, "taskset" in found.found) == ("root", True)
 
 
 def test_a_host_without_openpts_or_with_another_fleet_file_is_found(
     fleet: Fleet, fleet_file: Path, tmp_path: Path, host: SystemdHost
 ) -> None:
-    found = check_fleet(alone(fleet, program="/nowhere/openpts"), fleet_file)
+    found = check_fleet(alone(fleet, program="/nowhere/openpts"))
     assert others(found) == [("error", "h1", "program")]
     other = tmp_path / "other.toml"
     other.write_text("")
     host.inside("mount", "--bind", str(other), str(fleet_file))
     try:
-        assert others(check_fleet(alone(fleet), fleet_file)) == [("error", "h1", "fleet file")]
+        assert others(check_fleet(alone(fleet))) == [("error", "h1", "fleet file")]
     finally:
         host.inside("umount", str(fleet_file))
 
 
-def test_a_host_that_does_not_answer_or_gives_no_root_is_found(
-    fleet: Fleet, fleet_file: Path, host: SystemdHost
-) -> None:
+def test_a_host_that_does_not_answer_or_gives_no_root_is_found(fleet: Fleet, host: SystemdHost) -> None:
     daemon = alone(fleet, user="daemon")
-    assert others(check_fleet(daemon, fleet_file)) == [("error", "h1", "root")]
+    assert others(check_fleet(daemon)) == [("error", "h1", "root")]
     host.cut()
     try:
         quick = ("-oConnectTimeout=1", *fleet.hosts["h1"].ssh_options)
-        assert others(check_fleet(alone(fleet, ssh_options=quick), fleet_file)) == [("error", "h1", "ssh")]
+        assert others(check_fleet(alone(fleet, ssh_options=quick))) == [("error", "h1", "ssh")]
     finally:
         host.join()
 
 
-def test_a_host_that_measures_is_left_alone(fleet: Fleet, fleet_file: Path, host: SystemdHost) -> None:
+def test_a_host_that_measures_is_left_alone(fleet: Fleet, host: SystemdHost) -> None:
     host.inside("systemd-run", "--quiet", "--collect", "--unit=openpts-0199", "sleep", "600")
     asked = []
 
@@ -148,7 +144,7 @@ def test_a_host_that_measures_is_left_alone(fleet: Fleet, fleet_file: Path, host
         return run_program(command, timeout_s)
 
     try:
-        found = check_fleet(alone(fleet), fleet_file, listening)
+        found = check_fleet(alone(fleet), listening)
     finally:
         host.inside("systemctl", "stop", "openpts-0199")
     assert others(found) == [("warning", "h1", "units")]
@@ -156,7 +152,7 @@ def test_a_host_that_measures_is_left_alone(fleet: Fleet, fleet_file: Path, host
     assert len(asked) == 1
 
 
-def test_a_drive_that_two_slots_lead_to_is_found(fleet: Fleet, fleet_file: Path) -> None:
+def test_a_drive_that_two_slots_lead_to_is_found(fleet: Fleet) -> None:
     """Drives as openpts on a host tells of them; everything else is as the host answers."""
     slots = {"a": Slot("/dev/null"), "b": Slot("/dev/zero", model="PM9A3")}
     told = [
@@ -169,12 +165,12 @@ def test_a_drive_that_two_slots_lead_to_is_found(fleet: Fleet, fleet_file: Path)
             return Answer(tuple(command), 0, json.encode({"devices": told}).decode(), "", 0)
         return run_program(command, timeout_s)
 
-    found = check_fleet(alone(fleet, slots=slots), fleet_file, with_drives)
+    found = check_fleet(alone(fleet, slots=slots), with_drives)
     assert others(found) == [("error", "h1", "slot b")]
     assert found[0].found == "drive S1, which is also in slot a of h1"
 
 
-def test_the_hosts_of_slurm_may_do_without_ssh(fleet: Fleet, fleet_file: Path) -> None:
+def test_the_hosts_of_slurm_may_do_without_ssh(fleet: Fleet) -> None:
     """There is no Slurm here, and an address where nothing answers."""
     nothing: Host = structs.replace(
         fleet.hosts["h1"], address="127.0.0.1", ssh_options=("-F", "none", "-p", "1", "-oConnectTimeout=1")
@@ -185,7 +181,7 @@ def test_the_hosts_of_slurm_may_do_without_ssh(fleet: Fleet, fleet_file: Path) -
             return Answer(tuple(command), 1, "", "Unable to contact slurm controller", 0)
         return run_program(command, timeout_s)
 
-    found = check_fleet(Fleet(Engine.SLURM, {"h1": nothing}), fleet_file, no_slurm)
+    found = check_fleet(Fleet(Engine.SLURM, {"h1": nothing}), no_slurm)
     assert others(found) == [("error", "cluster", "slurmctld"), ("warning", "h1", "ssh")]
 
 

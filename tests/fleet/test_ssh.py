@@ -29,15 +29,15 @@ LONG = ("tp", "--time-scale", "1/4")
 
 
 @pytest.fixture
-def backend(fleet: Fleet, fleet_file: Path) -> SshBackend:
-    return SshBackend(fleet, fleet_file)
+def backend(fleet: Fleet) -> SshBackend:
+    return SshBackend(fleet)
 
 
 def impatient(fleet: Fleet, option: str) -> Fleet:
     """With the first host, of which a test knows that it is away."""
     first = fleet.hosts["h1"]
     changed = structs.replace(first, ssh_options=(option, *first.ssh_options))
-    return Fleet(fleet.backend, {**fleet.hosts, "h1": changed})
+    return structs.replace(fleet, hosts={**fleet.hosts, "h1": changed})
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_cut_link_does_not_touch_the_run(
     host = systemd_hosts[0]
     backend.submit(request_)
     host.cut()
-    away = SshBackend(impatient(backend.fleet, NO_ANSWER), backend.fleet_file)
+    away = SshBackend(impatient(backend.fleet, NO_ANSWER))
     lost = away.observe(request_.run_id)
     assert (lost.stage, lost.host) == (RunStage.UNKNOWN, None)
     assert "host h1 can't be reached" in lost.reason
@@ -153,7 +153,7 @@ def test_a_link_that_is_cut_while_a_run_is_submitted_leaves_it_to_be_found(
         host.cut()
 
     with pytest.raises(FleetError, match="host h1 can't be reached"):
-        SshBackend(impatient(backend.fleet, CUT_OFF), backend.fleet_file, cutting).submit(request_)
+        SshBackend(impatient(backend.fleet, CUT_OFF), cutting).submit(request_)
     host.join()
     until(lambda: answers(host))
     assert backend.observe(request_.run_id).stage is RunStage.RUNNING
@@ -185,7 +185,7 @@ def test_a_run_on_a_host_that_is_restarted_goes_on_only_when_asked_to(
     host = systemd_hosts[0]
     backend.submit(request_)
     host.lose_power()
-    lost = SshBackend(impatient(backend.fleet, NO_ANSWER), backend.fleet_file).observe(request_.run_id)
+    lost = SshBackend(impatient(backend.fleet, NO_ANSWER)).observe(request_.run_id)
     assert (lost.stage, lost.is_certain) == (RunStage.UNKNOWN, False)
     host.boot()
     found = backend.observe(request_.run_id)
@@ -240,6 +240,6 @@ def test_a_host_without_openpts_or_with_a_broken_one_says_so(backend: SshBackend
         (str(broken), r"host h1 answers what makes no sense: .*; see openpts fleet check"),
     ):
         hosts = {"h1": structs.replace(backend.fleet.hosts["h1"], program=program)}
-        other = SshBackend(Fleet(backend.fleet.backend, hosts), backend.fleet_file)
+        other = SshBackend(Fleet(backend.fleet.backend, hosts))
         with pytest.raises(FleetError, match=complaint):
             refused(other)

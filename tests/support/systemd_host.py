@@ -167,6 +167,7 @@ def systemd_host(folder: Path, number: int, slots: dict[str, Slot], program: str
         program=program,
         housekeeping=(),
         slots=slots,
+        fleet_file=folder.parent / "fleet.toml",
     )
     made = SystemdHost(host, folder, group, start, link, ours)
     try:

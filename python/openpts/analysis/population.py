@@ -80,12 +80,6 @@ class Repeatability:
 
     within: float
     between: float
-    degrees_of_freedom: int
-
-    @property
-    def hides_drives(self) -> bool:
-        """Whether drives differ by no more than repeated runs of one of them."""
-        return self.between <= self.within
 
 
 def repeatability(runs_of_drives: Sequence[Sequence[float]]) -> Repeatability | None:
@@ -97,4 +91,4 @@ def repeatability(runs_of_drives: Sequence[Sequence[float]]) -> Repeatability | 
     within = sum((len(runs) - 1) * variance(runs) for runs in several) / degrees
     of_means = within * fmean(1 / len(runs) for runs in runs_of_drives)
     between = max(0.0, variance([fmean(runs) for runs in runs_of_drives]) - of_means)
-    return Repeatability(math.sqrt(within), math.sqrt(between), degrees)
+    return Repeatability(math.sqrt(within), math.sqrt(between))

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from openpts.archive.catalogue import DATA, MOST_SMALL, Entry, begin, commit, entries, merge, newest
 from openpts.archive.store import Store
 from openpts.archive.tables import catalogue_row, origin_of, parquet_tables
-from openpts.errors import OpenptsError, RecordError
+from openpts.errors import OpenptsError, RecordError, failing_as
 from openpts.folder_files import open_file
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
@@ -88,11 +89,7 @@ def _content_sha256(folder: Path, *, redact: bool) -> str:
     """Of the record's file, and of its log, which a run that was killed leaves."""
     digest = hashlib.sha256(b"redacted" if redact else b"")
     for name in (DATABASE_NAME, f"{DATABASE_NAME}-wal"):
-        try:
-            with open_file(folder, name) as file:
-                hashlib.file_digest(file, lambda: digest)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise RecordError(f"can't read {folder / name}: {error.strerror}") from error
+        unreadable = failing_as(RecordError, f"can't read {folder / name}")
+        with unreadable, suppress(FileNotFoundError), open_file(folder, name) as file:
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()

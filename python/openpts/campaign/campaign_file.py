@@ -12,9 +12,8 @@ from msgspec import Meta, Struct, field
 
 from openpts.near_word import near_word
 from openpts.operator_files.source_position import Path as Keys
-from openpts.operator_files.source_position import PlacedText
 from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
+from openpts.operator_files.written_file import placed_text, read_written, refuse_all, shaped
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.people import LABEL_NAME
 
@@ -117,9 +116,7 @@ def read_campaign(path: Path) -> Campaign:
 def parse_campaign(raw: bytes, path: str) -> Campaign:
     """As ``read_campaign``, from bytes; ``path`` is what complaints call them."""
     text = placed_text(raw, path, read_toml)
-    campaign = shaped(text, Campaign, path)
-    _refuse(_wrong(campaign), text, path)
-    return campaign
+    return shaped(text, Campaign, path, _wrong)
 
 
 def refuse_changes(before: Campaign, path: Path) -> Campaign:
@@ -132,14 +129,14 @@ def refuse_changes(before: Campaign, path: Path) -> Campaign:
         for keys in sorted({*old, *new}, key=str)
         if old.get(keys) != new.get(keys) and keys[0] not in _MAY_CHANGE
     ]
-    _refuse(iter(changes), placed_text(raw, str(path), read_toml), str(path))
+    refuse_all(changes, placed_text(raw, str(path), read_toml), str(path))
     return now
 
 
 def at_options(path: Path, wrong: Sequence[tuple[int, str]]) -> None:
     """Raises UsageError with the places of options of tests, by their number, that make no sense."""
     text = placed_text(read_written(path, _MOST_KIB, "campaign's file"), str(path), read_toml)
-    _refuse((((("tests", number, "options"), message) for number, message in wrong)), text, str(path))
+    refuse_all(((("tests", number, "options"), message) for number, message in wrong), text, str(path))
 
 
 _MAY_CHANGE: Final = frozenset({"title", "interrupted", "at_most", "stagger_s"})
@@ -166,12 +163,6 @@ def _shown(leaves: dict[Keys, Any], keys: Keys) -> str:
 
 def _spelt(keys: Keys) -> str:
     return ".".join(str(key + 1) if isinstance(key, int) else key for key in keys)
-
-
-def _refuse(wrong: Iterator[tuple[Keys, str]], text: PlacedText, path: str) -> None:
-    placed = sorted((text.place_of(keys), message) for keys, message in wrong)
-    if placed:
-        raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in placed))
 
 
 def _wrong(campaign: Campaign) -> Iterator[tuple[Keys, str]]:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from openpts.campaign.campaign_file import Campaign
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.fleet.port import Observation
 from openpts.folder_files import read_file, synchronize_folder, write_files
 from openpts.ownership import is_locked, locked_alone
@@ -64,10 +64,8 @@ class CampaignState(Struct, frozen=True, kw_only=True):
 def begin(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> CampaignState:
     """Write the plan: from now on these are the runs. Raises RecordError."""
     planned = Planned(at=_now(), campaign=campaign, requests=tuple(requests))
-    try:
+    with failing_as(RecordError, f"can't write {folder / JOURNAL_NAME}"):
         write_files(folder, {JOURNAL_NAME: msgspec.json.encode(planned) + b"\n"})
-    except OSError as error:
-        raise RecordError(f"can't write {folder / JOURNAL_NAME}: {error.strerror}") from error
     return CampaignState(campaign=campaign, requests=planned.requests)
 
 
@@ -81,14 +79,10 @@ def read_state(folder: Path) -> CampaignState:
 
     A last line without its end was cut off while it was written, and nothing followed from it.
     """
-    try:
+    with failing_as(RecordError, f"can't read {folder / JOURNAL_NAME}"):
         *whole, _torn = read_file(folder, JOURNAL_NAME).split(b"\n")
         decoder: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
         lines = [decoder.decode(line) for line in whole]
-    except OSError as error:
-        raise RecordError(f"can't read {folder / JOURNAL_NAME}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise RecordError(f"can't read {folder / JOURNAL_NAME}: {error}") from error
     if not lines or not isinstance(lines[0], Planned):
         raise RecordError(f"can't read {folder / JOURNAL_NAME}: it does not begin with a plan")
     requests = {request.run_id: request for request in lines[0].requests}
@@ -118,7 +112,7 @@ def note_seen(folder: Path, observation: Observation) -> None:
 
 def _append(folder: Path, line: _Line) -> None:
     path = folder / JOURNAL_NAME
-    try:
+    with failing_as(RecordError, f"can't write {path}"):
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             end = read_file(folder, JOURNAL_NAME).rfind(b"\n") + 1  # over a line that was cut off
@@ -128,8 +122,6 @@ def _append(folder: Path, line: _Line) -> None:
         finally:
             os.close(fd)
         synchronize_folder(folder)
-    except OSError as error:
-        raise RecordError(f"can't write {path}: {error.strerror}") from error
 
 
 def is_carried_out(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openpts.capture.capture import CaptureOrder, CaptureResult, capture
-from openpts.errors import RunFailedError
+from openpts.errors import RunFailedError, failing_as
 from openpts.journal import Journal
 from openpts.programs import Answer, ProgramError, run_program
 from openpts.system_files import SystemRoots
@@ -100,10 +100,8 @@ class _Load:
         node = str(self.order.devices[0].block.node)
         options = ("--seconds", f"{self.seconds:g}", "--seed", str(_SEED), "--json")
         command = (sys.executable, "-c", _OPENPTS, "io", node, *options)
-        try:
+        with failing_as(RunFailedError, "can't measure the cost", of=ProgramError):
             answer = run_program(command, self.seconds + _PATIENCE_S)
-        except ProgramError as error:
-            raise RunFailedError(f"can't measure the cost: {error}") from error
         if answer.returncode:
             raise RunFailedError(f"can't measure the cost: {answer.complaint}")
         return answer

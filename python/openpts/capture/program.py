@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.system_files import printable
 
 _PATIENCE_S: Final = 10.0
@@ -48,10 +48,8 @@ class RunningProgram:
     def start(self) -> None:
         """Start it. Raises UsageError."""
         if self._words:
-            try:
+            with failing_as(UsageError, f"can't start {printable(self._words[0])}"):
                 self._process = subprocess.Popen(self._words)
-            except OSError as error:
-                raise UsageError(f"can't start {printable(self._words[0])}: {error.strerror}") from error
 
     def has_ended(self) -> bool:
         """Whether there was one, and it has ended."""

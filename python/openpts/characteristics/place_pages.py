@@ -6,7 +6,7 @@ from typing import Any, Final
 from openpts.characteristics.tables import SPREAD_HEADS, amount, figure, number, share, spread, table
 from openpts.pages.cells import missing, words
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Plot, PlotName, category_axis
+from openpts.pages.kit import Plot, PlotName, category_axis, rows_table
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import linear_axis, log_axis
 from openpts.units import format_capacity, format_gap
@@ -115,15 +115,14 @@ def _reuse_page(whole: Figures) -> Page:
     blocks: list[Block] = []
     if reuse is not None:
         curve = reuse["miss_ratio_curve"]
-        shown = Table(
-            id="miss-ratio-table",
-            title="Miss ratio (%) of an LRU cache",
-            head=Column("Cache (GB)"),
-            columns=(Column("Miss ratio (%)"),),
-            rows=tuple(
-                Row(
+        shown = rows_table(
+            "miss-ratio-table",
+            "Miss ratio (%) of an LRU cache",
+            "Cache (GB) | Miss ratio (%)",
+            (
+                (
                     Cell(format_capacity(one["cache_bytes"]), one["cache_bytes"] / _GB),
-                    (share(one["miss_ratio"], error=one["error"]),),
+                    share(one["miss_ratio"], error=one["error"]),
                 )
                 for one in curve
             ),

@@ -17,8 +17,8 @@ from openpts.characteristics.tables import (
     time,
 )
 from openpts.pages.cells import missing, words
-from openpts.pages.kit import Plot, PlotName
-from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, rows_table
+from openpts.pages.model import Block, Cell, Page, Series, Table, Verdict
 from openpts.pages.ticks import amount_axis, log_axis
 from openpts.units import format_block_size
 
@@ -127,12 +127,11 @@ def _dispersion(rates: Figures) -> tuple[Block, ...]:
     scales = rates["dispersion"]
     if not scales:
         return (Verdict("Index of dispersion: not estimable, the trace is too short."),)
-    shown = Table(
-        id="dispersion-table",
-        title="Index of dispersion",
-        head=Column("Width of bins (s)"),
-        columns=(Column("Variance / mean"),),
-        rows=tuple(Row(Cell(f"{width:.3g}", width), (figure(value),)) for width, value in scales),
+    shown = rows_table(
+        "dispersion-table",
+        "Index of dispersion",
+        "Width of bins (s) | Variance / mean",
+        ((Cell(f"{width:.3g}", width), figure(value)) for width, value in scales),
     )
     plot = Plot(
         x=log_axis("Width of bins (s)", [width for width, _ in scales]),

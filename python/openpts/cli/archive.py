@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from openpts.cli.printed_document import print_document
+from openpts.cli.report import REDACT
 from openpts.errors import RecordError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def archive() -> None:
 @archive.command(short_help="Add runs to an archive.")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--to", "place", metavar="ARCHIVE", required=True, help="A folder, or s3://BUCKET/PREFIX.")
-@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@REDACT
 @click.option("--replace", is_flag=True, help="Write runs again that are there already.")
 def add(runs: tuple[Path, ...], place: str, *, redact: bool, replace: bool) -> None:
     """Add runs to an archive, which is made if there is none.

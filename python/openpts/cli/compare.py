@@ -9,7 +9,7 @@ import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
 from openpts.cli.printed_document import print_object
-from openpts.cli.report import print_notes
+from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,14 +63,8 @@ _OUT = Path("openpts-comparison")
     type=click.Path(path_type=Path, file_okay=False),
     help=f"Write into this folder; alone, it asks for all three forms. [default: ./{_OUT}]",
 )
-@click.option(
-    "--paper",
-    type=click.Choice(["a4", "us-letter"]),
-    default="a4",
-    show_default=True,
-    help="Paper of the PDF.",
-)
-@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@PAPER
+@REDACT
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
 def compare(
     runs: tuple[Path, ...],

@@ -20,7 +20,7 @@ from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, read_run
 from openpts.report.conformance_page import finding_text
-from openpts.vocabulary.document import Document
+from openpts.vocabulary.document import Document, filled
 
 _STYLES: Final = {
     Status.MET: "green",
@@ -85,15 +85,7 @@ class FoundRequirement(_Found, frozen=True, kw_only=True):
     @classmethod
     def of(cls, each: Conformance) -> Self:
         """What a run shows of it."""
-        of = each.requirement
-        return cls(
-            id=of.id,
-            level=of.level,
-            clause=of.clause,
-            section=of.section,
-            text=of.text,
-            **asdict(each.finding),
-        )
+        return filled(cls, each.requirement, **asdict(each.finding))
 
 
 class ConformanceDocument(Document, frozen=True, kw_only=True, tag="openpts.conformance/1"):

@@ -19,7 +19,7 @@ from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.document import Document
+from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
 
@@ -61,28 +61,15 @@ class ListedDevice(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, listing: DeviceListing) -> Self:
         """The drive of a row of the list."""
-        return cls(
-            path=listing.path,
-            model=listing.model,
-            serial=listing.serial,
-            slot=listing.slot,
-            firmware=listing.firmware,
-            capacity_bytes=listing.capacity_bytes,
-            interface=listing.interface,
+        return filled(
+            cls,
+            listing,
             link=ListedLink(listing.link.current, listing.link.most),
-            form_factor=listing.form_factor,
             media=listing.media.kind,
             rotation_rpm=listing.media.rpm,
             logical_sector_bytes=listing.sector_bytes,
-            physical_sector_bytes=listing.physical_sector_bytes,
-            write_cache=listing.write_cache,
-            temperature_c=listing.temperature_c,
-            percentage_used_pct=listing.percentage_used_pct,
-            health=listing.health,
             purge_methods=listing.purge,
             other_namespaces=listing.siblings,
-            facts=listing.facts,
-            warnings=listing.warnings,
             silent=listing.silent or None,
             safety=SafetyVerdict.of(listing.verdict),
         )

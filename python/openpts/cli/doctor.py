@@ -21,7 +21,7 @@ from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, Finding, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
-from openpts.vocabulary.document import Document
+from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
@@ -48,19 +48,14 @@ class AuditedSetting(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, finding: Finding) -> Self:
         """The same as the text says."""
-        advice = finding.advice
-        return cls(
-            key=advice.key,
-            group=advice.group,
-            title=advice.title,
+        return filled(
+            cls,
+            finding.advice,
             now=finding.fact.value,
             source=finding.fact.source,
-            real_world=advice.real_world,
-            synthetic=advice.synthetic,
-            effect=advice.reason,
+            effect=finding.advice.reason,
             grade=finding.grade,
             remedy=finding.remedy or None,
-            requirements=advice.requirements,
         )
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openpts.cli.report import note_unfinished
-from openpts.errors import RecordError, UsageError
+from openpts.cli.report import REDACT, note_unfinished
+from openpts.errors import RecordError, UsageError, failing_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--junit", metavar="FILE", type=_FILE, help="Write what became of each test, as XML in JUnit's form."
 )
-@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@REDACT
 def export(
     runs: tuple[Path, ...],
     fio_json: Path | None,
@@ -110,11 +110,9 @@ def write_export(folder: Path, files: dict[str, bytes]) -> None:
     """Write files into a folder, which is made if it is not there. Raises RecordError."""
     from openpts.folder_files import write_files  # noqa: PLC0415 slow to load
 
-    try:
+    with failing_as(RecordError, f"can't write the export into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, files, lasting=False)
-    except OSError as error:
-        raise RecordError(f"can't write the export into {folder}: {error.strerror}") from error
 
 
 def _say(line: str) -> None:

@@ -80,9 +80,9 @@ def backend_of(fleet_file: Path) -> Backend:
     known = read_fleet(fleet_file)
     match known.backend:
         case Engine.SLURM:
-            return SlurmBackend(known, fleet_file.resolve())
+            return SlurmBackend(known)
         case Engine.SSH:
-            return SshBackend(known, fleet_file.resolve())
+            return SshBackend(known)
 
 
 @fleet.command(

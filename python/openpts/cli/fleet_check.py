@@ -31,7 +31,7 @@ class FleetFindings(Document, frozen=True, kw_only=True, tag="openpts.fleet-chec
 def checked(fleet_file: Path, *, as_json: bool) -> int:
     """Check a fleet, and print what is wrong. The exit code: that of a FleetError if there are errors."""
     fleet = read_fleet(fleet_file)
-    findings = check_fleet(fleet, fleet_file.resolve())
+    findings = check_fleet(fleet)
     if as_json:
         print_document(FleetFindings(hosts=tuple(fleet.hosts), findings=findings))
     else:

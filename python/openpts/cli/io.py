@@ -21,7 +21,7 @@ from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
-from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.fio_jobs.translation import Translation
 from openpts.runner.measure import (
     MeasurementEvent,
@@ -167,10 +167,8 @@ def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
         return
     if len(targets) > 1:
         raise UsageError("--capture records the I/Os of one target: name one")
-    try:
+    with failing_as(RecordError, f"can't create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"can't create {folder}: {error.strerror}") from error
 
 
 def _measured(orders: list[MeasurementOrder], hear: MeasurementListener, results: MeasurementResults) -> bool:

@@ -14,7 +14,7 @@ from openpts.cli.io_streams import interferences, late_percentiles_ns, stream_na
 from openpts.report.simulated_drive import simulation_mark
 from openpts.runner.measure import CaptureEnded, MeasurementStarted
 from openpts.units import NS_PER_S
-from openpts.vocabulary.document import Document
+from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import (
     CpuShares,
@@ -53,16 +53,8 @@ class MeasuredFigures(Struct, frozen=True, kw_only=True):
         """Of operations together, in that time."""
         figures = Figures.of(operations, elapsed_ns)
         further = tuple(nines for nines in FURTHER_PERCENTILES if figures.distribution.supports(nines))
-        return cls(
-            ios=figures.ios,
-            bytes=figures.bytes,
-            iops=figures.iops,
-            bytes_per_s=figures.bytes_per_s,
-            mean_latency_ns=figures.mean_latency_ns,
-            min_latency_ns=figures.min_latency_ns,
-            max_latency_ns=figures.max_latency_ns,
-            percentiles_ns={f"{nines:.10g}": figures.percentile_ns(nines) for nines in PERCENTILES + further},
-        )
+        percentiles_ns = {f"{nines:.10g}": figures.percentile_ns(nines) for nines in PERCENTILES + further}
+        return filled(cls, figures, percentiles_ns=percentiles_ns)
 
 
 class _ByOperation(MeasuredFigures, frozen=True, kw_only=True):

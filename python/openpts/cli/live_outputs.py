@@ -15,7 +15,7 @@ import click
 from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import Decorator, together
-from openpts.errors import OpenptsError, UsageError
+from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.exchange.event_stream import EventStream
 from openpts.record.lot import LOT_NAME
 from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
@@ -223,15 +223,13 @@ def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Cal
     if place == STDOUT:
         yield LastingOutput(sys.stdout.fileno()).write
         return
-    try:
+    with failing_as(UsageError, f"can't write {option} {place}"):
         if Path(place).is_block_device():
             raise UsageError(f"{option} {place} is a block device: name a file")
         if new:
             descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         else:
             descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise UsageError(f"can't write {option} {place}: {error.strerror}") from error
     try:
         if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
             raise UsageError(f"{option} {place} is a block device: name a file")

@@ -10,7 +10,7 @@ import msgspec
 from openpts.cli.compare_text import print_table
 from openpts.cli.console import table_console
 from openpts.cli.printed_document import print_object
-from openpts.cli.report import print_notes
+from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.errors import OpenptsError
 
 if TYPE_CHECKING:
@@ -26,14 +26,8 @@ _PIPE_COLUMNS = 150
     type=click.Path(path_type=Path, file_okay=False),
     help="Write HTML, PDF, data and model into this folder.",
 )
-@click.option(
-    "--paper",
-    type=click.Choice(["a4", "us-letter"]),
-    default="a4",
-    show_default=True,
-    help="Paper of the PDF.",
-)
-@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@PAPER
+@REDACT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def population(runs: tuple[Path, ...], *, out: Path | None, paper: str, redact: bool, as_json: bool) -> None:
     """Show how drives of one kind differ, and name those that do not belong to the others.

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 from msgspec.structs import replace
@@ -14,6 +14,17 @@ from openpts.record.lot import LOT_NAME
 
 if TYPE_CHECKING:
     from openpts.report.write import ReportOptions, WrittenReport
+
+PAPER: Final = click.option(
+    "--paper",
+    type=click.Choice(["a4", "us-letter"]),
+    default="a4",
+    show_default=True,
+    help="Paper of the PDF.",
+)
+REDACT: Final = click.option(
+    "--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum."
+)
 
 
 @click.command()
@@ -37,14 +48,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Include all, or only the tables and plots of TKperf (short).",
 )
-@click.option(
-    "--paper",
-    type=click.Choice(["a4", "us-letter"]),
-    default="a4",
-    show_default=True,
-    help="Paper of the PDF.",
-)
-@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@PAPER
+@REDACT
 @click.option(
     "--embed-full", is_flag=True, help="Embed long series in full in the HTML instead of in buckets."
 )

@@ -20,7 +20,7 @@ from openpts.simulation.figures import Unit
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.simulation.scale import default_scale
 from openpts.units import format_capacity
-from openpts.vocabulary.document import Document
+from openpts.vocabulary.document import Document, filled
 
 # How the name of a parameter ends, and what it then counts.
 _UNITS: Final = (
@@ -68,19 +68,9 @@ class ShownPreset(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, preset: Preset, parameters: dict[str, Any] | None = None) -> Self:
         """A preset, with its parameters where they are asked for."""
-        return cls(
-            name=preset.name,
-            model=preset.model,
-            summary=preset.summary,
-            capacity_bytes=preset.capacity_bytes,
-            default_scale=default_scale(preset, preset.capacity_bytes),
-            sector_bytes=preset.sector_bytes,
-            assumed=tuple(preset.assumed),
-            rated=preset.rated,
-            figures=len(preset.figures()),
-            place=preset.place,
-            parameters=parameters,
-        )
+        scale = default_scale(preset, preset.capacity_bytes)
+        figures = len(preset.figures())
+        return filled(cls, preset, default_scale=scale, figures=figures, parameters=parameters)
 
 
 class PresetList(Document, frozen=True, kw_only=True, tag="openpts.presets/1"):
@@ -106,18 +96,13 @@ class PublishedFigure(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, checked: Checked) -> Self:
         """A row of the table."""
-        figure = checked.figure
-        return cls(
-            figure=figure.name,
-            published=figure.published,
-            unit=figure.unit,
-            source=figure.source,
+        return filled(
+            cls,
+            checked.figure,
+            figure=checked.figure.name,
             model=checked.model,
             deviation_pct=checked.deviation_pct,
-            tolerance_pct=figure.tolerance_pct,
-            claim=figure.claim,
             holds=checked.holds,
-            note=figure.note,
         )
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -96,19 +96,12 @@ def serve(
     preset: str,
     *,
     address: str,
-    auth_secrets: Path | None,
-    data: Path | None,
-    overwrite_file: bool,
-    nqn: str | None,
-    serial: str | None,
-    ambient_c: float | None,
-    initial_wear_pct: float,
     fails: tuple[str, ...],
-    sanitize_takes_s: float,
     vanish_after: int | None,
     format_lies: bool,
     volatile_cache: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
 
@@ -119,19 +112,7 @@ def serve(
     faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
     if volatile_cache or target.faults:
         faults = replace(faults, power=target.faults)
-    order = ServeOrder(
-        target=target,
-        address=checked_address(address),
-        auth_secrets=auth_secrets,
-        nqn=nqn,
-        serial=serial,
-        data=data,
-        overwrite_file=overwrite_file,
-        ambient_c=ambient_c,
-        initial_wear_pct=initial_wear_pct,
-        sanitize_takes_s=sanitize_takes_s,
-        faults=faults,
-    )
+    order = ServeOrder(target=target, address=checked_address(address), faults=faults, **options)
     with _ended_by_signals(), serve_drive(order) as drive:
         try:
             _tell_begin(drive, order, as_json=as_json)
@@ -213,14 +194,11 @@ def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None
     if order.auth_secrets is not None:
         connect += " --dhchap-secret=SECRET"
     if as_json:
-        begun = ServingBegun(
+        begun = ServingBegun.of(
+            drive,
             serving=drive.preset.label,
-            address=drive.address,
             nqn=drive.names.nqn,
             serial=drive.names.serial,
-            capacity_bytes=drive.capacity_bytes,
-            scale=drive.scale,
-            seed=drive.seed,
             data=None if order.data is None else str(order.data),
             connect=connect,
         )

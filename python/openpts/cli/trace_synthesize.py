@@ -19,7 +19,7 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.trace_options import DEVICES, FORMAT
 from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.folder_files import write_files
 from openpts.rehearsal.behavior import Behavior, behaviors
 from openpts.traces.treatment import Input, OpenOptions, write
@@ -193,12 +193,8 @@ def _write_job(made: Synthetic, trace: Path, job: Path | None, out: Path | None)
 
 def _write(path: Path, text: str) -> None:
     """Raises UsageError."""
-    try:
+    with failing_as(UsageError, f"can't write {path}", "name a file in a folder that exists"):
         write_files(path.parent, {path.name: text.encode()})
-    except OSError as error:
-        raise UsageError(
-            f"can't write {path}: {error.strerror}; name a file in a folder that exists"
-        ) from error
 
 
 def _issue(made: Synthetic, target: SimulatedTarget, folder: Path) -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
 
-from openpts.errors import TargetError
+from openpts.errors import TargetError, failing_as
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.facts import Partition
 
@@ -48,10 +48,8 @@ class BlockDevice:
     @classmethod
     def of_node(cls, path: Path, roots: SystemRoots) -> Self:
         """The device behind a node below /dev, symbolic links followed. Raises TargetError."""
-        try:
+        with failing_as(TargetError, f"can't access {path}"):
             status = path.stat()
-        except OSError as error:
-            raise TargetError(f"can't access {path}: {error.strerror}") from error
         if not stat.S_ISBLK(status.st_mode):
             raise TargetError(f"{path} is not a block device")
         return cls.of_number(number_text(status.st_rdev), roots)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.errors import TargetError
+from openpts.errors import TargetError, failing_as
 from openpts.programs import Answer, ProgramError, Run, run_program
 from openpts.system_files import printable
 
@@ -202,10 +202,8 @@ def _layout(level: str, number: int) -> str | None:
 
 
 def _mdadm(command: tuple[str, ...], what: str, run: Run) -> Answer:
-    try:
+    with failing_as(TargetError, f"can't {what}", of=ProgramError):
         answer = run(command, _COMMAND_TIMEOUT_S, to_the_end=True)
-    except ProgramError as error:
-        raise TargetError(f"can't {what}: {error}") from error
     if answer.returncode != 0:
         raise TargetError(f"can't {what}: {answer.complaint}")
     return answer

@@ -17,7 +17,7 @@ from openpts.device.kernel_calls import deallocate, discard
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_namespace
 from openpts.device.nvme.nvme_identify import NvmeNamespace
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import RunFailedError, TargetError
+from openpts.errors import RunFailedError, TargetError, failing_as
 from openpts.units import KIB, MIB
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
 
@@ -118,22 +118,18 @@ def trimmed_reads(target: OpenTarget, start_bytes: int, end_bytes: int, seed: in
         return replace(promised, reason="the range is too small, or the drive trims very large units only")
     offsets = [(first + number * pieces // count) * piece_bytes for number in range(count)]
     chance = random.Random(seed)  # noqa: S311 marks, no secret
-    try:
-        with _aligned_buffer(piece_bytes) as buffer:
-            marks = {offset: chance.randbytes(piece_bytes) for offset in offsets}
-            for offset, mark in marks.items():
-                buffer[:] = mark
-                _whole(os.pwritev(target.fd, [buffer], offset), piece_bytes)
-            os.fsync(target.fd)
-            _expect(target.fd, buffer, marks)
-            for offset in offsets:
-                _trim(target, offset, piece_bytes)
-            first_reads = [_read(target.fd, buffer, offset) for offset in offsets]
-            second_reads = [_read(target.fd, buffer, offset) for offset in offsets]
-    except OSError as error:
-        raise RunFailedError(
-            f"can't find out what trimmed LBAs of {target.facts.path} read as: {error.strerror}"
-        ) from error
+    unknown = failing_as(RunFailedError, f"can't find out what trimmed LBAs of {target.facts.path} read as")
+    with unknown, _aligned_buffer(piece_bytes) as buffer:
+        marks = {offset: chance.randbytes(piece_bytes) for offset in offsets}
+        for offset, mark in marks.items():
+            buffer[:] = mark
+            _whole(os.pwritev(target.fd, [buffer], offset), piece_bytes)
+        os.fsync(target.fd)
+        _expect(target.fd, buffer, marks)
+        for offset in offsets:
+            _trim(target, offset, piece_bytes)
+        first_reads = [_read(target.fd, buffer, offset) for offset in offsets]
+        second_reads = [_read(target.fd, buffer, offset) for offset in offsets]
     return _counted(promised, target.facts.sector_bytes, tuple(marks.values()), first_reads, second_reads)
 
 

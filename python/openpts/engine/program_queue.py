@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from openpts import _native
 from openpts.engine.contract import EngineStoppedError
@@ -11,7 +13,7 @@ from openpts.engine.options import CaptureSummary
 from openpts.engine.program import program_json
 from openpts.errors import RecordError, UsageError
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.replay import InFlightFit, Played
+from openpts.vocabulary.replay import Played
 from openpts.vocabulary.sample import (
     DRIVE_ENERGY,
     DRIVE_MEDIA_WRITES,
@@ -29,6 +31,8 @@ from openpts.vocabulary.sample import (
     StreamSample,
 )
 from openpts.vocabulary.stimulus import Step
+
+_T = TypeVar("_T")
 
 
 def _sample_of(
@@ -61,31 +65,9 @@ def _sample_of(
         slips=result.slips,
         streams=tuple(_stream_sample(stream) for stream in result.streams),
         carried=result.carried,
-        played=tuple(_played(played) for played in result.played),
+        played=_taken(result.played, tuple[Played, ...]),
         counted=counted,
         **_operations(result.operations),
-    )
-
-
-def _played(played: _native.Played) -> Played:
-    return Played(
-        stream=played.stream,
-        scheduled=played.scheduled,
-        issued=played.issued,
-        dropped=played.dropped,
-        conflicts=played.conflicts,
-        reordered=played.reordered,
-        early=played.early,
-        slips=played.slips,
-        last_slip_ns=played.last_slip_ns,
-        gap_errors=played.gap_errors,
-        due_latencies=played.due_latencies,
-        late=played.late,
-        waited_ns=played.waited_ns,
-        first_submission_ns=played.first_submission_ns,
-        last_answer_ns=played.last_answer_ns,
-        busy_ns=played.busy_ns,
-        in_flight=InFlightFit(*played.in_flight),
     )
 
 
@@ -123,34 +105,16 @@ def _interval_of(result: _native.IntervalResult) -> Interval:
 
 
 def _operations(results: dict[str, _native.OperationResult]) -> dict[str, Any]:
-    samples = {
-        name: OperationSample(
-            ios=result.ios,
-            bytes=result.bytes,
-            latency_sum_ns=result.latency_sum_ns,
-            latency_min_ns=result.latency_min_ns,
-            latency_max_ns=result.latency_max_ns,
-            histogram=result.histogram,
-        )
-        for name, result in results.items()
-    }
-    return {"read": NOTHING, "write": NOTHING} | samples
+    return {"read": NOTHING, "write": NOTHING} | _taken(results, dict[str, OperationSample])
+
+
+def _taken(results: object, kind: type[_T]) -> _T:
+    """What has the attributes of a type, as a value of it."""
+    return msgspec.convert(results, kind, from_attributes=True)
 
 
 def _cpu(shares: tuple[float, float, float, int] | None) -> CpuShares | None:
     return CpuShares(*shares) if shares else None
-
-
-def _capture_summary_of(summary: _native.CaptureSummary) -> CaptureSummary:
-    """What a finished capture holds."""
-    return CaptureSummary(
-        ios=summary.ios,
-        discarded_ios=summary.discarded_ios,
-        bytes_written=summary.bytes_written,
-        files=summary.files,
-        blocked_times=summary.blocked_times,
-        blocked_ns=summary.blocked_ns,
-    )
 
 
 class _DeviceCounts:
@@ -257,4 +221,4 @@ class ProgramQueue:
             summary = self._engine.finish()
         except _native.UnavailableError as error:
             raise RecordError(str(error)) from error
-        return None if summary is None else _capture_summary_of(summary)
+        return None if summary is None else _taken(summary, CaptureSummary)

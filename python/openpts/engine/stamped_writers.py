@@ -6,7 +6,7 @@ from typing import Final
 
 from openpts import _native
 from openpts.engine.no_steps import NoSteps
-from openpts.errors import RunFailedError, UsageError
+from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.power_cut import Accusation, Cut, CutLoad
 
@@ -86,10 +86,8 @@ class StampedWriters(NoSteps):
 
     def prepare(self, descriptor: int) -> None:
         """Give sectors contents that are known: all of them at first, later those that a cut has damaged."""
-        try:
+        with failing_as(RunFailedError, "the range can't be filled"):
             self._bench.prepare(descriptor)
-        except OSError as error:
-            raise RunFailedError(f"the range can't be filled: {error.strerror or error}") from error
 
     def start(self, descriptor: int) -> None:
         """Begin to write."""
@@ -109,15 +107,13 @@ class StampedWriters(NoSteps):
 
     def verify(self, descriptor: int, number: int, rules: PowerRules, away_ns: int) -> Cut:
         """Read everything back after a cut. Raises RunFailedError if nothing can be read."""
-        try:
+        with failing_as(RunFailedError, "the range can't be read"):
             counts, accused = self._bench.verify(
                 descriptor,
                 volatile=rules.volatile,
                 atomic_sectors=self._sectors(rules),
                 each_sector=rules.each_sector,
             )
-        except OSError as error:
-            raise RunFailedError(f"the range can't be read: {error.strerror or error}") from error
         return _cut(number, rules, away_ns, counts, accused)
 
     def simulate(self, answers: int, number: int, rules: PowerRules, *, cache_on: bool) -> Cut:

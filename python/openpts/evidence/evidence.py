@@ -88,13 +88,8 @@ class Evidence:
         return self.manifest.state is RunState.COMPLETE
 
     def conditions(self, kind: type[C]) -> C:
-        """The conditions, as those of a kind of test. Raises TypeError for another kind: checks are called
-        for their own tests only.
-        """
-        conditions = self.manifest.conditions
-        if not isinstance(conditions, kind):
-            raise TypeError(f"{type(conditions).__name__} are not {kind.__name__}")
-        return conditions
+        """As ``Run.conditions``."""
+        return self.run.conditions(kind)
 
     @cached_property
     def steps(self) -> tuple[StepRecord, ...]:

@@ -1,9 +1,8 @@
 """A listener that writes what happens in a run as JSON lines."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -15,6 +14,7 @@ from openpts.runner import events
 from openpts.runner.events import Event
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text, what_to_do
 from openpts.units import format_duration
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import OperationSample, Sample
@@ -43,10 +43,8 @@ class EventStream:
             case events.StepFinished(place, sample):
                 yield from _samples(place, sample)
                 yield _step(place, sample)
-            case _:
-                line = _line(event)
-                if line is not None:
-                    yield line
+            case _ if type(event) in _LINES:
+                yield _LINES[type(event)](event)
 
     def _progress(self, tick: events.Ticked) -> Iterator[lines.Progress]:
         """At most one for each second of the engine's clock."""
@@ -66,149 +64,17 @@ class EventStream:
             )
 
 
-@singledispatch
-def _line(_event: Event) -> EventLine | None:
-    """What an event says; None for those that say nothing that another does not."""
-    return None
-
-
-@_line.register
-def _(event: events.ProgramStarted) -> EventLine:
-    return lines.StreamStarted(at=utc_now(), program_version=event.version, command_line=event.command_line)
-
-
-@_line.register
-def _(event: events.Healed) -> EventLine:
-    return _note("healed", event.healing.text)
-
-
-@_line.register
-def _(event: events.DeviationFound) -> EventLine:
-    return lines.DeviationFound(at=utc_now(), **msgspec.to_builtins(event.deviation))
-
-
-@_line.register
-def _(_event: events.PurgeStarted) -> EventLine:
-    return lines.PurgeStarted(at=utc_now())
-
-
-@_line.register
-def _(event: events.PurgeFinished) -> EventLine:
-    report = event.report
-    return lines.PurgeFinished(
-        at=utc_now(),
-        ran=report.ran,
-        method=report.method,
-        detail=report.detail,
-        duration_ns=report.duration_ns,
-        samples=report.samples,
-        changed_samples=report.changed_samples,
-    )
-
-
-@_line.register
-def _(event: events.StepsStarted) -> EventLine:
-    apply = event.apply
-    return lines.PhaseStarted(
-        at=utc_now(),
-        cycle=event.cycle,
-        phase=apply.phase,
-        number=apply.number,
-        stimuli=tuple(str(step) for step in apply.steps),
-    )
-
-
-@_line.register
-def _(event: events.IoHangs) -> EventLine:
-    return _note("io_hangs", hang_text(event.io))
-
-
-@_line.register
-def _(event: events.StoodStill) -> EventLine:
-    happened = f"{standstill_text(event.sample)} in {event.place}"
-    return _note("standstill", f"{happened}: {what_to_do(repeated=event.repeated)}")
-
-
-@_line.register
-def _(event: events.RecordDelayed) -> EventLine:
-    return _note("record_delayed", event.reason)
-
-
-@_line.register
-def _(event: events.RunGoesOn) -> EventLine:
-    return _note("goes_on", f"paused for {format_duration(event.paused_ns)}")
-
-
-@_line.register
-def _(event: events.HostLimited) -> EventLine:
-    return lines.HostLimited(
-        at=utc_now(),
-        place=_place(event.place),
-        limited_ns={str(limit): ns for limit, ns in event.limited_ns.items()},
-        judged_ns=event.judged_ns,
-    )
-
-
-@_line.register
-def _(event: events.CycleEnded) -> EventLine:
-    outcome = event.finished.outcome
-    return lines.CycleFinished(
-        at=utc_now(),
-        cycle=event.cycle,
-        title=event.finished.title,
-        steady_round=outcome.steady_round,
-        last_round=outcome.last_round,
-        ended_by=outcome.ended_by,
-    )
-
-
-@_line.register
-def _(event: events.PowerWasCut) -> EventLine:
-    return lines.PowerCut(at=utc_now(), cut=event.cut)
-
-
-@_line.register
-def _(event: events.FileSystemPrepared) -> EventLine:
-    return lines.FileSystemPrepared(at=utc_now(), file_system=event.report)
-
-
-@_line.register
-def _(event: events.CommandEnded) -> EventLine:
-    return lines.CommandFinished(at=utc_now(), run=event.run)
-
-
-@_line.register
-def _(event: events.HookEnded) -> EventLine:
-    return lines.HookFinished(at=utc_now(), hook=event.run)
-
-
-@_line.register
-def _(event: events.RunEnded) -> EventLine:
-    return lines.RunFinished(at=utc_now(), state=event.state, reason=event.reason)
-
-
-@_line.register
-def _(event: events.LimitsJudged) -> EventLine:
-    return lines.LimitsJudged(at=utc_now(), limits=event.limits)
-
-
-@_line.register
-def _(event: events.ReportsWritten) -> EventLine:
-    paths = tuple(str(path.absolute()) for path in event.paths)
-    return lines.ReportWritten(at=utc_now(), paths=paths)
-
-
-@_line.register
-def _(event: events.ProgramEnded) -> EventLine:
-    return lines.StreamFinished(at=utc_now(), exit_code=event.exit_code, error=event.error)
+def _like(kind: type[EventLine], source: object = None, **others: Any) -> EventLine:
+    """A line with these values; the other fields are the attributes of the same names of ``source``."""
+    line: EventLine = filled(kind, source, at=utc_now(), **others)
+    return line
 
 
 def _note(topic: lines.Topic, text: str) -> lines.Note:
     return lines.Note(at=utc_now(), topic=topic, text=text)
 
 
-@_line.register
-def _(started: events.RunStarted) -> EventLine:
+def _run_started(started: events.RunStarted) -> EventLine:
     manifest, target = started.manifest, started.manifest.target
     return lines.RunStarted(
         at=utc_now(),
@@ -217,15 +83,12 @@ def _(started: events.RunStarted) -> EventLine:
         test=manifest.conditions.test,
         profile=manifest.conditions.class_text,
         seed=manifest.conditions.seed,
-        target=lines.Target(
-            path=target.path,
-            name=target.name,
-            kind=target.kind,
+        target=filled(
+            lines.Target,
+            target,
             model=fact_of(manifest.dut, "model"),
             serial=fact_of(manifest.dut, "serial"),
             firmware=fact_of(manifest.dut, "firmware"),
-            user_capacity_bytes=target.user_capacity_bytes,
-            sector_bytes=target.sector_bytes,
             simulated=None if target.simulation is None else target.simulation.preset,
         ),
         longest_ns=sum(sum(planned.durations_ns) for planned in started.plan),
@@ -236,6 +99,11 @@ def _(started: events.RunStarted) -> EventLine:
     )
 
 
+def _stood_still(event: events.StoodStill) -> EventLine:
+    happened = f"{standstill_text(event.sample)} in {event.place}"
+    return _note("standstill", f"{happened}: {what_to_do(repeated=event.repeated)}")
+
+
 def _place(place: StepPlace) -> lines.Place:
     return lines.Place(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
 
@@ -243,21 +111,12 @@ def _place(place: StepPlace) -> lines.Place:
 def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:
     at, where = utc_now(), _place(place)
     for interval in sample.intervals:
-        yield lines.SampleTaken(
-            at=at,
-            place=where,
-            index=interval.index,
-            elapsed_ns=interval.elapsed_ns,
-            operations={
-                name: _operation(operation, interval.elapsed_ns)
-                for name, operation in interval.operations.items()
-                if operation.ios
-            },
-            in_flight=interval.in_flight,
-            errors=interval.errors,
-            temperature_c=interval.temperature_c,
-            throttled=interval.throttled,
-        )
+        operations = {
+            name: _operation(operation, interval.elapsed_ns)
+            for name, operation in interval.operations.items()
+            if operation.ios
+        }
+        yield filled(lines.SampleTaken, interval, at=at, place=where, operations=operations)
 
 
 def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
@@ -297,17 +156,9 @@ def _operation(
     )
 
 
-@_line.register
-def _(judged: events.SteadyStateJudged) -> EventLine:
+def _steady_state(judged: events.SteadyStateJudged) -> EventLine:
     variables = tuple(
-        lines.Steadiness(
-            name=name,
-            steady=report.steady,
-            average=report.average,
-            range_pct=report.range_pct,
-            slope_excursion_pct=report.slope_excursion_pct,
-            window=report.rounds,
-        )
+        filled(lines.Steadiness, report, name=name, window=report.rounds)
         for name, report in zip(judged.names, judged.reports, strict=True)
     )
     return lines.SteadyStateJudged(
@@ -317,3 +168,38 @@ def _(judged: events.SteadyStateJudged) -> EventLine:
         steady=all(variable.steady for variable in variables),
         variables=variables,
     )
+
+
+# What events say; those that are not here say nothing that another does not.
+_LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
+    events.ProgramStarted: lambda event: _like(
+        lines.StreamStarted, program_version=event.version, command_line=event.command_line
+    ),
+    events.Healed: lambda event: _note("healed", event.healing.text),
+    events.RunStarted: _run_started,
+    events.DeviationFound: lambda event: _like(lines.DeviationFound, event.deviation),
+    events.PurgeStarted: lambda event: _like(lines.PurgeStarted, event),
+    events.PurgeFinished: lambda event: _like(lines.PurgeFinished, event.report),
+    events.StepsStarted: lambda event: _like(
+        lines.PhaseStarted, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
+    ),
+    events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
+    events.StoodStill: _stood_still,
+    events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
+    events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
+    events.HostLimited: lambda event: _like(lines.HostLimited, event),
+    events.SteadyStateJudged: _steady_state,
+    events.CycleEnded: lambda event: _like(
+        lines.CycleFinished, event.finished.outcome, cycle=event.cycle, title=event.finished.title
+    ),
+    events.PowerWasCut: lambda event: _like(lines.PowerCut, event),
+    events.FileSystemPrepared: lambda event: _like(lines.FileSystemPrepared, file_system=event.report),
+    events.CommandEnded: lambda event: _like(lines.CommandFinished, event),
+    events.HookEnded: lambda event: _like(lines.HookFinished, hook=event.run),
+    events.RunEnded: lambda event: _like(lines.RunFinished, event),
+    events.LimitsJudged: lambda event: _like(lines.LimitsJudged, event),
+    events.ReportsWritten: lambda event: _like(
+        lines.ReportWritten, paths=tuple(str(path.absolute()) for path in event.paths)
+    ),
+    events.ProgramEnded: lambda event: _like(lines.StreamFinished, event),
+}

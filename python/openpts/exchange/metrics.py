@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 
 from openpts.analysis.figures import Figures
 from openpts.engine.contract import EngineProgress
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.exchange.event_stream import PERCENTILES
 from openpts.exchange.recent_rate import RecentRate
 from openpts.record.manifest import RunState
@@ -195,10 +195,8 @@ def served_metrics(address: str, port: int, metrics: Collector) -> Iterator[None
     """Serve the metrics at ``/metrics`` until the end. Raises UsageError if the address can't be had."""
     registry = CollectorRegistry()
     registry.register(metrics)
-    try:
+    with failing_as(UsageError, f"can't serve --metrics {address}:{port}"):
         server, thread = start_http_server(port, addr=address, registry=registry)
-    except OSError as error:
-        raise UsageError(f"can't serve --metrics {address}:{port}: {error.strerror}") from error
     try:
         yield
     finally:

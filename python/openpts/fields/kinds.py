@@ -1,6 +1,7 @@
 """The kinds of values that conditions have: their limits, their words, their place in the help."""
 
 from dataclasses import replace
+from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
@@ -31,6 +32,12 @@ def number(metavar: str = "N", **limits: float) -> Kind:
 def percent(**limits: float) -> Kind:
     """A share in per cent."""
     return number("PCT", **limits)
+
+
+def one_of(*words: StrEnum) -> Kind:
+    """One of these words."""
+    kind = type(words[0])
+    return Kind(Literal[tuple(map(str, words))], lambda _name, word: kind(word), metavar=None)
 
 
 def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:

@@ -8,17 +8,18 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
+import msgspec
 from msgspec import Meta, Struct
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.simulated_target import names_simulated
-from openpts.errors import UsageError
+from openpts.errors import FleetError, UsageError, failing_as
 from openpts.near_word import near_word
 from openpts.operator_files.source_position import Path as Keys
 from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
+from openpts.operator_files.written_file import placed_text, read_written, shaped
 
 FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
 """Where the fleet file is on hosts, and where commands look for it."""
@@ -30,6 +31,7 @@ _SSH_NAME: Final = re.compile(r"[A-Za-z0-9_:][^\s\x00-\x1f\x7f]*")  # one with a
 _RUNS: Final = "/var/lib/openpts/runs"
 _PROGRAM: Final = "openpts"
 
+_T = TypeVar("_T")
 _Text = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
@@ -77,6 +79,7 @@ class Host(Struct, frozen=True):
     ``address`` and ``user`` are what ssh is given, and ``ssh_options`` the words before them. ``runs`` is the
     folder of its runs' folders, ``program`` the openpts that is installed there. ``housekeeping`` are the
     processors for the operating system, daemons and openpts itself; with none, nothing is kept apart.
+    ``fleet_file`` is the path of the fleet file, there and here.
     """
 
     name: str
@@ -87,6 +90,17 @@ class Host(Struct, frozen=True):
     program: str
     housekeeping: tuple[int, ...]
     slots: dict[str, Slot]
+    fleet_file: Path
+
+    def command(self, verb: str) -> list[str]:
+        """The words of its own openpts for a verb."""
+        return [self.program, "fleet", verb, "--fleet", str(self.fleet_file), "--here", self.name]
+
+    def decoded(self, answer: str, kind: type[_T]) -> _T:
+        """What its openpts has answered, as a value of that type. Raises FleetError."""
+        senseless = f"host {self.name} answers what makes no sense"
+        with failing_as(FleetError, senseless, "see openpts fleet check"):
+            return msgspec.json.decode(answer, type=kind)
 
 
 class Fleet(Struct, frozen=True):
@@ -125,13 +139,11 @@ def read_fleet(path: Path = FLEET_FILE) -> Fleet:
 def parse_fleet(raw: bytes, path: str) -> Fleet:
     """As ``read_fleet``, from bytes; ``path`` is what complaints call them."""
     text = placed_text(raw, path, read_toml)
-    file = shaped(text, FleetFile, path)
-    if wrong := sorted((text.place_of(keys), message) for keys, message in _wrong(file)):
-        raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in wrong))
-    return Fleet(file.backend, {name: _host(file, name) for name in file.hosts})
+    file = shaped(text, FleetFile, path, _wrong)
+    return Fleet(file.backend, {name: _host(file, name, Path(path).resolve()) for name in file.hosts})
 
 
-def _host(file: FleetFile, name: str) -> Host:
+def _host(file: FleetFile, name: str, path: Path) -> Host:
     host = file.hosts[name]
     return Host(
         name=name,
@@ -142,6 +154,7 @@ def _host(file: FleetFile, name: str) -> Host:
         program=host.program or file.program,
         housekeeping=() if host.housekeeping is None else parse_cpu_list(host.housekeeping),
         slots={slot: Slot(given) if isinstance(given, str) else given for slot, given in host.slots.items()},
+        fleet_file=path,
     )
 
 

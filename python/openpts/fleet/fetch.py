@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from openpts.errors import FleetError, RecordError
+from openpts.errors import FleetError, RecordError, failing_as
 from openpts.fleet.configuration import Fleet
 from openpts.fleet.port import Observation, RunStage
 from openpts.fleet.remote import Remote
@@ -156,10 +156,8 @@ def _transfer(remote: Remote, source: PurePosixPath, to: Path) -> None:
         f"{destination}:{source}/",
         f"{to}/",
     ]
-    try:
+    with failing_as(FleetError, f"{to.name} can't be fetched", of=ProgramError):
         answer = remote.run(command, _TRANSFER_S)
-    except ProgramError as error:
-        raise FleetError(f"{to.name} can't be fetched: {error}") from error
     if answer.returncode:
         raise FleetError(
             f"the transfer from host {remote.host.name} broke off: {answer.complaint}; fetch again, "

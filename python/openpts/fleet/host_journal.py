@@ -6,7 +6,7 @@ refusal before there was a folder, and that the run was cancelled.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
-from openpts.errors import FleetError, RecordError
+from openpts.errors import FleetError, RecordError, failing_as
 from openpts.fleet.port import Observation, RunStage
 from openpts.folder_files import read_file, write_files
 from openpts.ownership import CLAIM_NAME, is_locked, locked_alone, read_owner, until_unlocked
+from openpts.record.decoding import decode_json
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_manifest
-from openpts.schema_words import in_words
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
 
@@ -79,22 +79,16 @@ class HostJournal:
 
     def note_of(self, run_id: str) -> Note | None:
         """Its note; None without one. Raises FleetError if it can't be read."""
-        try:
-            return msgspec.json.decode(read_file(self.runs, _name(run_id)), type=Note)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise FleetError(f"{self.runs / _name(run_id)} can't be read: {error.strerror}") from error
-        except msgspec.DecodeError as error:
-            raise FleetError(f"{self.runs / _name(run_id)} makes no sense: {in_words(error)}") from error
+        path = self.runs / _name(run_id)
+        with failing_as(FleetError, f"{path} can't be read"), suppress(FileNotFoundError):
+            return decode_json(read_file(self.runs, _name(run_id)), Note)
+        return None
 
     def write(self, run_id: str, note: Note) -> None:
         """Put a note in place of the one before; it is on the disk when this returns. Raises FleetError."""
-        try:
+        with failing_as(FleetError, f"{self.runs / _name(run_id)} can't be written"):
             self.runs.mkdir(parents=True, exist_ok=True)
             write_files(self.runs, {_name(run_id): msgspec.json.format(msgspec.json.encode(note)) + b"\n"})
-        except OSError as error:
-            raise FleetError(f"{self.runs / _name(run_id)} can't be written: {error.strerror}") from error
 
     def change(self, run_id: str, **values: object) -> None:
         """Change these values of a note, which is made if there is none."""

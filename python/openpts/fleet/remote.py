@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from openpts.errors import FleetError
+from openpts.errors import FleetError, failing_as
 from openpts.fleet.configuration import Host
 from openpts.programs import Answer, ProgramError, Run, run_program
 
@@ -55,10 +55,8 @@ class Remote:
         started, or has ended, is unknown then.
         """
         command = [*self.client(), "--", self.destination, shlex.join(self.quiet(words))]
-        try:
+        with failing_as(FleetError, f"host {self.host.name}", self._remedy, of=ProgramError):
             answer = self.run(command, timeout_s)
-        except ProgramError as error:
-            raise FleetError(f"host {self.host.name}: {error}; {self._remedy}") from error
         if answer.returncode == _OF_SSH:
             raise FleetError(f"host {self.host.name} can't be reached: {answer.complaint}; {self._remedy}")
         return answer

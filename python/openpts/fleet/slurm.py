@@ -9,8 +9,7 @@ import shlex
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -73,10 +72,9 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SlurmBackend:
-    """The fleet of a fleet file, which has the same path on its hosts; a slot is a GRES of its name."""
+    """The fleet of a fleet file; a slot is a GRES of its name."""
 
     fleet: Fleet
-    fleet_file: Path
 
     def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
         """Submit a run, wait until Slurm would not lose it any more, and look at it.
@@ -109,12 +107,9 @@ class SlurmBackend:
         return [*words, "--exclusive"] if _EXCLUSIVE in request.test_words else words
 
     def _script(self, host: Host, request: RunRequest, *, again: bool) -> str:
-        words = [*self._on_host(host, "start"), *["--again"] * again]
+        words = [*host.command("start"), *["--again"] * again]
         line = " ".join(map(shlex.quote, [*words, msgspec.json.encode(request).decode()]))
         return f'exec {line} --job "$SLURM_JOB_ID"'
-
-    def _on_host(self, host: Host, verb: str) -> Sequence[str]:
-        return [host.program, "fleet", verb, "--fleet", str(self.fleet_file), "--here", host.name]
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
         """Where a run stands; the host is asked when nothing is measured on it. Raises FleetError."""
@@ -197,15 +192,14 @@ class SlurmBackend:
         if running := [job.run_id for job in jobs if job.node == host.name and job.stage is RunStage.RUNNING]:
             return HostState(host.name, True, f"measures {', '.join(running)}", {})
         try:
-            slots = _decoded(self._ask(host, "slots"), dict[str, str | None])
+            slots = host.decoded(self._ask(host, "slots"), dict[str, str | None])
         except FleetError as error:
             return HostState(host.name, False, f"{said}; {error}", {})
         return HostState(host.name, True, said, slots)
 
     def _journal(self, host: Host, run_id: str = "") -> tuple[Observation, ...]:
         words = [run_id] if run_id else []
-        found: tuple[Observation, ...] = _decoded(self._ask(host, "journal", *words), tuple[Observation, ...])
-        return found
+        return host.decoded(self._ask(host, "journal", *words), tuple[Observation, ...])
 
     def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
@@ -213,7 +207,7 @@ class SlurmBackend:
         # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
         minutes = round(patience_s / 60)
         placed += ["--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
-        return slurm_answer([*placed, *self._on_host(host, verb), *words], patience_s)
+        return slurm_answer([*placed, *host.command(verb), *words], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
@@ -240,13 +234,6 @@ def _is_run_id(name: str) -> bool:
         return str(UUID(name)) == name
     except ValueError:
         return False
-
-
-def _decoded(text: str, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
-        raise FleetError(f"the host's openpts answers what makes no sense: {error}") from error
 
 
 def slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:

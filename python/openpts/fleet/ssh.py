@@ -6,8 +6,7 @@ never started again by itself. systemd knows which units are active, the host's 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -74,16 +73,15 @@ class _Look:
             )
             for run_id in self.active
         }
-        told = () if self.said is None else _decoded(self.host, self.said, tuple[Observation, ...])
+        told = () if self.said is None else self.host.decoded(self.said, tuple[Observation, ...])
         return running | {run.run_id: run for run in told}
 
 
 @dataclass(frozen=True, slots=True)
 class SshBackend:
-    """The fleet of a fleet file, which has the same path on its hosts; ``run`` starts ssh."""
+    """The fleet of a fleet file; ``run`` starts ssh."""
 
     fleet: Fleet
-    fleet_file: Path
     run: Run = run_program
 
     def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
@@ -99,7 +97,7 @@ class SshBackend:
         if request.slot is not None:
             self.fleet.slot(host.name, request.slot)
         unit, journal = f"{_UNIT}{run_id}", HostJournal(host.name, host.runs)
-        words = [*_systemd_run(host, run_id, unit), *self._verb(host, "start"), *["--again"] * again]
+        words = [*_systemd_run(host, run_id, unit), *host.command("start"), *["--again"] * again]
         words += ["--job", f"{unit}.service", "--", msgspec.json.encode(request).decode()]
         places = [str(host.runs), f"{unit}.service", str(journal.claim_of(run_id))]
         self._ask(host, ["sh", "-c", _START, "sh", *places, *words])
@@ -131,7 +129,7 @@ class SshBackend:
         if found.host is None:
             raise FleetError(f"run {run_id} can't be stopped: {found.reason}")
         host = self.fleet.host(found.host)
-        words = ["sh", "-c", _STOP, "sh", f"{_UNIT}{run_id}.service", *self._verb(host, "stop"), run_id]
+        words = ["sh", "-c", _STOP, "sh", f"{_UNIT}{run_id}.service", *host.command("stop"), run_id]
         self._ask(host, words, _STOPPED_S)
         return self._look(host, "journal", run_id, ask=True).observations().get(run_id, found)
 
@@ -172,14 +170,11 @@ class SshBackend:
         }
 
     def _look(self, host: Host, verb: str, *words: str, ask: bool) -> _Look:
-        command = ["sh", "-c", _LOOK, "sh", "ask" if ask else "spare", *self._verb(host, verb), *words]
+        command = ["sh", "-c", _LOOK, "sh", "ask" if ask else "spare", *host.command(verb), *words]
         units, _, said = self._ask(host, command).partition("\n\n")
         names = [line.split()[0] for line in units.splitlines() if line.strip()]
         active = tuple(name.removeprefix(_UNIT).removesuffix(".service") for name in names)
         return _Look(host, active, said if ask or not active else None)
-
-    def _verb(self, host: Host, verb: str) -> Sequence[str]:
-        return [host.program, "fleet", verb, "--fleet", str(self.fleet_file), "--here", host.name]
 
     def _ask(self, host: Host, words: Sequence[str], timeout_s: float = 60.0) -> str:
         answer = Remote(host, self.run).ask(words, timeout_s)
@@ -204,13 +199,4 @@ def _systemd_run(host: Host, run_id: str, unit: str) -> Sequence[str]:
 def _state(look: _Look) -> HostState:
     if look.said is None:
         return HostState(look.host.name, True, f"measures {', '.join(look.active)}", {})
-    return HostState(look.host.name, True, "", _decoded(look.host, look.said, dict[str, str | None]))
-
-
-def _decoded(host: Host, text: str, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
-        raise FleetError(
-            f"host {host.name} answers what makes no sense: {error}; see openpts fleet check"
-        ) from error
+    return HostState(look.host.name, True, "", look.host.decoded(look.said, dict[str, str | None]))

@@ -1,18 +1,22 @@
 """A file written by an operator: bounded in size, its errors with line and column."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.operator_files.schema_errors import wrong_values
+from openpts.operator_files.source_position import Path as Keys
 from openpts.operator_files.source_position import Place, PlacedError, PlacedText
 from openpts.units import KIB
 
 _Shape = TypeVar("_Shape", bound=Struct)
+
+Complaints = Iterable[tuple[Keys, str]]
+"""What is wrong with values, each with the keys that lead to it."""
 
 
 class WrittenFileError(UsageError):
@@ -30,11 +34,8 @@ class WrittenFileError(UsageError):
 
 def read_written(path: Path, most_kib: int, what: str) -> bytes:
     """All of a file. Raises UsageError if it can't be read, or is larger than any ``what`` would be."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(most_kib * KIB + 1)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    with failing_as(UsageError, f"{path} can't be read"), path.open("rb") as file:
+        raw = file.read(most_kib * KIB + 1)
     if len(raw) > most_kib * KIB:
         raise UsageError(f"{path} is larger than {most_kib} KiB, too large for a {what}")
     return raw
@@ -51,12 +52,23 @@ def placed_text(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Pla
         raise WrittenFileError((f"{at(path, error.place)}: {error}",)) from error
 
 
-def shaped(text: PlacedText, shape: type[_Shape], path: str) -> _Shape:
-    """The content as a ``shape``. Raises WrittenFileError with the place of everything that is wrong."""
-    if wrong := wrong_values(text.content, shape):
-        placed = sorted((text.place_of(one.path), one.message) for one in wrong)
+def shaped(
+    text: PlacedText, shape: type[_Shape], path: str, wrong: Callable[[_Shape], Complaints] = lambda _: ()
+) -> _Shape:
+    """The content as a ``shape``; ``wrong`` is what no type shows.
+
+    Raises WrittenFileError with the place of everything that is wrong.
+    """
+    refuse_all(((one.path, one.message) for one in wrong_values(text.content, shape)), text, path)
+    found = msgspec.convert(text.content, shape)
+    refuse_all(wrong(found), text, path)
+    return found
+
+
+def refuse_all(wrong: Complaints, text: PlacedText, path: str) -> None:
+    """Raise WrittenFileError with the places of complaints, if there are any."""
+    if placed := sorted((text.place_of(keys), message) for keys, message in wrong):
         raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in placed))
-    return msgspec.convert(text.content, shape)
 
 
 def at(path: str, place: Place) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Table
 from openpts.pages.texts import NOT_REPORTED, value_text
 from openpts.vocabulary.facts import Facts
 
@@ -22,29 +23,19 @@ def items_table(
     table_id: str, title: str, items: Iterable[tuple[str, str | Cell]], *, note: str = ""
 ) -> Table:
     """Two columns: item and value."""
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column("Item", align="left", width=1),
-        columns=(Column("Value", align="left", width=2.6),),
-        rows=tuple(
-            Row(Cell(item), (value if isinstance(value, Cell) else Cell(value),)) for item, value in items
-        ),
-        note=note,
-    )
+    return rows_table(table_id, title, "Item:< | Value:<2.6", items, note=note)
 
 
 def sourced_table(
     table_id: str, title: str, rows: Iterable[tuple[str, str, str]], *, note: str = ""
 ) -> Table:
     """Three columns: item, value and source."""
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column("Item", align="left", width=1),
-        columns=(Column("Value", align="left", width=1.7), Column("Source", align="left", width=1.3)),
-        rows=tuple(
-            Row(Cell(item), (Cell(value, tone="missing" if value == NOT_REPORTED else ""), Cell(source)))
+    return rows_table(
+        table_id,
+        title,
+        "Item:< | Value:<1.7 | Source:<1.3",
+        (
+            (item, Cell(value, tone="missing" if value == NOT_REPORTED else ""), source)
             for item, value, source in rows
         ),
         note=note,

@@ -4,9 +4,12 @@ Ids, the plot's number, the text that describes it with its ranges, and the page
 nothing to plot, are derived; so nothing can be plotted that can't be read.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from openpts.pages import cells
 from openpts.pages.model import (
@@ -27,9 +30,15 @@ from openpts.pages.model import (
     Verdict,
 )
 from openpts.units import NS_PER_MS, format_latency_ms
+from openpts.vocabulary.document import filled
 
 T = TypeVar("T")
 C = TypeVar("C")
+
+_HEAD: Final = re.compile(r"(?P<label>.+?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
+_ALIGNED: Final = {"": "right", "<": "left", "^": "center"}
+Cells = Sequence[str | Cell]
+"""A row of a table: its head, then its cells."""
 
 NO_ROUND = Verdict("No Round was completed: there is nothing to plot.", "fail")
 
@@ -71,6 +80,23 @@ class Col(Generic[T]):
         return Column(self.label, None if self.place is None else float(self.place), self.align, self.width)
 
 
+def columns_of(heads: str) -> tuple[Column, ...]:
+    """Columns by their labels, between bars: ``Bytes | File:<2 | Found:^``.
+
+    Behind a colon stand where a label is aligned, if not right, and its column's width, if not 1.
+    """
+    found = (_HEAD.fullmatch(head) for head in heads.split(" | "))
+    return tuple(
+        Column(
+            one["label"],
+            align=_ALIGNED[one["align"] or ""],
+            width=msgspec.json.decode(one["width"] or "1", type=int | float),
+        )
+        for one in found
+        if one is not None
+    )
+
+
 def table(
     table_id: str,
     title: str,
@@ -97,6 +123,27 @@ def table(
         note=note,
         printed=printed if isinstance(printed, bool) else len(rows) * len(chosen) <= printed,
     )
+
+
+def rows_table(
+    table_id: str,
+    title: str,
+    heads: str,
+    rows: Iterable[Row | Cells],
+    *,
+    group: str = "",
+    note: str = "",
+    printed: bool = True,
+) -> Table:
+    """A table of rows, each its head and its cells; ``heads`` as of ``columns_of``, that of rows first."""
+    head, *columns = columns_of(heads)
+    made = (row if isinstance(row, Row) else Row(*_split(row)) for row in rows)
+    return Table(table_id, title, head, tuple(columns), tuple(made), group, note, printed)
+
+
+def _split(row: Cells) -> tuple[Cell, tuple[Cell, ...]]:
+    head, *others = (one if isinstance(one, Cell) else Cell(one) for one in row)
+    return head, tuple(others)
 
 
 def grid(
@@ -181,25 +228,15 @@ class Plot:
             ("{high}", self._text(max(values, default=0.0))),
         ):
             alt = alt.replace(word, text)
-        return Figure(
+        return filled(
+            Figure,
+            self,
             id=f"{name.id}-{self.part}",
             number=name.number,
             title=name.title,
-            kind=self.kind,
             table_id=shown.id,
-            x=self.x,
             y=self.y if isinstance(self.y, Axis) else self.y(values),
             alt=f"{name.title}: {alt}",
-            series=self.series,
-            rules=self.rules,
-            bands=self.bands,
-            marks=self.marks,
-            y2=self.y2,
-            palette=self.palette,
-            depth_title=self.depth_title,
-            height_px=self.height_px,
-            width_px=self.width_px,
-            zoom_group=self.zoom_group,
         )
 
     def _values(self, shown: Table) -> list[float]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measured
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.model import Cell, Row, Table
 
 
 def cover_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:
@@ -22,16 +23,9 @@ def _row(test: str, deviations: int, one: Measured, label: str, cell: Cell) -> R
 
 
 def _table(rows: Iterable[Row]) -> Table:
-    return Table(
-        id="summary",
-        title="Key values",
-        head=Column("Test", align="left", width=0.6),
-        columns=(
-            Column("Key value", align="left", width=1.4),
-            Column("Result", width=1),
-            Column("Unit", align="left", width=0.5),
-            Column("Steady State", align="left", width=1.2),
-            Column("Deviations", align="center", width=0.7),
-        ),
-        rows=tuple(rows),
+    return rows_table(
+        "summary",
+        "Key values",
+        "Test:<0.6 | Key value:<1.4 | Result | Unit:<0.5 | Steady State:<1.2 | Deviations:^0.7",
+        rows,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file, write_files
 from openpts.record.decoding import decode_json
 from openpts.record.suite import SuiteState
@@ -76,17 +76,11 @@ class Lot(Struct, frozen=True, kw_only=True):
 
 def write_lot(folder: Path, lot: Lot) -> None:
     """Replace lot.json as a whole. Raises RecordError."""
-    try:
+    with failing_as(RecordError, f"can't write {folder / LOT_NAME}"):
         write_files(folder, {LOT_NAME: msgspec.json.format(msgspec.json.encode(lot), indent=1)})
-    except OSError as error:
-        raise RecordError(f"can't write {folder / LOT_NAME}: {error.strerror}") from error
 
 
 def read_lot(folder: Path) -> Lot:
     """Load a lot's folder. Raises RecordError."""
-    try:
+    with failing_as(RecordError, f"can't read {folder / LOT_NAME}"):
         return decode_json(read_file(folder, LOT_NAME), Lot)
-    except OSError as error:
-        raise RecordError(f"can't read {folder / LOT_NAME}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise RecordError(f"can't read {folder / LOT_NAME}: {error}") from error

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta, structs
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import RecordError
+from openpts.fields.conditions import Conditions
 from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
 from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visible_lines, rows_of
@@ -36,6 +37,9 @@ from openpts.vocabulary.sample import IoErrors, IoFailure, Sample
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+C = TypeVar("C", bound=Conditions)
 
 
 class _Query(NamedTuple):
@@ -109,6 +113,15 @@ class Run:
     health: tuple[HealthRecord, ...] = ()
     sampled: tuple[TelemetryPoint, ...] = ()
     zero_at: datetime | None = None
+
+    def conditions(self, kind: type[C]) -> C:
+        """The conditions, as those of a kind of test. Raises TypeError for another kind: parts of a test are
+        asked about its own runs only.
+        """
+        conditions = self.manifest.conditions
+        if not isinstance(conditions, kind):
+            raise TypeError(f"{type(conditions).__name__} are not {kind.__name__}")
+        return conditions
 
     # SOL-GEN-07
     def time_at(self, clock_ns: int) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file, write_files
 from openpts.procedures.registry import AnyConditions
 from openpts.record.decoding import decode_json
@@ -73,17 +73,11 @@ class Suite:
 
 def write_suite(folder: Path, suite: Suite) -> None:
     """Replace suite.json as a whole. Raises RecordError."""
-    try:
+    with failing_as(RecordError, f"can't write {folder / SUITE_NAME}"):
         write_files(folder, {SUITE_NAME: msgspec.json.format(msgspec.json.encode(suite), indent=1)})
-    except OSError as error:
-        raise RecordError(f"can't write {folder / SUITE_NAME}: {error.strerror}") from error
 
 
 def read_suite(folder: Path) -> Suite:
     """Load a suite's folder. Raises RecordError."""
-    try:
+    with failing_as(RecordError, f"can't read {folder / SUITE_NAME}"):
         return decode_json(read_file(folder, SUITE_NAME), Suite)
-    except OSError as error:
-        raise RecordError(f"can't read {folder / SUITE_NAME}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise RecordError(f"can't read {folder / SUITE_NAME}: {error}") from error

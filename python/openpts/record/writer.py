@@ -12,7 +12,7 @@ from typing import Final, Self
 
 import msgspec
 
-from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
+from openpts.errors import LostRecordError, RecordError, UnwritableRecordError, failing_as
 from openpts.folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.ownership import CLAIM_NAME
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
@@ -65,11 +65,9 @@ class RunWriter:
     @staticmethod
     def check_free(folder: Path, *, expected: str | None = None) -> None:
         """Raises RecordError if the folder holds anything already but what is ``expected``."""
-        try:
+        with failing_as(RecordError, f"can't create the run folder {folder}"):
             if folder.exists() and any(path.name != expected for path in folder.iterdir()):
                 raise RecordError(f"{folder} is not empty: choose another folder with --out")
-        except OSError as error:
-            raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
 
     @classmethod
     def create(
@@ -84,7 +82,7 @@ class RunWriter:
 
         Raises RecordError if the folder holds more than ``expected``.
         """
-        try:
+        with failing_as(RecordError, f"can't create the run folder {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             cls.check_free(folder, expected=expected)
             _make_files(folder, inputs or {})
@@ -95,15 +93,13 @@ class RunWriter:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(f"BEGIN; PRAGMA user_version = {SCHEMA_VERSION}; {TABLES}; COMMIT")
             writer = cls(folder, connection, inputs or {})
-        except OSError as error:
-            raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
         return writer
 
     @classmethod
     def reopen(cls, folder: Path) -> Self:
         """Go on with the record of a run that was cut off. Raises RecordError if it can't be written."""
-        try:
+        with failing_as(RecordError, f"can't write {folder / DATABASE_NAME}"):
             check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm")])
             with _as_record_error(folder):
                 connection = sqlite3.connect(
@@ -111,17 +107,13 @@ class RunWriter:
                 )
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
-        except OSError as error:
-            raise RecordError(f"can't write {folder / DATABASE_NAME}: {error.strerror}") from error
         return cls(folder, connection, inputs_of(folder))
 
     def copied_to(self, folder: Path) -> Self:
         """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
-        try:
+        with failing_as(RecordError, f"can't create the run folder {folder}"):
             folder.mkdir()
             _make_files(folder, self._inputs)
-        except OSError as error:
-            raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         with _as_record_error(folder):
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             if self._connection.in_transaction:
@@ -296,25 +288,21 @@ def remove_unbegun(folder: Path) -> None:
     names = [path.relative_to(folder) for path in folder.rglob("*")]
     if not all(_OF_A_BEGINNING.fullmatch(name.parts[0]) for name in names):
         return
-    try:
+    with failing_as(RecordError, f"can't remove the beginning of a run in {folder}"):
         for name in sorted(names, reverse=True):  # a folder comes behind what is in it
             if (folder / name).is_dir():
                 (folder / name).rmdir()
             else:
                 remove_file(folder, str(name))
-    except OSError as error:
-        raise RecordError(f"can't remove the beginning of a run in {folder}: {error.strerror}") from error
 
 
 def inputs_of(folder: Path) -> dict[str, bytes]:
     """A run's copies of the files that the operator wrote for it, by their names. Raises RecordError."""
     kept = folder / INPUT_FOLDER
-    try:
+    with failing_as(RecordError, f"can't read {kept}"):
         return {
             path.name: read_file(folder, f"{INPUT_FOLDER}/{path.name}") for path in sorted(kept.glob("*"))
         }
-    except OSError as error:
-        raise RecordError(f"can't read {kept}: {error.strerror}") from error
 
 
 def capture_folder(attempt: int) -> str:

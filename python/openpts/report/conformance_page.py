@@ -3,6 +3,7 @@
 from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
@@ -34,21 +35,15 @@ def conformance_page(run: Run, standing: Standing, requirements: tuple[Conforman
 def _ledger_table(run: Run) -> Table:
     conditions = run.manifest.conditions
     standard = conditions.drive_class.revision if conditions.of_specification else "what a measurement needs"
-    return Table(
-        id="conformance-ledger",
-        title=f"Deviations from {standard}",
-        head=Column("Rule", align="left", width=0.9),
-        columns=(
-            Column("Clause", align="left", width=0.6),
-            Column("Required", align="left", width=1.5),
-            Column("Used", align="left", width=1.5),
-            Column("Effect on comparison", align="left", width=2),
-        ),
-        rows=tuple(
-            Row(
-                Cell(entry.rule_id),
-                tuple(
-                    Cell(brief(text, CELL_LONGEST))
+    return rows_table(
+        "conformance-ledger",
+        f"Deviations from {standard}",
+        "Rule:<0.9 | Clause:<0.6 | Required:<1.5 | Used:<1.5 | Effect on comparison:<2",
+        (
+            (
+                entry.rule_id,
+                *(
+                    brief(text, CELL_LONGEST)
                     for text in (entry.clause, entry.required, entry.used, entry.effect)
                 ),
             )
@@ -89,32 +84,23 @@ def _requirements(conformances: tuple[Conformance, ...]) -> list[Table]:
 
 
 def _requirements_table(table_id: str, title: str, conformances: list[Conformance]) -> Table:
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column("Rule", align="left", width=0.9),
-        columns=(
-            Column("Clause", align="left", width=0.7),
-            Column("Level", align="left", width=0.4),
-            Column("Requirement", align="left", width=2.2),
-            Column("Status", align="left", width=0.7),
-            Column("Evidence", align="left", width=2.2),
-        ),
-        rows=tuple(_requirement_row(each) for each in conformances),
+    return rows_table(
+        table_id,
+        title,
+        "Rule:<0.9 | Clause:<0.7 | Level:<0.4 | Requirement:<2.2 | Status:<0.7 | Evidence:<2.2",
+        (_requirement_row(each) for each in conformances),
     )
 
 
-def _requirement_row(each: Conformance) -> Row:
+def _requirement_row(each: Conformance) -> Cells:
     requirement = each.requirement
-    return Row(
-        Cell(requirement.id),
-        (
-            Cell(requirement.clause),
-            Cell(str(requirement.level)),
-            Cell(requirement.text),
-            Cell(str(each.status), tone=_TONES.get(each.status, "missing")),
-            Cell(finding_text(each.finding)),
-        ),
+    return (
+        requirement.id,
+        requirement.clause,
+        str(requirement.level),
+        requirement.text,
+        Cell(str(each.status), tone=_TONES.get(each.status, "missing")),
+        finding_text(each.finding),
     )
 
 
@@ -128,13 +114,9 @@ def _unprinted(table: Table) -> Table:
 
 
 def _interpretations_table(test: str) -> Table:
-    return Table(
-        id="conformance-readings",
-        title="How unclear text of the specification was read",
-        head=Column("Clause", align="left", width=0.6),
-        columns=(Column("Unclear", align="left", width=1.7), Column("Reading", align="left", width=1.7)),
-        rows=tuple(
-            Row(Cell(one.clause), (Cell(one.unclear), Cell(one.reading)))
-            for one in procedure_of(test).part("checks").INTERPRETATIONS
-        ),
+    return rows_table(
+        "conformance-readings",
+        "How unclear text of the specification was read",
+        "Clause:<0.6 | Unclear:<1.7 | Reading:<1.7",
+        ((one.clause, one.unclear, one.reading) for one in procedure_of(test).part("checks").INTERPRETATIONS),
     )

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Cell, Page, Table, Verdict
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
@@ -100,33 +101,24 @@ def _key_values(parts: Sequence[RunPart]) -> Table:
 
 
 def _runs_table(parts: Sequence[RunPart]) -> Table:
-    return Table(
-        id="cover-runs",
-        title="Runs",
-        head=Column("Test", align="left", width=0.5),
-        columns=(
-            Column("Begun", align="left", width=0.9),
-            Column("Ended", align="left", width=0.9),
-            Column("How it ended", align="left", width=0.7),
-            Column("Deviations", align="center", width=0.6),
-            Column("Shall-requirements", align="left", width=1.8),
-            Column("Test ID No.", align="left", width=1.3),
-        ),
-        rows=tuple(_run_row(part) for part in parts),
+    return rows_table(
+        "cover-runs",
+        "Runs",
+        "Test:<0.5 | Begun:<0.9 | Ended:<0.9 | How it ended:<0.7 | Deviations:^0.6 | "
+        "Shall-requirements:<1.8 | Test ID No.:<1.3",
+        (_run_row(part) for part in parts),
     )
 
 
-def _run_row(part: RunPart) -> Row:
+def _run_row(part: RunPart) -> Cells:
     manifest = part.manifest
     count = part.deviation_count
-    return Row(
-        Cell(part.name),
-        (
-            Cell(date_and_time(manifest.started_at)),
-            Cell(date_and_time(manifest.ended_at)),
-            Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
-            Cell(str(count), float(count), link="conformance"),
-            Cell(part.standing.requirements or "not a test of PTS"),
-            Cell(manifest.test_id),
-        ),
+    return (
+        part.name,
+        date_and_time(manifest.started_at),
+        date_and_time(manifest.ended_at),
+        Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
+        Cell(str(count), float(count), link="conformance"),
+        part.standing.requirements or "not a test of PTS",
+        manifest.test_id,
     )

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Page, Report, Table, Verdict
 from openpts.report.csv_files import csv_name
 from openpts.report.record_files import RecordFile
 from openpts.visible_text import visible_line
@@ -31,15 +32,15 @@ def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Pa
 
 def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Table:
     several = len(test_ids) > 1
-    return Table(
-        id="files-record",
-        title="Files of the record",
-        head=Column("File", align="left", width=1),
-        columns=(Column("Bytes", width=0.5), Column("SHA-256", align="left", width=2)),
-        rows=tuple(
-            Row(
-                Cell(visible_line(f"{test_ids[file.folder]}/{file.name}" if several else file.name)),
-                (Cell(f"{file.size_bytes:,}", float(file.size_bytes)), Cell(file.sha256)),
+    return rows_table(
+        "files-record",
+        "Files of the record",
+        "File:< | Bytes:0.5 | SHA-256:<2",
+        (
+            (
+                visible_line(f"{test_ids[file.folder]}/{file.name}" if several else file.name),
+                Cell(f"{file.size_bytes:,}", float(file.size_bytes)),
+                file.sha256,
             )
             for file in files
         ),
@@ -48,16 +49,12 @@ def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> 
 
 def _data_table(report: Report) -> Table:
     """The table of files is left out: it would have to list itself."""
-    return Table(
-        id="files-data",
-        title="Tables and plotted series as data",
-        head=Column("File", align="left", width=1.2),
-        columns=(Column("Table", align="left", width=2), Column("Rows", width=0.4)),
-        rows=tuple(
-            Row(
-                Cell(csv_name(table)),
-                (Cell(table.title), Cell(f"{len(table.rows):,}", float(len(table.rows)))),
-            )
+    return rows_table(
+        "files-data",
+        "Tables and plotted series as data",
+        "File:<1.2 | Table:<2 | Rows:0.4",
+        (
+            (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
             for table in report.tables().values()
         ),
         note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",

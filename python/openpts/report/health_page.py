@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from openpts.analysis.health_change import COUNTERS, change, write_amplification
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, Occasion
@@ -253,24 +254,25 @@ def _quantity(value: float | None, unit: str, divisor: float, decimals: int) -> 
 
 def _log(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
     names = [*_FIELDS, *sorted({*before, *after} - set(_FIELDS))]
-    return Table(
-        id="device-health",
-        title="The device's log",
-        head=Column("Item", align="left", width=2),
-        columns=(Column("Before"), Column("After"), Column("Difference")),
-        rows=tuple(_row(name, before, after) for name in names if name in before or name in after),
+    return rows_table(
+        "device-health",
+        "The device's log",
+        "Item:<2 | Before | After | Difference",
+        (_row(name, before, after) for name in names if name in before or name in after),
         note="GB are 10^9 bytes. Items that the log does not have are left out.",
     )
 
 
-def _row(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Row:
+def _row(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Cells:
     field = _field(name)
     if field.divisor == 1 and all(float(log.get(name, 0)).is_integer() for log in (before, after)):
         field = field._replace(decimals=0)
     title = f"{field.title} ({field.unit})" if field.unit else field.title
-    return Row(
-        Cell(title),
-        (_value(field, before.get(name)), _value(field, after.get(name)), _delta(field, name, before, after)),
+    return (
+        title,
+        _value(field, before.get(name)),
+        _value(field, after.get(name)),
+        _delta(field, name, before, after),
     )
 
 

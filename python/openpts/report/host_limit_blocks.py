@@ -6,7 +6,8 @@ from typing import Final
 
 from openpts.analysis.limited_seconds import Rule, rule_of
 from openpts.pages import cells
-from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Table, Verdict
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.host_limits import LimitedTime, limited_times
 from openpts.record.host_marks import StepMarks
@@ -47,19 +48,12 @@ def _s(duration_ns: int) -> str:
 
 def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: int) -> Table:
     start_ns = pairs[0][0].sample.started_ns
-    return Table(
-        id="run-conditions-host-limits",
-        title="Seconds in which the host was the limit",
-        head=Column("What told it", align="left", width=3.2),
-        columns=(
-            Column("Limit", align="left", width=0.9),
-            Column("Time (s)"),
-            Column("Share (%)"),
-            Column("Longest in a row (s)"),
-            Column("First at (s)"),
-            Column("Longest from", align="left", width=1.6),
-        ),
-        rows=tuple(_row(run, told, start_ns, judged_ns) for told in _told(pairs)),
+    return rows_table(
+        "run-conditions-host-limits",
+        "Seconds in which the host was the limit",
+        "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
+        "Longest from:<1.6",
+        (_row(run, told, start_ns, judged_ns) for told in _told(pairs)),
         note="A second is marked by what was sampled in it; docs/host-limits.md has the rules. Several may "
         "mark the same second. First: since the first step.",
     )
@@ -112,20 +106,18 @@ def _told(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> Iterator[_Told]:
             yield _Told(name, rule, tuple(found))
 
 
-def _row(run: Run, told: _Told, start_ns: int, judged_ns: int) -> Row:
+def _row(run: Run, told: _Told, start_ns: int, judged_ns: int) -> Cells:
     longest_ns, step = told.longest
     link = _links(run).get(told.name.removesuffix("_use_pct"), "")
     words = f"{told.rule.words}: {link}" if link else told.rule.words
-    return Row(
-        Cell(words),
-        (
-            Cell(str(told.rule.limit)),
-            cells.number(told.marked_ns / NS_PER_S, 0),
-            cells.percent(100 * told.marked_ns / judged_ns),
-            cells.number(longest_ns / NS_PER_S, 0),
-            cells.number((told.spans[0].from_ns - start_ns) / NS_PER_S, 0),
-            Cell(str(step.place)),
-        ),
+    return (
+        words,
+        str(told.rule.limit),
+        cells.number(told.marked_ns / NS_PER_S, 0),
+        cells.percent(100 * told.marked_ns / judged_ns),
+        cells.number(longest_ns / NS_PER_S, 0),
+        cells.number((told.spans[0].from_ns - start_ns) / NS_PER_S, 0),
+        str(step.place),
     )
 
 

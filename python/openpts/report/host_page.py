@@ -7,7 +7,8 @@ from openpts.advice.drive import NUMA_NODE, THREADS
 from openpts.advice.table import ADVICE, ADVICE_OF
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Facts
@@ -108,33 +109,25 @@ def _known(text: str) -> str | None:
 
 
 def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
-    return Table(
-        id="host-audit",
-        title="Settings and states of the host before and after the run",
-        head=Column("Item", align="left", width=2.3),
-        columns=(
-            Column("Before", align="left", width=1.3),
-            Column("After", align="left", width=1),
-            Column("Advice: real-world", align="left", width=1.1),
-            Column("Advice: synthetic", align="left", width=1.1),
-            Column("Right for", align="left", width=0.7),
-        ),
-        rows=tuple(_row(run, advice, suits) for advice, suits in lines),
+    return rows_table(
+        "host-audit",
+        "Settings and states of the host before and after the run",
+        "Item:<2.3 | Before:<1.3 | After:< | Advice: real-world:<1.1 | Advice: synthetic:<1.1 | "
+        "Right for:<0.7",
+        (_row(run, advice, suits) for advice, suits in lines),
         note="Read from files of the kernel; nothing was changed. The specification demands none of these "
         "settings.",
     )
 
 
-def _row(run: Run, advice: Advice, suits: Suits | None) -> Row:
-    return Row(
+def _row(run: Run, advice: Advice, suits: Suits | None) -> Cells:
+    return (
         Cell(advice.title, note=advice.reason),
-        (
-            _value(_before(run, advice)),
-            _after_cell(run, advice),
-            Cell(advice.real_world),
-            Cell(advice.synthetic),
-            _judged(suits, known=_before(run, advice) != NOT_REPORTED),
-        ),
+        _value(_before(run, advice)),
+        _after_cell(run, advice),
+        advice.real_world,
+        advice.synthetic,
+        _judged(suits, known=_before(run, advice) != NOT_REPORTED),
     )
 
 
@@ -161,25 +154,17 @@ def _judged(suits: Suits | None, *, known: bool) -> Cell:
 def _tuning(run: Run) -> Table:
     """What was set for the run, and what could not be set."""
     made = [change for change in run.manifest.tuning if not change.failure]
-    return Table(
-        id="host-audit-tuning",
-        title="Settings changed for the run",
-        head=Column("Item", align="left", width=1.3),
-        columns=(
-            Column("Found", align="left", width=0.7),
-            Column("Set", align="left", width=0.8),
-            Column("Outcome", align="left", width=1.3),
-            Column("Place", align="left", width=2),
-        ),
-        rows=tuple(
-            Row(
-                Cell(ADVICE_OF[change.key].title if change.key in ADVICE_OF else change.key),
-                (
-                    Cell(change.found or "-"),
-                    Cell(change.wanted),
-                    Cell(f"not set: {change.failure}", tone="fail") if change.failure else Cell("set"),
-                    Cell(change.place),
-                ),
+    return rows_table(
+        "host-audit-tuning",
+        "Settings changed for the run",
+        "Item:<1.3 | Found:<0.7 | Set:<0.8 | Outcome:<1.3 | Place:<2",
+        (
+            (
+                ADVICE_OF[change.key].title if change.key in ADVICE_OF else change.key,
+                change.found or "-",
+                change.wanted,
+                Cell(f"not set: {change.failure}", tone="fail") if change.failure else Cell("set"),
+                change.place,
             )
             for change in run.manifest.tuning
         ),

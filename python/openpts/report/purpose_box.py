@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Table
 from openpts.pages.texts import fact_text
 from openpts.record.reader import Run
 from openpts.units import format_significant
@@ -33,15 +34,11 @@ def purpose_tables(named: Iterable[tuple[str, Sequence[PurposeRow]]]) -> tuple[T
     if not rows:
         return ()
     return (
-        Table(
-            id="cover-purpose",
-            title="Purpose, as declared by the operator",
-            head=Column("Item", align="left", width=1),
-            columns=(
-                Column("Declared", align="left", width=1.9),
-                Column("Measured", align="left", width=1.3),
-            ),
-            rows=tuple(Row(Cell(label), (Cell(text), _joined(of))) for (label, text), of in rows.items()),
+        rows_table(
+            "cover-purpose",
+            "Purpose, as declared by the operator",
+            "Item:< | Declared:<1.9 | Measured:<1.3",
+            ((label, text, _joined(of)) for (label, text), of in rows.items()),
         ),
     )
 

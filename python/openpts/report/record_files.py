@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import check_folder, open_file, read_file, write_files
 from openpts.ownership import CLAIM_NAME
 from openpts.record.suite import SUITE_NAME
@@ -80,7 +80,7 @@ def renew_suite_checksums(folder: Path) -> None:
     Raises RecordError.
     """
     for sums in sorted(path.name for path in folder.glob(f"*{SUMS_NAME}")):
-        try:
+        with failing_as(RecordError, f"can't write {folder / sums}"):
             *lines, _ = os.fsdecode(read_file(folder, sums)).split("\n")
             named = [(line, match[2] if (match := LINE.fullmatch(line)) else "") for line in lines]
             renewed = [
@@ -88,25 +88,17 @@ def renew_suite_checksums(folder: Path) -> None:
                 for line, name in named
             ]
             write_files(folder, {sums: os.fsencode("".join(renewed))})
-        except OSError as error:
-            raise RecordError(f"can't write {folder / sums}: {error.strerror}") from error
 
 
 def _check_folder(folder: Path, name: str) -> None:
     """Refuse a link in the place of a folder."""
-    try:
-        with suppress(FileNotFoundError):
-            check_folder(folder, name)
-    except OSError as error:
-        raise RecordError(f"can't read {folder / name}: {error.strerror}") from error
+    with failing_as(RecordError, f"can't read {folder / name}"), suppress(FileNotFoundError):
+        check_folder(folder, name)
 
 
 def _record_file(folder: Path, path: Path) -> RecordFile:
     name = str(path.relative_to(folder))
-    try:
-        with open_file(folder, name) as file:
-            digest = hashlib.file_digest(file, "sha256")
-            size_bytes = file.tell()
-    except OSError as error:
-        raise RecordError(f"can't read {path}: {error.strerror}") from error
+    with failing_as(RecordError, f"can't read {path}"), open_file(folder, name) as file:
+        digest = hashlib.file_digest(file, "sha256")
+        size_bytes = file.tell()
     return RecordFile(folder, name, size_bytes, digest.hexdigest())

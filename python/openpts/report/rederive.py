@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file
 from openpts.pages.model import SCHEMA_VERSION, Report
 from openpts.plots.worker_processes import worker_processes
@@ -48,14 +48,8 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
 
 def read_report(path: Path) -> Report:
     """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
-    try:
+    with failing_as(RecordError, f"can't read {path}", "name a report.json or the folder that holds it"):
         plain: Any = decode_json(read_file(path.parent, path.name), Any)
-    except OSError as error:
-        raise RecordError(
-            f"can't read {path}: {error.strerror}; name a report.json or the folder that holds it"
-        ) from error
-    except msgspec.DecodeError as error:
-        raise RecordError(f"can't read {path}: {error}") from error
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:
         raise RecordError(

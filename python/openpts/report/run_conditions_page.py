@@ -9,7 +9,8 @@ from typing import Final
 from openpts.analysis.run_comparison import measured_median
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
 from openpts.procedures.kit.header import date_and_time
@@ -70,27 +71,18 @@ def _hooks(manifest: Manifest) -> tuple[Block, ...]:
     """Commands of the operator's at moments of the run."""
     if not manifest.hooks:
         return ()
-    table = Table(
-        id="run-conditions-hooks",
-        title="Commands at moments of the run",
-        head=Column("Moment", align="left", width=1.0),
-        columns=(
-            Column("Started", align="left", width=1.2),
-            Column("Command", align="left", width=2.0),
-            Column("Took"),
-            Column("Ended with", align="left", width=1.2),
-            Column("Last output", align="left", width=2.0),
-        ),
-        rows=tuple(
-            Row(
-                Cell(f"{hook.moment} {hook.place}".strip()),
-                (
-                    Cell(date_and_time(hook.started_at)),
-                    Cell(hook.command),
-                    Cell(format_duration(hook.elapsed_ns), hook.elapsed_ns / NS_PER_S),
-                    Cell(hook.how_it_ended, tone="" if hook.succeeded else "fail"),
-                    Cell(hook.output or "-"),
-                ),
+    table = rows_table(
+        "run-conditions-hooks",
+        "Commands at moments of the run",
+        "Moment:<1.0 | Started:<1.2 | Command:<2.0 | Took | Ended with:<1.2 | Last output:<2.0",
+        (
+            (
+                f"{hook.moment} {hook.place}".strip(),
+                date_and_time(hook.started_at),
+                hook.command,
+                Cell(format_duration(hook.elapsed_ns), hook.elapsed_ns / NS_PER_S),
+                Cell(hook.how_it_ended, tone="" if hook.succeeded else "fail"),
+                hook.output or "-",
             )
             for hook in manifest.hooks
         ),
@@ -104,21 +96,12 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
         return ()
     *earlier, last = manifest.attempts
     last = replace(last, ended_at=manifest.ended_at, end=manifest.state, reason=manifest.state_reason)
-    table = Table(
-        id="run-conditions-attempts",
-        title="Attempts: the run was cut off and resumed",
-        head=Column("No.", width=0.4),
-        columns=(
-            Column("Started", align="left", width=1.2),
-            Column("Ended", align="left", width=1.2),
-            Column("Why it ended", align="left", width=1.4),
-            Column("Host, kernel, openpts", align="left", width=1.8),
-            Column("Steps before", width=0.6),
-            Column("Went on at", align="left", width=1.4),
-            Column("Idle before"),
-            Column("Power cycles before", width=0.7),
-        ),
-        rows=tuple(_attempt_row(number, one) for number, one in enumerate((*earlier, last), start=1)),
+    table = rows_table(
+        "run-conditions-attempts",
+        "Attempts: the run was cut off and resumed",
+        "No.:0.4 | Started:<1.2 | Ended:<1.2 | Why it ended:<1.4 | Host, kernel, openpts:<1.8 | "
+        "Steps before:0.6 | Went on at:<1.4 | Idle before | Power cycles before:0.7",
+        (_attempt_row(number, one) for number, one in enumerate((*earlier, last), start=1)),
         note="Steps before: all that were recorded, those that were carried out again included. Idle before: "
         "from the last step of the attempt before to the start of this one. A killed attempt ended some time "
         "after the moment shown, when its last step was recorded.",
@@ -126,23 +109,21 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
     return (table,)
 
 
-def _attempt_row(number: int, attempt: Attempt) -> Row:
+def _attempt_row(number: int, attempt: Attempt) -> Cells:
     end = "" if attempt.end is RunState.RUNNING else attempt.end
     why = ": ".join(text for text in (end, attempt.reason) if text)
     platform = (attempt.host, attempt.kernel, attempt.openpts)
     idle_ns, cycles = attempt.idle_ns, attempt.power_cycles
-    return Row(
-        Cell(str(number)),
-        (
-            Cell(date_and_time(attempt.started_at)),
-            Cell(date_and_time(attempt.ended_at)),
-            Cell(why),
-            Cell(", ".join(text or NOT_REPORTED for text in platform)),
-            cells.count(attempt.steps),
-            Cell(attempt.went_on_at or "the start"),
-            Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
-            cells.none() if number == 1 else _power_cycles(cycles),
-        ),
+    return (
+        str(number),
+        date_and_time(attempt.started_at),
+        date_and_time(attempt.ended_at),
+        why,
+        ", ".join(text or NOT_REPORTED for text in platform),
+        cells.count(attempt.steps),
+        attempt.went_on_at or "the start",
+        Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
+        cells.none() if number == 1 else _power_cycles(cycles),
     )
 
 
@@ -173,17 +154,11 @@ def _gap_blocks(run: Run) -> tuple[Block, ...]:
     if not steps:
         return (Verdict("Gaps between steps: n/a (no step followed another)."),)
     longest = max(steps, key=_gap_ns)
-    table = Table(
-        id="run-conditions-gaps",
-        title="Time without I/O before the steps of each part",
-        head=Column("Phase", align="left", width=1.2),
-        columns=(
-            Column("Gaps", width=0.7),
-            Column("Median (ms)", width=0.8),
-            Column("Longest (ms)", width=0.8),
-            Column("Longest gap before", align="left", width=2.5),
-        ),
-        rows=tuple(_gap_row(phase, of_part) for phase, of_part in _by_phase(steps).items()),
+    table = rows_table(
+        "run-conditions-gaps",
+        "Time without I/O before the steps of each part",
+        "Phase:<1.2 | Gaps:0.7 | Median (ms):0.8 | Longest (ms):0.8 | Longest gap before:<2.5",
+        (_gap_row(phase, of_part) for phase, of_part in _by_phase(steps).items()),
         note="A gap: from the last completion of a step to the first submission of the next. Idle time that "
         "a test asks for and the purge before a cycle are not gaps.",
     )
@@ -195,17 +170,15 @@ def _gap_ns(step: StepRecord) -> int:
     return step.sample.gap_ns or 0
 
 
-def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Row:
+def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Cells:
     gaps_ns = [_gap_ns(step) for step in steps]
     longest = max(steps, key=_gap_ns)
-    return Row(
-        Cell(_phase_name(phase)),
-        (
-            cells.number(len(gaps_ns), 0),
-            cells.number(measured_median(gaps_ns, Better.LOWER) / NS_PER_MS, 3),
-            cells.number(max(gaps_ns) / NS_PER_MS, 3),
-            Cell(f"{longest.place}: {longest.sample.step}"),
-        ),
+    return (
+        _phase_name(phase),
+        cells.number(len(gaps_ns), 0),
+        cells.number(measured_median(gaps_ns, Better.LOWER) / NS_PER_MS, 3),
+        cells.number(max(gaps_ns) / NS_PER_MS, 3),
+        f"{longest.place}: {longest.sample.step}",
     )
 
 
@@ -233,19 +206,12 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
         return (Verdict("Processor time: n/a (not reported by the engine)."),)
     parts = _by_phase(steps)
     return (
-        Table(
-            id="run-conditions-cpu",
-            title="Time of all processors of the host",
-            head=Column("Phase", align="left", width=1.2),
-            columns=(
-                Column("User (%)"),
-                Column("Sys (%)"),
-                Column("Highest Sys (%)"),
-                Column("I/O wait (%)"),
-                Column("Highest I/O wait (%)"),
-                Column("openpts (processors)"),
-            ),
-            rows=(
+        rows_table(
+            "run-conditions-cpu",
+            "Time of all processors of the host",
+            "Phase:<1.2 | User (%) | Sys (%) | Highest Sys (%) | I/O wait (%) | Highest I/O wait (%) | "
+            "openpts (processors)",
+            (
                 *(_processor_row(_phase_name(phase), of_part) for phase, of_part in parts.items()),
                 _processor_row("Whole run", steps),
             ),

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from openpts.errors import RecordError, UsageError
+from openpts.errors import RecordError, UsageError, failing_as
 from openpts.folder_files import check_folder
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
@@ -66,10 +67,7 @@ def _run_folders(path: Path) -> list[Path]:
 
 def _has_record(suite: Path, name: str) -> bool:
     """Whether a folder of the suite is that of a run. Raises RecordError where it lies elsewhere."""
-    try:
+    with failing_as(RecordError, f"can't read the suite in {suite}"), suppress(FileNotFoundError):
         check_folder(suite, name)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise RecordError(f"can't read the suite in {suite}: {error.strerror}") from error
-    return os.path.lexists(suite / name / DATABASE_NAME)
+        return os.path.lexists(suite / name / DATABASE_NAME)
+    return False

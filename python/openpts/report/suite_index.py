@@ -7,7 +7,7 @@ from typing import Final
 
 import jinja2
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import write_files
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
@@ -75,10 +75,8 @@ def write_index(folder: Path, **values: object) -> Path:
         lstrip_blocks=True,
     )
     page = environment.get_template("suite.html.j2").render(**values)
-    try:
+    with failing_as(RecordError, f"can't write {folder / INDEX_NAME}"):
         write_files(folder, {INDEX_NAME: page.encode()})
-    except OSError as error:
-        raise RecordError(f"can't write {folder / INDEX_NAME}: {error.strerror}") from error
     return folder / INDEX_NAME
 
 

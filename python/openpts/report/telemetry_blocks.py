@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from openpts.pages import cells
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
@@ -67,22 +68,22 @@ def _throttling(throttled: TelemetrySeries | None) -> tuple[Verdict, ...]:
 
 
 def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
-    return Table(
-        id="run-conditions-telemetry",
-        title="Telemetry of device and host",
-        head=Column("Value", align="left", width=2),
-        columns=(Column("Values stored"), Column("Lowest"), Column("Mean"), Column("Highest")),
-        rows=tuple(_summary_row(name, series) for name, series in sorted(values.items())),
+    return rows_table(
+        "run-conditions-telemetry",
+        "Telemetry of device and host",
+        "Value:<2 | Values stored | Lowest | Mean | Highest",
+        (_summary_row(name, series) for name, series in sorted(values.items())),
         note="A value is stored when it changes and holds until the next one; means are weighted by time.",
     )
 
 
-def _summary_row(name: str, series: TelemetrySeries) -> Row:
+def _summary_row(name: str, series: TelemetrySeries) -> Cells:
     what = quantity(name)
     shown = (min(series.values), mean_over_time(series), max(series.values))
-    return Row(
-        Cell(what.heading),
-        (cells.number(len(series.values), 0), *(cells.number(value / what.divisor, 1) for value in shown)),
+    return (
+        what.heading,
+        cells.number(len(series.values), 0),
+        *(cells.number(value / what.divisor, 1) for value in shown),
     )
 
 
@@ -133,14 +134,11 @@ def _link(
         errors = "no error was counted on it" if counted else "errors on it: not reported"
         return (Verdict(f"The PCIe link was {link} (GT/s, lanes) all the time; {errors}.", "pass"),)
     start_ns = run.steps[0].sample.started_ns if run.steps else changes[0][0]
-    table = Table(
-        id="run-conditions-link",
-        title="What happened on the PCIe link",
-        head=Column("Elapsed (s)", align="right"),
-        columns=(Column("Change", align="left", width=4),),
-        rows=tuple(
-            Row(cells.number((t_ns - start_ns) / NS_PER_S, 0), (cells.words(text),)) for t_ns, text in changes
-        ),
+    table = rows_table(
+        "run-conditions-link",
+        "What happened on the PCIe link",
+        "Elapsed (s) | Change:<4",
+        ((cells.number((t_ns - start_ns) / NS_PER_S, 0), cells.words(text)) for t_ns, text in changes),
     )
     text = f"The PCIe link changed, or errors were counted on it: {len(changes):,} times."
     return (Verdict(text, "fail"), table)

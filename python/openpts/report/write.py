@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import write_files
 from openpts.pages.model import Report
 from openpts.plots.svg import DrawingPool, draw_figures
@@ -196,12 +196,10 @@ def _write(
     listed = {**checksums, **left} if is_same else checksums
     listed |= names_in(folder, record)
     lines = [f"{checksum}  {name}\n" for name, checksum in listed.items()]
-    try:
+    with failing_as(RecordError, f"can't write the report into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, {**files, sums: os.fsencode("".join(lines))})
         removed = [] if is_same else remove_unchanged(folder, left)
-    except OSError as error:
-        raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
     paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
     notes = (_removed_note(removed),) if removed else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import CaptureOrder
-from openpts.errors import InterruptedRunError, OpenptsError, RecordError
+from openpts.errors import InterruptedRunError, OpenptsError, RecordError, failing_as
 from openpts.record.health import Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import RunState
@@ -28,10 +28,8 @@ def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[
     if order is None:
         yield
         return
-    try:
+    with failing_as(RecordError, f"can't create the run folder {run_folder}"):
         run_folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"can't create the run folder {run_folder}: {error.strerror}") from error
     try:
         yield
     finally:

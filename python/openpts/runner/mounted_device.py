@@ -30,7 +30,7 @@ from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
-from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
+from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
 from openpts.folder_files import write_files
 from openpts.gauge import Gauge
 from openpts.host.page_cache import drop_page_cache
@@ -287,20 +287,16 @@ def _page_cache(kind: RunKind, reason: str) -> str:
 def synchronized(directory: Path | None) -> int:
     """Write back what the program left in memory; the time that took in nanoseconds."""
     words = ("sync", "--file-system", str(directory)) if directory else ("sync",)
-    try:
+    with failing_as(TargetError, "can't write back what the program left in memory", of=ProgramError):
         return run_program(words, _LONGEST_SYNC_S).duration_ns
-    except ProgramError as error:
-        raise TargetError(f"can't write back what the program left in memory: {error}") from error
 
 
 def _kept(folder: Path, name: str, ended: Ended) -> tuple[str, ...]:
     """The output as files of the run folder. Raises RecordError."""
     outputs = {"out": ended.stdout.content, "err": ended.stderr.content}
     files = {f"{OUTPUT_FOLDER}/{name}.{ending}": content for ending, content in outputs.items() if content}
-    try:
+    with failing_as(RecordError, f"can't write the output of the command to {folder}"):
         write_files(folder, files)
-    except OSError as error:
-        raise RecordError(f"can't write the output of the command to {folder}: {error.strerror}") from error
     return tuple(files)
 
 

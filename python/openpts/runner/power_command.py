@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.record.health import EXTERNAL_POWER
 from openpts.system_files import printable
 from openpts.vocabulary.facts import Fact, Facts
@@ -56,7 +56,7 @@ class PowerCommand:
     @contextmanager
     def running(self, sink: Sink) -> Iterator[None]:
         """The program runs while the block does. Raises UsageError if it can't be started."""
-        try:
+        with failing_as(UsageError, f"--power-command: {self._words[0]} can't be started"):
             process = subprocess.Popen(
                 self._words,
                 stdin=subprocess.DEVNULL,
@@ -64,10 +64,6 @@ class PowerCommand:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        except OSError as error:
-            raise UsageError(
-                f"--power-command: {self._words[0]} can't be started: {error.strerror}"
-            ) from error
         stopping = threading.Event()
         thread = threading.Thread(
             target=self._listen, args=(process, sink, stopping), name="power command", daemon=True

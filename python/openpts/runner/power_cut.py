@@ -18,7 +18,15 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.stamped_writers import PowerRules, StampedWriters
-from openpts.errors import DataLossError, OpenptsError, RefusedError, RunFailedError, TargetError, UsageError
+from openpts.errors import (
+    DataLossError,
+    OpenptsError,
+    RefusedError,
+    RunFailedError,
+    TargetError,
+    UsageError,
+    failing_as,
+)
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.reader import read_run
 from openpts.system_files import SystemRoots, printable
@@ -165,10 +173,8 @@ class DriveCutter:
             raise RunFailedError(f"an I/O failed before the power was cut: {failure}")
 
     def _run_command(self) -> None:
-        try:
+        with failing_as(RunFailedError, "--cut-command", of=ProgramError):
             answer = run_program(self.command, _LONGEST_COMMAND_S)
-        except ProgramError as error:
-            raise RunFailedError(f"--cut-command: {error}") from error
         if answer.returncode:
             raise RunFailedError(
                 f"--cut-command ended with status {answer.returncode}: {answer.complaint}; whether "

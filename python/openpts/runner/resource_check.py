@@ -8,7 +8,7 @@ from typing import Final
 
 from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
-from openpts.errors import RecordError, TargetError, UsageError
+from openpts.errors import RecordError, TargetError, UsageError, failing_as
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply, capture_bytes, largest_program_bytes, record_bytes
 from openpts.record.writer import capture_folder
@@ -101,10 +101,8 @@ def check_free_space(
     record = SpaceNeed(place, stored_bytes, f"the record in {folder} and its reserve")
     captured = capture_bytes(planned, AssumedDrive())
     capture = (SpaceNeed(place, captured, "the files of every single I/O"),) if captured else ()
-    try:
+    with failing_as(TargetError, "can't read the free space"):
         check_space((*needs, record, *capture))
-    except OSError as error:
-        raise TargetError(f"can't read the free space: {error}") from error
 
 
 def written_range_bytes(planned: Sequence[PlannedApply], target: TargetFacts) -> int:
@@ -174,10 +172,8 @@ def captured(
     if not granules:
         return options
     files = folder / capture_folder(attempt)
-    try:
+    with failing_as(RecordError, f"can't create the folder {files}"):
         files.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"can't create the folder {files}: {error.strerror}") from error
     return replace(options, capture=CaptureOrder(files, math.gcd(*granules)))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.exchange.flat_rows import Row, csv_text
 from openpts.folder_files import read_file, write_files
 from openpts.sweep.axes import Combination
@@ -62,11 +62,9 @@ class SweepFolder:
         return self.folder / CSV_NAME
 
     def _write(self, contents: Mapping[str, bytes]) -> None:
-        try:
+        with failing_as(RecordError, f"can't write the sweep in {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_files(self.folder, contents, lasting=False)
-        except OSError as error:
-            raise RecordError(f"can't write the sweep in {self.folder}: {error.strerror}") from error
 
 
 def _name(key: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from openpts import _native
-from openpts.errors import TraceError
+from openpts.errors import TraceError, failing_as
 from openpts.folder_files import new_file
 from openpts.units import NS_PER_S
 
@@ -250,11 +250,8 @@ def write(
     Where an error ends it there is no file.
     """
     order = _Order(tuple(traces), filtered, to)
-    try:
-        with new_file(out.parent, out.name) as descriptor:
-            return _treat(order, descriptor, heard)
-    except OSError as error:
-        raise TraceError(f"can't write {out}: {error.strerror or error}") from error
+    with failing_as(TraceError, f"can't write {out}"), new_file(out.parent, out.name) as descriptor:
+        return _treat(order, descriptor, heard)
 
 
 def _treat(order: _Order, descriptor: int | None, heard: Heard) -> Treated:

@@ -41,7 +41,7 @@ from openpts.device.targets.scratch_file import (
     take_file,
 )
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
-from openpts.errors import RefusedError, TargetError
+from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.system_files import SystemRoots
 
 _Word = Callable[[], Refusal | None]
@@ -197,10 +197,8 @@ def _claim(
 
 def _give_way(fd: int, device: BlockDevice) -> None:
     """Let go of the kernel's claim: the descriptor is one for reading now, of the same drive."""
-    try:
+    with failing_as(TargetError, f"{device.node} can't be opened", "see dmesg"):
         reading = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise TargetError(f"{device.node} can't be opened: {error.strerror}; see dmesg") from error
     try:
         if number_text(os.fstat(reading).st_rdev) != device.number:
             raise TargetError(f"{device.node} became another device while it was opened: try again")

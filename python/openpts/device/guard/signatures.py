@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.errors import failing_as
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import printable, read_lines
 
@@ -26,10 +27,8 @@ def find_signatures(node: Path, run: Run = run_program) -> tuple[str, ...]:
     Raises SignatureSearchError if wipefs is missing, fails, takes too long or answers in riddles.
     """
     command = ["wipefs", "--no-act", "--noheadings", "--json", "--output", "OFFSET,TYPE,LABEL", str(node)]
-    try:
+    with failing_as(SignatureSearchError, f"wipefs could not read {node}", of=ProgramError):
         answer = run(command, _TIMEOUT_S)
-    except ProgramError as error:
-        raise SignatureSearchError(f"wipefs could not read {node}: {error}") from error
     if answer.returncode != 0:
         raise SignatureSearchError(f"wipefs could not read {node}: {answer.complaint}")
     return _parse(answer.stdout)

@@ -11,7 +11,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import IN_MEMORY, device_of_mount, find_mount
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.simulated_target import names_simulated
-from openpts.errors import TargetError, UsageError
+from openpts.errors import TargetError, UsageError, failing_as
 from openpts.ownership import RunOwner, new_run_id
 from openpts.system_files import Mount, SystemRoots, printable
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -106,10 +106,8 @@ def open_directory(target: DirectoryTarget, roots: SystemRoots, run_id: str | No
     try:
         fd = os.open(target.device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        try:
+        with failing_as(TargetError, f"{target.path} can't be opened"):
             fd = os.open(target.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise TargetError(f"{target.path} can't be opened: {error.strerror}") from error
     try:
         name = f"{target.path} on {target.device.node}"
         owner = RunOwner.this_process(run_id or new_run_id(), name, (), roots)

@@ -19,7 +19,7 @@ from openpts.device.file_system import find_mount
 from openpts.device.journalled_drive import drive_subject, drive_text
 from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import TargetError
+from openpts.errors import TargetError, failing_as
 from openpts.journal import Entry, Journal, Kind
 from openpts.programs import Answer, ProgramError, Run, find_program, run_program
 from openpts.system_files import SystemRoots
@@ -153,10 +153,8 @@ class PreparedDrive:
                 f"{format_capacity(amount_bytes)}, and {format_capacity(free_bytes)} are free for programs; "
                 "choose a lower --fill-level"
             )
-        try:
+        with failing_as(TargetError, f"can't fill {directory} to {order.fill_pct:g} %"):
             return write_incompressible(directory / _FILL_NAME, amount_bytes, order.seed)
-        except OSError as error:
-            raise TargetError(f"can't fill {directory} to {order.fill_pct:g} %: {error.strerror}") from error
 
     def _done(self, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Answer:
         return succeeded(self.run, words, what, limit_s)
@@ -164,10 +162,8 @@ class PreparedDrive:
 
 def succeeded(run: Run, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Answer:
     """The answer of a program that has to end well. Raises TargetError."""
-    try:
+    with failing_as(TargetError, f"can't {what}", of=ProgramError):
         answer = run(words, limit_s)
-    except ProgramError as error:
-        raise TargetError(f"can't {what}: {error}") from error
     if answer.returncode:
         raise TargetError(
             f"can't {what}: {words[0]} ended with status {answer.returncode}: {answer.complaint}"
@@ -203,10 +199,8 @@ def described(
 ) -> FileSystemReport:
     """The file system as it is now. Raises TargetError if it can't be read."""
     mount = find_mount(directory, roots)
-    try:
+    with failing_as(TargetError, f"{directory} can't be read"):
         space = os.statvfs(directory)
-    except OSError as error:
-        raise TargetError(f"{directory} can't be read: {error.strerror}") from error
     used = space.f_blocks - space.f_bfree
     return FileSystemReport(
         device=str(device.node),
@@ -244,10 +238,8 @@ def undo(found: Mapping[str, str], run: Run) -> None:
         for node in listed.stdout.split():
             succeeded(run, ("losetup", "--detach", node), f"detach {node}")
     if directory.exists():
-        try:
+        with failing_as(TargetError, f"can't remove {directory}"):
             directory.rmdir()
-        except OSError as error:
-            raise TargetError(f"can't remove {directory}: {error.strerror}") from error
 
 
 def put_back_mount(entry: Entry, roots: SystemRoots, run: Run) -> str:

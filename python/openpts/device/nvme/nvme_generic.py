@@ -8,7 +8,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind, number_text
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import TargetError
+from openpts.errors import TargetError, failing_as
 from openpts.system_files import read_text
 
 # <linux/nvme_ioctl.h>: the namespace's number is the call's own answer
@@ -43,12 +43,8 @@ def _generic_name(device: BlockDevice) -> str:
 def _open_like(held: int, device: BlockDevice) -> int:
     rights = fcntl.fcntl(held, fcntl.F_GETFL) & os.O_ACCMODE
     node = device.roots.dev / _generic_name(device)
-    try:
+    with failing_as(TargetError, f"{node} can't be opened", "--io-path io_uring needs no such device"):
         return os.open(node, rights | os.O_CLOEXEC)
-    except OSError as error:
-        raise TargetError(
-            f"{node} can't be opened: {error.strerror}; --io-path io_uring needs no such device"
-        ) from error
 
 
 def _check_same_namespace(descriptor: int, device: BlockDevice) -> None:
@@ -56,9 +52,7 @@ def _check_same_namespace(descriptor: int, device: BlockDevice) -> None:
     folder = (device.roots.sys / "class/nvme-generic" / name).resolve()
     same_node = read_text(folder / "dev") == number_text(os.fstat(descriptor).st_rdev)
     same_parent = folder.parent == device.folder.parent
-    try:
+    with failing_as(TargetError, f"can't read the namespace ID of {name}"):
         same_number = fcntl.ioctl(descriptor, _NVME_IOCTL_ID) == device.integer("nsid")
-    except OSError as error:
-        raise TargetError(f"can't read the namespace ID of {name}: {error.strerror}") from error
     if not (same_node and same_parent and same_number):
         raise TargetError(f"{name} is not the namespace of {device.name}")

@@ -14,7 +14,7 @@ from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
 from openpts.device.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 from openpts.programs import Answer, Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -107,10 +107,8 @@ class AtaSanitize:
         device = held_drive(target, self.title)
         drive = AtaDrive(device.node, self.run)
         what = f"{self.title} of {device.node}"
-        try:
+        with failing_as(PurgeError, f"{what} failed", of=AtaCommandError):
             drive.start_sanitize(_ARGUMENTS[self.kind])
-        except AtaCommandError as error:
-            raise PurgeError(f"{what} failed: {error}") from error
         limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
         status = wait_while_running(lambda: _look(drive), what, limit_s, progress, self.clock)
         if status.failed or status.completed is False:

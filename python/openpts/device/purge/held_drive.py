@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError, TargetError
+from openpts.errors import PurgeError, TargetError, failing_as
 
 
 def held_drive(target: OpenTarget, what: str) -> BlockDevice:
@@ -32,10 +32,8 @@ def held_node(device: BlockDevice, remedy: str, *, alone: bool = False) -> Itera
     Opens for reading. Raises TargetError, ``remedy`` at its end, if it can't be opened, has been claimed, or
     is another drive.
     """
-    try:
+    with failing_as(TargetError, f"{device.node} can't be opened", remedy):
         fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_EXCL if alone else 0))
-    except OSError as error:
-        raise TargetError(f"{device.node} can't be opened: {error.strerror}; {remedy}") from error
     try:
         if not _is_behind_its_node(fd, device):
             raise TargetError(f"{device.node} has become another device; {remedy}")

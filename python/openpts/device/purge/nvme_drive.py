@@ -31,7 +31,7 @@ from openpts.device.purge.nvme_sanitize_log import (
     SanitizeState,
 )
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import read_text
 from openpts.units import format_capacity
@@ -104,10 +104,8 @@ def ask_closed(device: BlockDevice, questions: NvmeQuestions, run: Run) -> NvmeA
 def opened(device: BlockDevice) -> Iterator[int]:
     """A descriptor that only asks. Raises NoAnswerError."""
     with ExitStack() as held:
-        try:
+        with failing_as(NoAnswerError, f"{device.node} can't be opened", "run as root"):
             fd = held.enter_context(open_to_ask(device))
-        except OSError as error:
-            raise NoAnswerError(f"{device.node} can't be opened: {error.strerror}; run as root") from error
         yield fd
 
 
@@ -134,10 +132,8 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     controller = NvmeSubsystem.of(device).live_controller
     if controller is None:
         raise PurgeError(f"{target.facts.path} has lost its controller: see dmesg")
-    try:
+    with failing_as(PurgeError, f"{target.facts.path} can't be identified", of=NvmeCommandError):
         serial = questions.controller(target.fd).sn
-    except NvmeCommandError as error:
-        raise PurgeError(f"{target.facts.path} can't be identified: {error}") from error
     told = read_text(controller / "serial") or ""
     if told.strip() != serial.strip():
         raise PurgeError(f"{target.facts.path} has serial number {serial}, but {controller.name} has {told}")

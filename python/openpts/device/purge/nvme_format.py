@@ -22,7 +22,7 @@ from openpts.device.purge.nvme_drive import (
 )
 from openpts.device.purge.waiting import run_watched
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 from openpts.programs import Answer, ProgramError, Run, run_program
 from openpts.vocabulary.facts import Facts
 
@@ -117,10 +117,8 @@ class NvmeFormat:
         ]
 
     def _ask(self, target: OpenTarget, device: BlockDevice) -> NvmeAnswers:
-        try:
+        with failing_as(PurgeError, f"{self.title} of {target.facts.path}", of=NoAnswerError):
             return ask(target.fd, namespace_id(device), self.questions)
-        except NoAnswerError as error:
-            raise PurgeError(f"{self.title} of {target.facts.path}: {error}") from error
 
     def _failed(
         self, target: OpenTarget, said: str, command: list[str], answer: Answer | None = None

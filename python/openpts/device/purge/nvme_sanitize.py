@@ -29,7 +29,7 @@ from openpts.device.purge.nvme_drive import (
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
 from openpts.device.purge.waiting import CLOCK, Clock, run_watched
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
@@ -224,10 +224,8 @@ class NvmeSanitize:
         """An interrupt ends the wait, not the sanitize."""
         device = target.device
         assert device is not None  # noqa: S101 only drives have such methods
-        try:
+        with failing_as(PurgeError, f"{self.title} of {target.facts.path} failed", of=NoAnswerError):
             answers = ask_closed(device, self.questions, self.run)
-        except NoAnswerError as error:
-            raise PurgeError(f"{self.title} of {target.facts.path} failed: {error}") from error
         capability = self._capability(answers, device)
         check_held(target, capability)
         node = controller_node(target, self.questions)
@@ -245,15 +243,13 @@ class NvmeSanitize:
             questions=self.questions,
             clock=self.clock,
         )
-        try:
+        with failing_as(PurgeError, f"{self.title} of {target.facts.path} failed", of=ProgramError):
             answer = run_watched(
                 self.run,
                 command,
                 _START_TIMEOUT_S,
                 lambda elapsed_s: progress(None, f"starting for {elapsed_s:.0f} s"),
             )
-        except ProgramError as error:
-            raise PurgeError(f"{self.title} of {target.facts.path} failed: {error}") from error
         if answer.returncode != 0:
             said = "; ".join(filter(None, (answer.complaint, what_helps(answer))))
             raise PurgeError(f"{self.title} of {target.facts.path} failed: {said}")

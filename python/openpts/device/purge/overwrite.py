@@ -9,7 +9,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 from openpts.units import MB, MIB
 from openpts.vocabulary.facts import Facts
 
@@ -40,10 +40,8 @@ class Overwrite:
                 elapsed_s = time.monotonic() - started_s
                 rate = (offset_bytes + length_bytes) / MB / elapsed_s if elapsed_s else 0.0
                 progress((offset_bytes + length_bytes) / capacity_bytes, f"overwriting, {rate:.0f} MB/s")
-        try:
+        with failing_as(PurgeError, f"overwriting {target.facts.path} failed"):
             os.fsync(target.fd)
-        except OSError as error:
-            raise PurgeError(f"overwriting {target.facts.path} failed: {error.strerror}") from error
         return f"bytes 0 to {capacity_bytes - 1:,} written once in sequence: the drive is full, not purged"
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of writes
@@ -51,12 +49,8 @@ class Overwrite:
 
 
 def _write(target: OpenTarget, chunk: memoryview, offset_bytes: int) -> None:
-    try:
+    with failing_as(PurgeError, f"overwriting {target.facts.path} failed at byte {offset_bytes:,}"):
         written_bytes = os.pwritev(target.fd, [chunk], offset_bytes)
-    except OSError as error:
-        raise PurgeError(
-            f"overwriting {target.facts.path} failed at byte {offset_bytes:,}: {error.strerror}"
-        ) from error
     if written_bytes != len(chunk):
         raise PurgeError(
             f"overwriting {target.facts.path} failed: {written_bytes} of {len(chunk)} bytes taken at byte "

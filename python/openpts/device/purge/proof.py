@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 
 MARKED_PLACES: Final = 64
 
@@ -137,13 +137,12 @@ class Evidence:
         places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
         unmarked = set(choose_places(facts.user_capacity_bytes, facts.sector_bytes)) - set(places)
         others = read_marks(target.fd, tuple(sorted(unmarked)), facts.sector_bytes)
-        try:
+        remedy = (
+            "a drive on which a format or a sanitize failed takes nothing until one succeeds, which its own "
+            "tools can bring about"
+        )
+        with failing_as(PurgeError, f"can't mark {facts.path} before the purge", remedy):
             marks = write_marks(target.fd, places, facts.sector_bytes)
-        except OSError as error:
-            raise PurgeError(
-                f"can't mark {facts.path} before the purge: {error.strerror}; a drive on which a format or a "
-                "sanitize failed takes nothing until one succeeds, which its own tools can bring about"
-            ) from error
         return cls(marks, tuple(place for place in others if not place.is_blank))
 
     def compare(self, target: OpenTarget) -> Proof:

@@ -14,7 +14,7 @@ from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.waiting import Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, failing_as
 from openpts.programs import Answer, ProgramError, Run
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -182,10 +182,8 @@ def carry_out_inside(target: OpenTarget, title: str, order: ScsiOrder, progress:
     device = held_drive(target, title)
     drive = ScsiDrive(device.node, order.run)
     what = f"{title} of {device.node}"
-    try:
+    with failing_as(PurgeError, f"{what} failed", of=ScsiCommandError):
         drive.tell(order.command)
-    except ScsiCommandError as error:
-        raise PurgeError(f"{what} failed: {error}") from error
     sense = wait_while_running(lambda: _look(drive), what, order.limit_s, progress, order.clock)
     if sense.failure is not None:
         raise PurgeError(f"{what} failed: {sense}")

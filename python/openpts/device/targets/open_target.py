@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import device_capacity_bytes, device_is_read_only, logical_sector_bytes
-from openpts.errors import TargetError
+from openpts.errors import TargetError, failing_as
 from openpts.ownership import RunOwner
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
@@ -61,10 +61,8 @@ class OpenTarget:
 
 def block_facts(fd: int, device: BlockDevice) -> TargetFacts:
     """What is known of a drive once it is open. Raises TargetError for one without a size."""
-    try:
+    with failing_as(TargetError, f"can't read the size of {device.node}"):
         capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
-    except OSError as error:
-        raise TargetError(f"can't read the size of {device.node}: {error.strerror}") from error
     if capacity_bytes == 0:
         raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
     return TargetFacts(

@@ -14,7 +14,7 @@ from openpts.device.file_system import check_file_system
 from openpts.device.targets.direct_io import file_sector_bytes, switch_to_direct_io
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.target import FileTarget, Target
-from openpts.errors import TargetError
+from openpts.errors import TargetError, failing_as
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
@@ -31,10 +31,8 @@ def open_for_reading(target: Target, roots: SystemRoots) -> Iterator[OpenTarget]
         device, path = BlockDevice.of_node(target.path, roots), target.path
     fd = _open(path)
     try:
-        try:
+        with failing_as(TargetError, f"can't read {path}"):
             facts = _file_facts(fd, path, target) if device is None else _block_facts(fd, device)
-        except OSError as error:
-            raise TargetError(f"can't read {path}: {error.strerror}") from error
         yield OpenTarget(fd, facts, device)
     finally:
         os.close(fd)
@@ -63,10 +61,8 @@ def _existing(target: FileTarget, roots: SystemRoots) -> Path:
 
 def _open(path: Path) -> int:
     # without O_DIRECT, which a file gets with a better word where its file system has none
-    try:
+    with failing_as(TargetError, f"{path} can't be opened for reading"):
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise TargetError(f"{path} can't be opened for reading: {error.strerror}") from error
 
 
 def _block_facts(fd: int, device: BlockDevice) -> TargetFacts:

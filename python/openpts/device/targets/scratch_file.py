@@ -24,7 +24,7 @@ from openpts.device.targets.direct_io import file_sector_bytes, switch_to_direct
 from openpts.device.targets.file_mark import FileUse, foreign_data, holds_data, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget
-from openpts.errors import RefusedError, TargetError
+from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -107,13 +107,11 @@ def _not_ours(foreign: str) -> Refusal:
 def _open_or_create(path: Path) -> tuple[int, bool]:
     """A file descriptor, and whether the file was made just now."""
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
+    with failing_as(TargetError, f"can't open {path} for writing"):
         if path.exists():
             fd, made_here = os.open(path, flags), False
         else:
             fd, made_here = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600), True
-    except OSError as error:
-        raise TargetError(f"can't open {path} for writing: {error.strerror}") from error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise TargetError(f"{path} is not a regular file: name another path")
@@ -174,14 +172,12 @@ def remove_unused_scratch_file(target: OpenTarget) -> None:
 
 def _prepare(file: OwnFile, target: FileTarget) -> TargetFacts:
     fd, path = file.fd, file.path
-    try:
+    with failing_as(TargetError, f"can't prepare {path}"):
         size_bytes = _whole_size_bytes(target, os.fstat(fd).st_size)
         switch_to_direct_io(fd, path)
         allocate_fully(fd, size_bytes, path)
         mark_taken(fd, FileUse.SCRATCH, given_away=file.given_away)
         return TargetFacts(TargetKind.FILE, path.name, str(path), size_bytes, file_sector_bytes(fd, path))
-    except OSError as error:
-        raise TargetError(f"can't prepare {path}: {error.strerror}") from error
 
 
 def _whole_size_bytes(target: FileTarget, present_bytes: int) -> int:

@@ -3,7 +3,6 @@
 import getpass
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from openpts.errors import FleetError
 from openpts.fleet.check.finding import CLUSTER, Finding, Severity, error
@@ -14,7 +13,7 @@ from openpts.fleet.remote import on_all
 from openpts.programs import Run, run_program
 
 
-def check_fleet(fleet: Fleet, fleet_file: Path, run: Run = run_program) -> tuple[Finding, ...]:
+def check_fleet(fleet: Fleet, run: Run = run_program) -> tuple[Finding, ...]:
     """What is wrong with Slurm and with the hosts of a fleet file, errors first.
 
     On a host that measures only files of the kernel and names of programs are looked at.
@@ -37,9 +36,7 @@ def check_fleet(fleet: Fleet, fleet_file: Path, run: Run = run_program) -> tuple
             )
 
     def check(host: Host) -> HostCheck:
-        return HostCheck(
-            host, fleet.backend, fleet_file, getpass.getuser(), os.getuid(), jobs.get(host.name, ""), run
-        )
+        return HostCheck(host, fleet.backend, getpass.getuser(), os.getuid(), jobs.get(host.name, ""), run)
 
     checked = on_all(fleet.hosts.values(), lambda host: check(host).checked())
     found += [one for host in checked for one in host.findings]

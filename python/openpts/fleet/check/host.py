@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -95,7 +94,6 @@ class HostCheck:
 
     host: Host
     engine: Engine
-    fleet_file: Path
     user: str
     uid: int
     jobs: str = ""
@@ -105,7 +103,7 @@ class HostCheck:
         """All that is wrong with the host. What would disturb a run that is measured there is left out."""
         remote = Remote(self.host, self.run)
         targets = [slot.target for slot in self.host.slots.values() if slot.target.startswith("/")]
-        given = [self.host.program, str(self.host.runs), str(self.fleet_file), self.user, *targets]
+        given = [self.host.program, str(self.host.runs), str(self.host.fleet_file), self.user, *targets]
         before_s = time.time()
         try:
             answer = remote.ask(["sh", "-c", _FACTS, "sh", *given], _ANSWER_S)
@@ -272,12 +270,12 @@ class HostCheck:
                 "requests and answers may not be understood, and results of hosts differ by version",
                 "install the same version on all hosts",
             )
-        if facts["fleet"] != sha256(self.fleet_file.read_bytes()).hexdigest():
+        if facts["fleet"] != sha256(self.host.fleet_file.read_bytes()).hexdigest():
             yield self._error(
                 "fleet file",
-                f"{'another' if facts['fleet'] else 'no'} {self.fleet_file} there",
+                f"{'another' if facts['fleet'] else 'no'} {self.host.fleet_file} there",
                 "the host finds its slots by its own copy",
-                f"copy {self.fleet_file} to the host",
+                f"copy {self.host.fleet_file} to the host",
             )
 
     def _of_settings(self, remote: Remote) -> Iterator[Finding]:

@@ -11,10 +11,13 @@ from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
 from openpts.vocabulary.limit import LimitVerdict
 
+Sections = Callable[[Standing, str], tuple[Section, ...]]
+"""Makes the sections of a report, of which the text is its date."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReportContent:
-    """``verdicts`` go on the cover; ``sections`` makes the pages, with the report's date.
+    """``verdicts`` go on the cover; ``sections`` makes the pages.
 
     Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
     what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
@@ -27,7 +30,7 @@ class ReportContent:
 
     verdicts: tuple[Verdict, ...]
     measures: tuple[Measured, ...]
-    sections: Callable[[Standing, str], tuple[Section, ...]]
+    sections: Sections
     figures: dict[str, Any]
     conditions: tuple[Verdict, ...] = ()
     curves: Callable[[], tuple[Curve, ...]] = tuple

@@ -13,7 +13,7 @@ from openpts.analysis.response_times import (
     nines_supported,
 )
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import NS_PER_MS, format_duration, format_latency_ms
 
@@ -114,12 +114,11 @@ def histogram_table(table_id: str, times: ResponseTimes, *, levels: bool = False
 
 def levels_table(table_id: str, times: ResponseTimes, applied: Applied) -> Table:
     """ART, nines and MRT with the confidence level of each (PTS 9.3.6.2)."""
-    return Table(
-        id=table_id,
-        title="Response times and their confidence levels",
-        head=Column("Item", align="left", width=1.4),
-        columns=(Column("Response time (ms)"), Column("Confidence level (%)")),
-        rows=(
+    return rows_table(
+        table_id,
+        "Response times and their confidence levels",
+        "Item:<1.4 | Response time (ms) | Confidence level (%)",
+        (
             Row(Cell("Average (ART)"), _average_cells(times)),
             *(_nines_row(times, nines) for nines in _nines_shown(times, applied)),
             Row(

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from openpts.pages import cells
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Table
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataCheck
@@ -17,17 +18,11 @@ def data_checks_table(checks: Sequence[DataCheck], table_id: str) -> Table | Non
     """
     if not checks:
         return None
-    return Table(
-        id=table_id,
-        title="Entropy verified",
-        head=Column("Pattern asked for", align="left", width=1.6),
-        columns=(
-            Column("Left by compression (%)"),
-            Column("Distinct pieces (%)"),
-            Column("Sample", width=0.7),
-            Column("How", align="left", width=2),
-        ),
-        rows=tuple(Row(Cell(data_text(check.data)), _check_cells(check)) for check in checks),
+    return rows_table(
+        table_id,
+        "Entropy verified",
+        "Pattern asked for:<1.6 | Left by compression (%) | Distinct pieces (%) | Sample:0.7 | How:<2",
+        ((data_text(check.data), *_check_cells(check)) for check in checks),
     )
 
 

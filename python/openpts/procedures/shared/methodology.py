@@ -1,13 +1,15 @@
 """What the reports of practice tests have in common: their header, and how the drive was prepared."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
+from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.preparation_page import largest_gap, purge_table, purge_verdict
@@ -22,27 +24,24 @@ BAR: Final = "Methodology Report (not part of SNIA PTS)"
 NO_STEADY_STATE: Final = "N/A"
 
 
-def methodology_section(
-    run: Run,
-    standing: Standing,
-    report_date: str,
-    *,
-    title: str,
-    test_rows: Rows,
-    pages: tuple[Page, ...],
-) -> Section:
-    """A section with the common header, which here names no specification; ``test_rows`` are its ten."""
-    manifest = run.manifest
-    header = common_header(
-        manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
-    )
-    return Section(
-        test=manifest.conditions.test,
-        title=title,
-        header=replace(header, of_specification=False),
-        alerts=(standing.red_line,) if standing.red_line else (),
-        pages=pages,
-    )
+def methodology(run: Run, title: str, test_rows: Rows, pages: Callable[[], tuple[Page, ...]]) -> Sections:
+    """The section of the run's test; its header names no specification, ``test_rows`` are ten of its rows."""
+
+    def sections(standing: Standing, report_date: str) -> tuple[Section, ...]:
+        manifest = run.manifest
+        header = common_header(
+            manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
+        )
+        section = Section(
+            test=manifest.conditions.test,
+            title=title,
+            header=replace(header, of_specification=False),
+            alerts=(standing.red_line,) if standing.red_line else (),
+            pages=pages(),
+        )
+        return (section,)
+
+    return sections
 
 
 def _setup_rows(run: Run) -> Rows:
@@ -130,37 +129,30 @@ def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
     steps = run.phase(Phase.CONDITIONING)
     if not steps:
         return ()
-    columns = ("Workload", "Data", "Written (GB)", "x User Capacity", "Time", "MB/s", "State")
     return (
-        Table(
-            id=f"{page_id}-conditioning",
-            title="Pre-conditioning as measured",
-            head=Column("No.", align="left", width=0.3),
-            columns=tuple(
-                Column(label, align="left" if n in {0, 1, 6} else "right", width=2 if n < 2 else 1)
-                for n, label in enumerate(columns)
-            ),
-            rows=tuple(_conditioning_row(run, step) for step in steps),
+        rows_table(
+            f"{page_id}-conditioning",
+            "Pre-conditioning as measured",
+            "No.:<0.3 | Workload:<2 | Data:<2 | Written (GB) | x User Capacity | Time | MB/s | State:<",
+            (_conditioning_row(run, step) for step in steps),
         ),
     )
 
 
-def _conditioning_row(run: Run, step: StepRecord) -> Row:
+def _conditioning_row(run: Run, step: StepRecord) -> Cells:
     sample, capacity = step.sample, run.manifest.target.user_capacity_bytes
     stimulus, written = sample.step.stimulus, sample.write.bytes
     rate = written * NS_PER_S / sample.elapsed_ns / MB if sample.elapsed_ns else 0.0
     complete = sample.state is StepState.COMPLETE
-    return Row(
-        Cell(str(step.place.number)),
-        (
-            Cell("idle" if stimulus is None else stimulus_words(stimulus)),
-            Cell("-" if stimulus is None else data_words(stimulus.data)),
-            cells.number(written / GB, 1),
-            cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
-            Cell(format_duration(sample.elapsed_ns)),
-            cells.number(rate, 1),
-            cells.words(sample.state.value, tone="pass" if complete else "fail"),
-        ),
+    return (
+        str(step.place.number),
+        "idle" if stimulus is None else stimulus_words(stimulus),
+        "-" if stimulus is None else data_words(stimulus.data),
+        cells.number(written / GB, 1),
+        cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
+        format_duration(sample.elapsed_ns),
+        cells.number(rate, 1),
+        cells.words(sample.state.value, tone="pass" if complete else "fail"),
     )
 
 

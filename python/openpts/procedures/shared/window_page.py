@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from openpts.analysis.rounds import by_round
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import (
     Band,
     Cell,
@@ -164,20 +164,11 @@ def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metri
             Cell("-"),
         ),
     )
-    return Table(
-        id=table_id,
-        title="Steady State Determination Data",
-        head=Column("Item", align="left", width=1.75),
-        columns=(
-            Column("Value", width=1.2),
-            Column("Item", align="left", width=1.85),
-            Column("Value", width=1.2),
-            Column("Result", align="center", width=0.35),
-        ),
-        rows=tuple(
-            Row(Cell(first), (value, Cell(second), measured, result))
-            for first, value, second, measured, result in pairs
-        ),
+    return rows_table(
+        table_id,
+        "Steady State Determination Data",
+        "Item:<1.75 | Value:1.2 | Item:<1.85 | Value:1.2 | Result:^0.35",
+        pairs,
         note=conditions,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from openpts.pages import cells
+from openpts.pages.kit import rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import date_and_time
@@ -116,17 +117,10 @@ def _runs_table(comparison: RunComparison) -> Table:
                         ),
                     )
                 )
-    return Table(
-        id="compare-runs",
-        title="Runs compared",
-        head=Column("Test", align="left", width=0.5),
-        columns=(
-            Column("Drive or label", align="left", width=1.3),
-            Column("Test ID No.", align="left", width=1.6),
-            Column("Started", align="left", width=1.35),
-            Column("Counted as", align="left", width=0.6),
-            Column("State", align="left", width=0.7),
-            Column("Deviations", width=0.6),
-        ),
-        rows=tuple(rows),
+    return rows_table(
+        "compare-runs",
+        "Runs compared",
+        "Test:<0.5 | Drive or label:<1.3 | Test ID No.:<1.6 | Started:<1.35 | Counted as:<0.6 | "
+        "State:<0.7 | Deviations:0.6",
+        rows,
     )

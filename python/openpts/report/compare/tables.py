@@ -1,6 +1,7 @@
 """Tables of key values: a short one, and one with all that the rules require."""
 
 from openpts.pages import cells
+from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.procedures.kit.spread import rse_cell
@@ -56,24 +57,12 @@ def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
 
 def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
     """A row for each key value of each set: runs, median, range, RSE, delta, chance, statement."""
-    return Table(
-        id=f"compare-{test.test}-sets",
-        title=f"{test.title}: sets of runs",
-        head=Column("Key value", align="left", width=1.7),
-        columns=(
-            Column("Drive or label", align="left", width=1.2),
-            Column("Warm runs", align="center", width=0.5),
-            Column("Median", width=0.9),
-            Column("Min", width=0.8),
-            Column("Max", width=0.8),
-            Column("RSE (%)", width=0.6),
-            Column("Delta (%)", width=0.7),
-            Column("Chance, corrected (%)", width=0.8),
-            Column("Statement", align="left", width=1.8),
-        ),
-        rows=tuple(
-            row for metric in metrics for one in metric.sets for row in _detail_rows(test, metric, one)
-        ),
+    return rows_table(
+        f"compare-{test.test}-sets",
+        f"{test.title}: sets of runs",
+        "Key value:<1.7 | Drive or label:<1.2 | Warm runs:^0.5 | Median:0.9 | Min:0.8 | Max:0.8 | "
+        "RSE (%):0.6 | Delta (%):0.7 | Chance, corrected (%):0.8 | Statement:<1.8",
+        (row for metric in metrics for one in metric.sets for row in _detail_rows(test, metric, one)),
     )
 
 

@@ -1,13 +1,14 @@
 """A baseline as a run keeps it: what its relative limits need, so that the record alone is judged again."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
 from msgspec import Struct
 
-from openpts.errors import RecordError
+from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import RunState
@@ -15,6 +16,7 @@ from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.report.gate.figures import Figure, GatedRun
 from openpts.report.gate.limits_file import LimitSet
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts.vocabulary.document import filled
 
 _LARGEST: Final = 1e30
 """No figure is above it, or below its inverse, so that all have ratios."""
@@ -39,17 +41,12 @@ class BaselineRun(Struct, frozen=True):
     def of(cls, run: GatedRun, limits: LimitSet) -> Self:
         """What these limits need of a run. Raises UsageError where one means several of its measures."""
         found = {one.measure: run.find(one.measure) for one in limits.bounds if one.is_relative}
-        return cls(
+        return filled(
+            cls,
+            run,
             test_id=run.run.manifest.test_id,
             folder=str(run.run.folder.resolve()),
             started_at=run.run.manifest.started_at,
-            test=run.test,
-            state=run.state,
-            conditions=run.conditions,
-            deviations=run.deviations,
-            seeds=run.seeds,
-            source=run.source,
-            firmware=run.firmware,
             figures={measure: figure for measure, figure in found.items() if figure is not None},
         )
 
@@ -75,14 +72,9 @@ def kept_baseline(limits: LimitSet, baseline: Sequence[GatedRun]) -> bytes:
 def stored_baseline(folder: Path) -> tuple[BaselineRun, ...]:
     """The baseline that a run was ordered with; empty without one. Raises RecordError."""
     name = f"{INPUT_FOLDER}/{BASELINE_NAME}"
-    try:
-        runs: tuple[BaselineRun, ...] = decode_json(read_file(folder, name), tuple[BaselineRun, ...])
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise RecordError(f"can't read {folder / name}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise RecordError(f"can't read {folder / name}: {error}") from error
+    runs: tuple[BaselineRun, ...] = ()
+    with failing_as(RecordError, f"can't read {folder / name}"), suppress(FileNotFoundError):
+        runs = decode_json(read_file(folder, name), tuple[BaselineRun, ...])
     for figure in (figure for run in runs for figure in run.figures.values()):
         if any(one and not 1 / _LARGEST < abs(one) < _LARGEST for one in (figure.value, *figure.by_round)):
             raise RecordError(f"can't read {folder / name}: no run can measure such {figure.name!r}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
@@ -31,17 +32,11 @@ def _page(result: GateResult, baseline: Sequence[BaselineRun] = ()) -> Page:
     if result.left_out:
         blocks.append(Verdict(left_out_words(result.left_out)))
     blocks.append(
-        Table(
-            id="limits-verdicts",
-            title="Limits, each with its verdict",
-            head=Column("Limited", align="left", width=1.6),
-            columns=(
-                Column("Limit", align="left", width=1.1),
-                Column("Verdict", align="left", width=0.6),
-                Column("Found", align="left", width=2),
-                Column("Spread between rounds (%)", width=0.7),
-            ),
-            rows=tuple(_row(one) for one in result.judged),
+        rows_table(
+            "limits-verdicts",
+            "Limits, each with its verdict",
+            "Limited:<1.6 | Limit:<1.1 | Verdict:<0.6 | Found:<2 | Spread between rounds (%):0.7",
+            (_row(one) for one in result.judged),
             note="Spread: standard deviation of the rounds that a figure is of, in per cent.",
         )
     )
@@ -72,14 +67,12 @@ def left_out_words(count: int) -> str:
     )
 
 
-def _row(one: JudgedLimit) -> Row:
+def _row(one: JudgedLimit) -> Cells:
     spread = one.rounds_spread_pct
-    return Row(
-        Cell(one.name),
-        (
-            Cell(one.limit, note=one.note),
-            Cell(one.judgement.value, tone=_TONES[one.judgement]),
-            Cell(finding(one) or "-"),
-            cells.none() if spread is None else cells.percent(spread, 2),
-        ),
+    return (
+        one.name,
+        Cell(one.limit, note=one.note),
+        Cell(one.judgement.value, tone=_TONES[one.judgement]),
+        finding(one) or "-",
+        cells.none() if spread is None else cells.percent(spread, 2),
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
+from openpts.pages.kit import columns_of, rows_table
 from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Column, Page, Report, Row, Table, Verdict
 from openpts.report.population.drives import Populations
 from openpts.report.population.figures import (
@@ -102,15 +103,9 @@ def _outliers_table(values: Sequence[tuple[TestFigures, ValueFigures]]) -> Table
     least: dict[str, float] = {}
     for _, _, one in sorted(found, key=lambda f: f[2].chance):
         least.setdefault(one.drive, one.chance)
-    columns = [
-        Column("Value", align="left", width=1.7),
-        Column("Measured", width=0.8),
-        Column("Off the median", width=0.8),
-        Column("Chance", width=0.8),
-    ]
     has_slots = any(one.slot for _, _, one in found)
-    if has_slots:
-        columns += [Column("Slot", align="left", width=0.7), Column("Slots beside", align="left", width=1.2)]
+    of_slots = " | Slot:<0.7 | Slots beside:<1.2" if has_slots else ""
+    columns = columns_of(f"Value:<1.7 | Measured:0.8 | Off the median:0.8 | Chance:0.8{of_slots}")
     rows = []
     for test, value, one in sorted(found, key=lambda f: (least[f[2].drive], f[2].drive, f[2].chance)):
         cells_of_row = [
@@ -124,7 +119,7 @@ def _outliers_table(values: Sequence[tuple[TestFigures, ValueFigures]]) -> Table
         rows.append(Row(Cell(one.drive, tone="fail" if one.drive in named else ""), tuple(cells_of_row)))
     title = "Drives that stand out or are worth a look"
     head = Column("Drive", align="left", width=0.9)
-    return Table("population-outliers", title, head, tuple(columns), tuple(rows))
+    return Table("population-outliers", title, head, columns, tuple(rows))
 
 
 def _spread_table(finding: TestFigures) -> Table:
@@ -144,13 +139,7 @@ def _spread_table(finding: TestFigures) -> Table:
         link = value_page_id(finding, value) if value.differs else ""
         note = "" if all_have else f"of {count} drives"
         rows.append(Row(Cell(value.title, note=note, link=link), cells_of_row))
-    columns = (
-        Column("Median", width=0.8),
-        Column("Spread", width=0.7),
-        Column("Smallest", width=0.9),
-        Column("Largest", width=0.9),
-        Column("Stand out", align="left", width=1.4),
-    )
+    columns = columns_of("Median:0.8 | Spread:0.7 | Smallest:0.9 | Largest:0.9 | Stand out:<1.4")
     return Table(
         f"population-{finding.id}-values",
         f"{finding.title}: all values of {finding.drives} drives",
@@ -172,10 +161,9 @@ def _named_cell(value: ValueFigures) -> Cell:
 
 
 def _left_out_table(left_out: Sequence[LeftOut]) -> Table:
-    return Table(
+    return rows_table(
         "population-left-out",
         "Runs that are left out",
-        Column("Run", align="left", width=1.5),
-        (Column("Why", align="left", width=2),),
-        tuple(Row(Cell(one.run), (Cell(one.reason),)) for one in left_out),
+        "Run:<1.5 | Why:<2",
+        ((one.run, one.reason) for one in left_out),
     )

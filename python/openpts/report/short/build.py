@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Page, Report, Verdict
 from openpts.procedures.registry import procedure_of
 from openpts.report.build import undigested
 from openpts.report.run_part import RunPart, in_order
@@ -63,14 +64,11 @@ def _by_key_values(part: RunPart) -> list[Block]:
     """For a test that TKperf does not know."""
     return [
         *part.verdicts,
-        Table(
-            id=f"short-{_name(part)}-values",
-            title=f"{part.title}: key values",
-            head=Column("Key value", align="left", width=1.6),
-            columns=(Column("Result"), Column("Unit", align="left", width=0.5)),
-            rows=tuple(
-                Row(Cell(one.label), (one.noted_cell, Cell(one.unit))) for one in part.measures if one.is_key
-            ),
+        rows_table(
+            f"short-{_name(part)}-values",
+            f"{part.title}: key values",
+            "Key value:<1.6 | Result | Unit:<0.5",
+            ((one.label, one.noted_cell, one.unit) for one in part.measures if one.is_key),
         ),
     ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.app.results import AppResults, results_of
 from openpts.procedures.kit.spread import spread_deviations
 from openpts.record.reader import Run
@@ -13,7 +14,7 @@ _GUIDE = "Solidigm guide"
 
 def findings(run: Run) -> tuple[Deviation, ...]:
     """What the runs of the program lack."""
-    results = results_of(run.manifest.conditions, run.manifest.command_runs)
+    results = results_of(run.conditions(AppConditions), run.manifest.command_runs)
     return tuple(
         found
         for found in (

@@ -11,6 +11,7 @@ from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Verdict
 from openpts.pages.texts import brief
+from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.app.pages import bound_page, place_page, runs_page
 from openpts.procedures.extended.app.results import (
     AppResults,
@@ -26,7 +27,7 @@ from openpts.procedures.extended.app.results import (
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures, spread_words
-from openpts.procedures.shared.methodology import methodology_section
+from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.better import Better
@@ -38,20 +39,16 @@ _COUNTED: Final = (RunKind.WARM, RunKind.COLD)
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the runs in the record."""
-    results = results_of(run.manifest.conditions, run.manifest.command_runs)
+    results = results_of(run.conditions(AppConditions), run.manifest.command_runs)
     verdicts = tuple(_verdicts(results))
     return ReportContent(
         verdicts=verdicts,
         measures=tuple(_measures(results)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(run, results),
-                pages=(runs_page(results, verdicts), bound_page(results), place_page(run, results)),
-            ),
+        sections=methodology(
+            run,
+            _TITLE,
+            _test_rows(run, results),
+            lambda: (runs_page(results, verdicts), bound_page(results), place_page(run, results)),
         ),
         figures=_figures(run, results),
     )

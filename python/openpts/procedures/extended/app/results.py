@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Final
 
 from openpts.analysis.run_comparison import RunSet
-from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
@@ -64,9 +63,8 @@ class AppResults:
         return next(run for run in self.of_kind(kind) if run.elapsed_ns / NS_PER_S == times.median)
 
 
-def results_of(conditions: Conditions, runs: Sequence[CommandRun]) -> AppResults:
+def results_of(conditions: AppConditions, runs: Sequence[CommandRun]) -> AppResults:
     """The runs of a record, made under these conditions."""
-    assert isinstance(conditions, AppConditions)  # noqa: S101 the registry calls by test
     return AppResults(conditions, tuple(runs))
 
 

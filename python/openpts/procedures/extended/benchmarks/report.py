@@ -33,7 +33,7 @@ from openpts.procedures.shared.benchmark.tables import (
     start_and_end,
     times_table,
 )
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
@@ -52,20 +52,13 @@ Measured = tuple[tuple[BenchmarkProfile, tuple[MeasuredRow, ...]], ...]
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    conditions = _conditions(run)
+    conditions = run.conditions(BenchmarksConditions)
     measured = _measured(run, conditions)
     return ReportContent(
         verdicts=_verdicts(conditions, measured),
         measures=_measures(measured),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(run, conditions),
-                pages=_pages(run, conditions, measured),
-            ),
+        sections=methodology(
+            run, _TITLE, _test_rows(run, conditions), lambda: _pages(run, conditions, measured)
         ),
         figures={
             "benchmarks": [
@@ -74,12 +67,6 @@ def report(run: Run) -> ReportContent:
             ]
         },
     )
-
-
-def _conditions(run: Run) -> BenchmarksConditions:
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, BenchmarksConditions)  # noqa: S101 the registry calls by test
-    return conditions
 
 
 def _measured(run: Run, conditions: BenchmarksConditions) -> Measured:

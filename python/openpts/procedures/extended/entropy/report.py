@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Section
+from openpts.pages.model import Page
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.procedures.extended.entropy.pages import (
     FEW_WRITES_PCT,
@@ -28,8 +28,7 @@ from openpts.procedures.extended.entropy.results import (
 )
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.methodology import methodology_section, state_page
+from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -51,15 +50,14 @@ def report(run: Run) -> ReportContent:
             loss_verdict(measured),
         ),
         measures=_measures(measured),
-        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
+        sections=methodology(measured.run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
         figures=_figures(measured),
     )
 
 
 def entropy_run(run: Run) -> EntropyRun:
     """The three sweeps as far as they were measured."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, EntropyConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(EntropyConditions)
     return EntropyRun(
         run=run,
         conditions=conditions,
@@ -113,19 +111,12 @@ _LOSS: Final = Measure[float](
 )
 
 
-def _section(measured: EntropyRun, standing: Standing, report_date: str) -> Section:
-    return methodology_section(
-        measured.run,
-        standing,
-        report_date,
-        title=_TITLE,
-        test_rows=_test_rows(measured),
-        pages=(
-            state_page(measured.run, "Purge and Pre-conditioning"),
-            entropy_page(measured),
-            share_page(measured),
-            generator_page(measured),
-        ),
+def _pages(measured: EntropyRun) -> tuple[Page, ...]:
+    return (
+        state_page(measured.run, "Purge and Pre-conditioning"),
+        entropy_page(measured),
+        share_page(measured),
+        generator_page(measured),
     )
 
 

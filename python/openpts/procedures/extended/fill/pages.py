@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Cell, Column, Mark, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, page, rows_table, table
+from openpts.pages.model import Cell, Mark, Page, Series, Table, Verdict
 from openpts.procedures.extended.fill.change_points import RULE
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.extended.fill.idle_table import Rewrite
@@ -140,21 +140,13 @@ def _rate_before(fill: Course, place_bytes: int) -> float:
 
 def _segments_table(measured: FillRun) -> Table:
     first = measured.fill.segments[0].bytes_per_s
-    return Table(
-        id=f"{_NAME.id}-segments",
-        title="Segments between break points",
-        head=Column("Segment", align="left", width=0.5),
-        columns=(
-            Column("From (GB)"),
-            Column("To (GB)"),
-            Column("From (% of capacity)"),
-            Column("To (% of capacity)"),
-            Column("Mean (MB/s)"),
-            Column("Of the first (%)"),
-            Column("Begins with", align="left", width=1.2),
-        ),
-        rows=tuple(
-            Row(Cell(str(number)), (*_segment_cells(measured, segment, first), Cell(begins)))
+    return rows_table(
+        f"{_NAME.id}-segments",
+        "Segments between break points",
+        "Segment:<0.5 | From (GB) | To (GB) | From (% of capacity) | To (% of capacity) | Mean (MB/s) | "
+        "Of the first (%) | Begins with:<1.2",
+        (
+            (str(number), *_segment_cells(measured, segment, first), begins)
             for number, (segment, begins) in enumerate(
                 zip(measured.fill.segments, _beginnings(measured.fill), strict=True), start=1
             )

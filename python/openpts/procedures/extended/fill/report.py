@@ -9,7 +9,7 @@ from typing import Any, Final
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, table
 from openpts.pages.measure import Measure, measured
-from openpts.pages.model import Axis, Cell, Page, Section, Series, Verdict
+from openpts.pages.model import Axis, Cell, Page, Series, Verdict
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.extended.fill.idle_table import Rewrite, idle_page
 from openpts.procedures.extended.fill.pages import FillRun, breaks_sentence, curve_page, fall_cell
@@ -18,8 +18,7 @@ from openpts.procedures.extended.fill.results import Course, course_of, returned
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_FILL_LEVEL, RATE, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.phase import Phase
@@ -37,7 +36,7 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(breaks_sentence(found),),
         measures=measured(_MEASURES, found.fill),
-        sections=lambda standing, report_date: (_section(found, standing, report_date),),
+        sections=methodology(found.run, _TITLE, _test_rows(found), lambda: _pages(found)),
         figures=_figures(found),
         curves=lambda: (_curve(found),),
     )
@@ -58,8 +57,7 @@ def _curve(measured: FillRun) -> Curve:
 
 def fill_run(run: Run) -> FillRun:
     """The courses and bursts as far as they were measured."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, FillConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(FillConditions)
     rewrites = [
         Rewrite(time, course_of(_whole(run, Phase.BURST, _CURVE, number)))
         for number, time in enumerate(conditions.idle_times, start=1)
@@ -109,19 +107,12 @@ _MEASURES: Final[tuple[Measure[Course], ...]] = (
 )
 
 
-def _section(measured: FillRun, standing: Standing, report_date: str) -> Section:
-    return methodology_section(
-        measured.run,
-        standing,
-        report_date,
-        title=_TITLE,
-        test_rows=_test_rows(measured),
-        pages=(
-            curve_page(measured),
-            idle_page(measured.rewrites, measured.without_idle),
-            bursts_page(measured.bursts, _burst_name(measured.conditions), measured.conditions.burst_ns),
-            state_page(measured.run, "Purge", ("Fill curve", "Bursts by fill level")),
-        ),
+def _pages(measured: FillRun) -> tuple[Page, ...]:
+    return (
+        curve_page(measured),
+        idle_page(measured.rewrites, measured.without_idle),
+        bursts_page(measured.bursts, _burst_name(measured.conditions), measured.conditions.burst_ns),
+        state_page(measured.run, "Purge", ("Fill curve", "Bursts by fill level")),
     )
 
 

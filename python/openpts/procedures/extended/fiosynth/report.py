@@ -20,7 +20,7 @@ from openpts.procedures.shared.fio_job.times import (
     times_of_stream,
     whole_of,
 )
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import Judgement, LimitVerdict
@@ -64,23 +64,13 @@ class MeasuredWorkload:
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, FiosynthConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(FiosynthConditions)
     found = tuple(_measured(run, conditions))
     limits = tuple((one.workload.alias, verdict) for one in found for verdict in one.limits)
     return ReportContent(
         verdicts=(_summary(found), *_unread(found)),
         measures=(_FAILED.of(limits), *_measures(found)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(conditions),
-                pages=_pages(run, conditions, found),
-            ),
-        ),
+        sections=methodology(run, _TITLE, _test_rows(conditions), lambda: _pages(run, conditions, found)),
         figures={
             "suite": conditions.suite.name,
             "cycles": conditions.cycles,

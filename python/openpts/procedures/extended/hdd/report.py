@@ -11,7 +11,7 @@ from openpts.procedures.extended.hdd.pages import RotationalRun, access_page, th
 from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows, write_cache
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology
 from openpts.procedures.shared.preparation_page import largest_gap
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
@@ -27,23 +27,18 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=_verdicts(disk),
         measures=_measures(disk),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(disk),
-                pages=(_preparation_page(run), throughput_page(disk), access_page(disk)),
-            ),
+        sections=methodology(
+            run,
+            _TITLE,
+            _test_rows(disk),
+            lambda: (_preparation_page(run), throughput_page(disk), access_page(disk)),
         ),
         figures=_figures(disk),
     )
 
 
 def _measured(run: Run) -> RotationalRun:
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, RotationalConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(RotationalConditions)
     return RotationalRun(
         run=run,
         conditions=conditions,

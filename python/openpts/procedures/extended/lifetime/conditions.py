@@ -1,14 +1,14 @@
 """The conditions of the lifetime test."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Struct
 
 from openpts.fields import usual
 from openpts.fields.conditions import EarlierRun, ExtendedConditions, StepCounts
-from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import AMOUNT, SWITCH, count, percent
+from openpts.fields.field import Field
+from openpts.fields.kinds import AMOUNT, SWITCH, count, one_of, percent
 from openpts.vocabulary.data import RandomData
 
 
@@ -100,7 +100,7 @@ class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
         Field(
             "Ends at",
             "End at the first I/O that fails, or count read errors and end at the first failed write.",
-            Kind(Literal["failed-write", "first-error"], lambda _name, word: StopOn(word), str, metavar=None),
+            one_of(StopOn.FAILED_WRITE, StopOn.FIRST_ERROR),
         ),
     ] = StopOn.FIRST_ERROR
     longest_ns: Annotated[

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
+from openpts.pages.kit import rows_table
 from openpts.pages.model import (
     Axis,
     Block,
@@ -127,19 +128,11 @@ def _values(table: Table, column: int) -> list[float]:
 
 def _values_table(measured: LifetimeRun, page_id: str) -> Table:
     rows = tuple(Row(Cell(str(cycle.number), cycle.number), _value_cells(cycle)) for cycle in measured.cycles)
-    return Table(
-        id=f"{page_id}-values",
-        title="Values plotted: each cycle",
-        head=Column("Cycle", width=0),
-        columns=(
-            Column("Write (MB/s)"),
-            Column("Read (MB/s)"),
-            Column("Write (s)"),
-            Column("Read (s)"),
-            Column("Rated life used (%)"),
-            Column("Spare (%)"),
-        ),
-        rows=rows,
+    return rows_table(
+        f"{page_id}-values",
+        "Values plotted: each cycle",
+        "Cycle:0 | Write (MB/s) | Read (MB/s) | Write (s) | Read (s) | Rated life used (%) | Spare (%)",
+        rows,
         printed=6 * len(rows) <= _PRINTED_VALUES // 2,
     )
 
@@ -242,12 +235,11 @@ def forecast_page(measured: LifetimeRun) -> Page:
 
 
 def _measured_table(points: Sequence[tuple[float, float]], page_id: str) -> Table:
-    return Table(
-        id=f"{page_id}-values",
-        title="Reported by the drive's log",
-        head=Column("Cycles done", width=0),
-        columns=(Column("Rated life used (%)"),),
-        rows=tuple(Row(Cell(f"{done:.0f}", done), (cells.number(used, 2),)) for done, used in points),
+    return rows_table(
+        f"{page_id}-values",
+        "Reported by the drive's log",
+        "Cycles done:0 | Rated life used (%)",
+        ((Cell(f"{done:.0f}", done), cells.number(used, 2)) for done, used in points),
         printed=len(points) <= _PRINTED_VALUES,
     )
 
@@ -273,17 +265,11 @@ def _forecast_table(
                 ),
             )
         )
-    return Table(
-        id=f"{page_id}-values",
-        title="Values plotted",
-        head=Column("Cycles done", width=0),
-        columns=(
-            Column("Measured (%)"),
-            Column("Line (%)"),
-            Column("Interval from (%)"),
-            Column("Interval to (%)"),
-        ),
-        rows=tuple(rows),
+    return rows_table(
+        f"{page_id}-values",
+        "Values plotted",
+        "Cycles done:0 | Measured (%) | Line (%) | Interval from (%) | Interval to (%)",
+        rows,
         note="Interval: of a single further reading, 95 %, if readings scatter about the line independently.",
         printed=4 * len(rows) <= _PRINTED_VALUES,
     )

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Section
+from openpts.pages.model import Page
 from openpts.procedures.extended.lifetime.age_page import age_page, age_verdict
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions, ReadBack
 from openpts.procedures.extended.lifetime.cycles import (
@@ -23,8 +23,7 @@ from openpts.procedures.extended.lifetime.results import DriveCycle, Pass, stret
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_CYCLES, Curve
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.methodology import methodology_section, state_page
+from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -34,8 +33,7 @@ _TITLE: Final = "Lifetime"
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, LifetimeConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(LifetimeConditions)
     lifetime = LifetimeRun(run, conditions)
     return ReportContent(
         verdicts=(
@@ -45,7 +43,7 @@ def report(run: Run) -> ReportContent:
             forecast_verdict(lifetime),
         ),
         measures=_measures(lifetime),
-        sections=lambda standing, report_date: (_section(lifetime, standing, report_date),),
+        sections=methodology(lifetime.run, _TITLE, _test_rows(lifetime), lambda: _pages(lifetime)),
         figures=_figures(lifetime),
         curves=lambda: tuple(_curve(lifetime, title, y, of) for title, y, of in _CURVES),
     )
@@ -138,22 +136,13 @@ _FORECAST: Final = Measure[LifetimeRun](
 )
 
 
-def _section(measured: LifetimeRun, standing: Standing, report_date: str) -> Section:
-    return methodology_section(
-        measured.run,
-        standing,
-        report_date,
-        title=_TITLE,
-        test_rows=_test_rows(measured),
-        pages=(
-            state_page(measured.run, "Purge")
-            if measured.conditions.continues is None
-            else age_page(measured),
-            course_page(measured),
-            *((error_page(measured),) if measured.errors else ()),
-            stretches_page(measured),
-            forecast_page(measured),
-        ),
+def _pages(measured: LifetimeRun) -> tuple[Page, ...]:
+    return (
+        state_page(measured.run, "Purge") if measured.conditions.continues is None else age_page(measured),
+        course_page(measured),
+        *((error_page(measured),) if measured.errors else ()),
+        stretches_page(measured),
+        forecast_page(measured),
     )
 
 

@@ -17,7 +17,7 @@ from openpts.procedures.extended.powercut.results import (
 )
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text
-from openpts.procedures.shared.methodology import methodology_section
+from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
@@ -32,22 +32,17 @@ Accused = tuple[str, int, Accusation]
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the cuts in the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, PowerCutConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(PowerCutConditions)
     states = states_of(run.manifest.cuts)
     verdicts = tuple(_verdict(state) for state in states) or (_NOTHING,)
     return ReportContent(
         verdicts=verdicts,
         measures=tuple(_ACCUSED.of(state, Subject(state.name)) for state in states),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(conditions),
-                pages=(_losses_page(states, verdicts), *_accusations_pages(states)),
-            ),
+        sections=methodology(
+            run,
+            _TITLE,
+            _test_rows(conditions),
+            lambda: (_losses_page(states, verdicts), *_accusations_pages(states)),
         ),
         figures={"states": [_figures(state) for state in states]},
     )

@@ -8,8 +8,7 @@ from openpts.vocabulary.deviation import Deviation
 
 def findings(run: Run) -> tuple[Deviation, ...]:
     """An entry for each state from which random writes did not come to steady state."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, PreconConditions)  # noqa: S101 narrows the type: the table is by test
+    conditions = run.conditions(PreconConditions)
     entries = []
     for situation in conditions.situations:
         course = course_of(run, conditions, situation)

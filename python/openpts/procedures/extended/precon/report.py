@@ -36,7 +36,7 @@ from openpts.procedures.shared.benchmark.tables import (
 )
 from openpts.procedures.shared.methodology import (
     conditioning_tables,
-    methodology_section,
+    methodology,
     purge_verdicts,
     purges_table,
 )
@@ -54,16 +54,7 @@ def report(run: Run) -> ReportContent:
             verdict for one in comparisons for verdict in (*course_verdicts(one), *_spread_verdicts(one))
         ),
         measures=tuple(measure for one in comparisons for measure in _measures(one)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(comparisons),
-                pages=_pages(comparisons),
-            ),
-        ),
+        sections=methodology(run, _TITLE, _test_rows(comparisons), lambda: _pages(comparisons)),
         figures=_figures(comparisons),
         curves=lambda: tuple(_curve(one, state) for one in comparisons for state in STATES),
     )

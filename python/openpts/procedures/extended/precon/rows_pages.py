@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
+from openpts.pages.kit import columns_of, rows_table
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
@@ -232,10 +233,7 @@ def _loss_table(comparison: Comparison) -> Table:
         head=Column("Row", align="left", width=1.7),
         columns=(
             *(Column(label) for _, _, label in kinds),
-            Column("Use", align="left", width=0.8),
-            Column("Counts", align="left", width=0.8),
-            Column("Figure that counts"),
-            Column("Unit", align="left", width=0.5),
+            *columns_of("Use:<0.8 | Counts:<0.8 | Figure that counts | Unit:<0.5"),
         ),
         rows=tuple(
             Row(
@@ -290,21 +288,12 @@ def _order_page(comparison: Comparison) -> Page:
             one = comparison.rows[state][place]
             head = Cell(f"{capitalised(state)}: {of}{_label(row)}")
             rows.append(Row(head, _order_cells(comparison, one, first=not n)))
-    table = Table(
-        id=f"{page_id}-table",
-        title="Rows in the order in which they were measured",
-        head=Column("State and row", align="left", width=2.1),
-        columns=(
-            Column("Written since (x user capacity)"),
-            Column("State before", align="center", width=0.8),
-            Column("Passes", width=0.6),
-            Column("Median (MB/s)"),
-            Column("RSE (%)", width=0.6),
-            Column("Median (IOPS)"),
-            Column("ART (ms)", width=0.8),
-            Column("MRT (ms)", width=0.8),
-        ),
-        rows=tuple(rows),
+    table = rows_table(
+        f"{page_id}-table",
+        "Rows in the order in which they were measured",
+        "State and row:<2.1 | Written since (x user capacity) | State before:^0.8 | Passes:0.6 | "
+        "Median (MB/s) | RSE (%):0.6 | Median (IOPS) | ART (ms):0.8 | MRT (ms):0.8",
+        rows,
         note="Order: reads, then writes in the state's own order, then other writes. After a row of other "
         f"writes, {comparison.conditions.recondition_passes:g} x user capacity of the state's conditioning "
         "restores the state. A fresh drive can't be restored: its rows include the effect of earlier writes.",

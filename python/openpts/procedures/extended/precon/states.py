@@ -116,8 +116,7 @@ def loss_of(fresh: StateRow, used: StateRow) -> float | None:
 
 def comparisons_of(run: Run) -> tuple[Comparison, ...]:
     """What was measured, from the record: one for each level of entropy."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, PreconConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(PreconConditions)
     levels: tuple[float | None, ...] = conditions.entropies_pct or (None,)
     return tuple(_comparison(run, conditions, level) for level in levels)
 

@@ -22,7 +22,7 @@ from openpts.procedures.extended.qos.results import QosRun, Search, qos_run
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.shared.methodology import methodology_section, state_page
+from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.procedures.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_block_size, format_duration, in_ms
@@ -38,16 +38,7 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(tracking_sentence(measured.preparation, _SUBJECT), *search_verdicts(measured)),
         measures=_measures(measured),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(measured),
-                pages=_pages(measured),
-            ),
-        ),
+        sections=methodology(run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
         figures=_figures(measured),
         curves=lambda: tuple(_curves(measured)),
     )

@@ -113,8 +113,7 @@ class QosRun:
 
 def qos_run(run: Run) -> QosRun:
     """The results of a run, from the samples in its record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, QosConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(QosConditions)
     measured = [step.sample for step in run.phase(Phase.PROFILE) if step.sample.state is StepState.COMPLETE]
     peaks = {round(one.step.stimuli[0].read_pct): one for one in measured}
     swept = [step.sample for step in run.phase(Phase.SWEEP) if step.sample.state is StepState.COMPLETE]

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
-from openpts.fields.kinds import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, count, listed
+from openpts.fields.kinds import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, count, listed, one_of
 from openpts.fields.parsing import amount_bytes, number, pair
 from openpts.fields.readers import size_text
 from openpts.procedures.shared.trace_replay.conditions import (
@@ -161,11 +161,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             "Replayed",
             "Issue each I/O when it is due, as fast as possible, after those it depends on, or at the "
             "traced load.",
-            Kind(
-                Literal["timed", "afap", "dependent", "load"],
-                lambda _name, word: ReplayMode(word),
-                metavar=None,
-            ),
+            one_of(*ReplayMode),
             text="mode {}",
         ),
     ] = ReplayMode.TIMED
@@ -201,11 +197,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         MAPPING.but(
             help="Places on the target: as traced, clipped at its end, modulo its capacity, runs moved with "
             "their gaps scaled, packed, or by --zone-table.",
-            kind=Kind(
-                Literal["identity", "clip", "wrap", "scale", "compact", "zones"],
-                lambda _name, word: Mapping(word),
-                metavar=None,
-            ),
+            kind=one_of(*Mapping),
         ),
     ] = Mapping.IDENTITY
     zone_table: Annotated[
@@ -234,7 +226,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             "Not whole sectors",
             "Round reads and writes of parts of sectors outwards, read before such writes as well, or leave "
             "them out.",
-            Kind(Literal["round", "rmw", "skip"], lambda _name, word: Unaligned(word), metavar=None),
+            one_of(*Unaligned),
             text="parts of sectors: {}",
         ),
     ] = Unaligned.ROUND
@@ -254,11 +246,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             "Conflicts",
             "Let an I/O that overlaps one in flight wait with all behind it, wait alone, go, or be left out, "
             "where one of them changes data.",
-            Kind(
-                Literal["strict", "push-back", "allow", "drop"],
-                lambda _name, word: Conflicts(word),
-                metavar=None,
-            ),
+            one_of(*Conflicts),
             text="conflicts: {}",
         ),
     ] = Conflicts.STRICT
@@ -267,7 +255,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Field(
             "Trims and zeroes",
             "Replay trims and zeroes as trims, as writes, or not at all.",
-            Kind(Literal["keep", "write", "skip"], lambda _name, word: Trims(word), metavar=None),
+            one_of(*Trims),
             name="trims_as",
             text="trims: {}",
         ),
@@ -287,11 +275,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
             "Written before",
             "Write what will be read, all that is touched, the whole drive, or nothing before the first "
             "pass.",
-            Kind(
-                Literal["reads", "footprint", "full", "none"],
-                lambda _name, word: Prefill(word),
-                metavar=None,
-            ),
+            one_of(*Prefill),
             text="prefill: {}",
         ),
     ] = Prefill.FOOTPRINT

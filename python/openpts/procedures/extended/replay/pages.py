@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from openpts.analysis.latency import LatencyDistribution
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import rows_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.replay.results import ReplayResults
@@ -231,12 +232,11 @@ def _original_table(found: Preparation, typical: Pass, number: int) -> Table:
         correlation = fit.correlation
         of = "n/a" if correlation is None else f"{correlation:.3f}"
         note = f"In flight: mean absolute difference {fit.difference / fit.ios:.2f}, correlation {of}."
-    return Table(
-        id=_numbered("replay-original", number),
-        title=f"Trace and Pass {typical.label}",
-        head=Column("Figure", align="left", width=2),
-        columns=(Column("Trace"), Column("Replay")),
-        rows=tuple(Row(Cell(label), (traced, replayed)) for label, traced, replayed in rows),
+    return rows_table(
+        _numbered("replay-original", number),
+        f"Trace and Pass {typical.label}",
+        "Figure:<2 | Trace | Replay",
+        rows,
         note=note,
     )
 

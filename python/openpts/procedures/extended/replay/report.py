@@ -11,7 +11,7 @@ from openpts.procedures.extended.replay.pages import comparison_page, fidelity_p
 from openpts.procedures.extended.replay.results import ReplayResults, analyse
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
-from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
 from openpts.procedures.shared.trace_replay.conditions import TraceFile
 from openpts.procedures.shared.trace_replay.passes import LATE_US, pass_figures, seconds
 from openpts.record.reader import Run
@@ -26,22 +26,14 @@ _SMALL: Final = 0.01
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, ReplayConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(ReplayConditions)
     results = analyse(step.sample for step in run.phase(Phase.LOAD))
     verdict = _sentence(results, conditions)
     return ReportContent(
         verdicts=(verdict,),
         measures=tuple(measured(_MEASURES, results)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(results, conditions),
-                pages=_pages(run, results, conditions, verdict),
-            ),
+        sections=methodology(
+            run, _TITLE, _test_rows(results, conditions), lambda: _pages(run, results, conditions, verdict)
         ),
         figures=_figures(results, conditions),
     )

@@ -12,8 +12,8 @@ from openpts.characteristics.capture import CaptureStep
 from openpts.characteristics.stream_map import MapStep
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, page, rows_table, table
+from openpts.pages.model import Cell, Page, Series, Verdict
 from openpts.procedures.extended.rws.passes import PASS_FIGURES, pass_figures
 from openpts.procedures.extended.rws.results import Replay, RwsRun
 from openpts.procedures.kit.header import active_range_text
@@ -105,23 +105,15 @@ def steps_page(found: RwsRun, replay: Replay) -> Page:
     rows = list(zip(found.capture.steps, replay.typical, strict=False))
     if not rows:
         return page(_STEPS, replay_sentence(replay))
-    shown = Table(
-        id="rws-steps-values",
-        title="Values plotted: the pass with the median response time beside the capture",
-        head=Column("Step", width=0.5),
-        columns=tuple(
-            map(
-                Column,
-                (
-                    "Capture (IOPS)", "Drive (IOPS)", "Capture (MB/s)", "Drive (MB/s)", "Capture ART (ms)",
-                    "Drive ART (ms)", "Capture 99 % (ms)", "Drive 99 % (ms)", "Capture MRT (ms)",
-                    "Drive MRT (ms)", "Capture CPU (%)", "Host CPU (%)", "Outstanding",
-                ),
-            )
-        ),
-        rows=tuple(Row(Cell(str(n), n), _step_cells(*row)) for n, row in enumerate(rows)),
+    shown = rows_table(
+        "rws-steps-values",
+        "Values plotted: the pass with the median response time beside the capture",
+        "Step:0.5 | Capture (IOPS) | Drive (IOPS) | Capture (MB/s) | Drive (MB/s) | Capture ART (ms) | "
+        "Drive ART (ms) | Capture 99 % (ms) | Drive 99 % (ms) | Capture MRT (ms) | Drive MRT (ms) | "
+        "Capture CPU (%) | Host CPU (%) | Outstanding",
+        ((Cell(str(n), n), *_step_cells(*row)) for n, row in enumerate(rows)),
         printed=13 * len(rows) <= _PRINTED_CELLS,
-    )  # fmt: skip
+    )
     plot = Plot(
         x=ticks.whole_axis("Step", 0, max(1, len(rows) - 1)),
         y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),

@@ -15,7 +15,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.shared.captured.pages import captured_map, map_page, workload_page
 from openpts.procedures.shared.fio_job.times import STREAM_MEASURES, stream_times, times_of_stream
-from openpts.procedures.shared.methodology import methodology_section, state_page
+from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.procedures.shared.tracking.pages import tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import format_duration
@@ -34,11 +34,7 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=tuple(_verdicts(found)),
         measures=tuple(_measures(found)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run, standing, report_date, title=_TITLE, test_rows=_test_rows(found), pages=_pages(found)
-            ),
-        ),
+        sections=methodology(run, _TITLE, _test_rows(found), lambda: _pages(found)),
         figures=_figures(found),
     )
 

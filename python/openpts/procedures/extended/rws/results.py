@@ -72,8 +72,7 @@ class RwsRun:
 
 def rws_run(run: Run) -> RwsRun:
     """The results of a run, from the samples in its record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, RwsConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(RwsConditions)
     capture = conditions.captured
     assert capture is not None  # noqa: S101 no run begins without one
     alone: list[Alone] = []

@@ -26,8 +26,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
 
 
 def _without_writes(run: Run) -> Iterator[Deviation]:
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, RwsDemandConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(RwsDemandConditions)
     if conditions.captured and all(stream.kind != "write" for stream in conditions.captured.streams):
         yield Deviation(
             "RWS-DI-03",

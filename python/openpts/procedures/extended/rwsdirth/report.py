@@ -63,7 +63,6 @@ def _pages(demand: DemandRun) -> tuple[Page, ...]:
 
 
 def _capture(demand: DemandRun) -> Capture:
-    conditions = demand.conditions
-    assert isinstance(conditions, RwsDemandConditions)  # noqa: S101 the registry calls by test
-    assert conditions.captured is not None  # noqa: S101 no run begins without one
-    return conditions.captured
+    capture = demand.run.conditions(RwsDemandConditions).captured
+    assert capture is not None  # noqa: S101 no run begins without one
+    return capture

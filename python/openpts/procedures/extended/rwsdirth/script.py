@@ -20,24 +20,13 @@ from msgspec.structs import replace
 from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
 from openpts.procedures.shared.captured.streams import composite_workload
 from openpts.procedures.shared.demand.script import demand_test, standard_demand
-from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.workload import DEFAULT
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> RwsDemandConditions:
     """Those of DIRTH; the capture is the operator's, and the workload is made of it for a device."""
-    minute_ns = 60 * NS_PER_S
-    return RwsDemandConditions(
-        drive_class=drive_class,
-        write_cache_enabled=False,
-        active_range=ActiveRange(0, 100),
-        seed=seed,
-        minute_ns=minute_ns,
-        workload=DEFAULT,
-        **standard_demand(minute_ns),
-    )
+    return standard_demand(RwsDemandConditions, DEFAULT, drive_class, seed)
 
 
 def possible_on(conditions: RwsDemandConditions, sector_bytes: int) -> RwsDemandConditions:

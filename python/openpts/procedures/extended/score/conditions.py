@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
-from openpts.errors import UsageError
+from openpts.errors import UsageError, failing_as
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field, Kind
@@ -93,11 +93,8 @@ def _hashed(name: str, word: str) -> TraceFile:
         hint = f"did you mean {near}?" if near else f"the recipes are {', '.join(recipes())}"
         refuse(name, word, f"there is no such recipe, nor such a file; {hint}")
     found = trace_of(word)
-    try:
-        with Path(found.path).open("rb") as file:
-            return replace(found, sha256=hashlib.file_digest(file, "sha256").hexdigest())
-    except OSError as error:
-        raise UsageError(f"cannot read {word}: {error.strerror or error}") from error
+    with failing_as(UsageError, f"cannot read {word}"), Path(found.path).open("rb") as file:
+        return replace(found, sha256=hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _traces(name: str, words: list[str]) -> tuple[TraceFile, ...]:

@@ -23,7 +23,7 @@ from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.methodology import (
     NO_STEADY_STATE,
-    methodology_section,
+    methodology,
     nothing_page,
     state_page,
 )
@@ -46,21 +46,12 @@ _FORMULA: Final = "sqrt(MB/s over busy time x 1 / mean access time in s), reads 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     steps = ((step.place.number, step.sample) for step in run.phase(Phase.LOAD))
-    results = analyse(run.manifest.conditions, steps)
+    results = analyse(run.conditions(ScoreConditions), steps)
     verdicts = tuple(_verdicts(results))
     return ReportContent(
         verdicts=verdicts,
         measures=tuple(_measures(results)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(results),
-                pages=_pages(run, results, verdicts),
-            ),
-        ),
+        sections=methodology(run, _TITLE, _test_rows(results), lambda: _pages(run, results, verdicts)),
         figures=_figures(results),
     )
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 
 from openpts.analysis.run_comparison import Quality, RunSet
-from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.score.conditions import FULL, Case, Idle, Load, ScoreConditions
 from openpts.procedures.shared.trace_replay.passes import Pass, passes_of, score_of
 from openpts.vocabulary.better import Better
@@ -181,9 +180,8 @@ def ratios(upper: Mapping[str, float], lower: Mapping[str, float]) -> dict[str, 
     return {name: score / lower[name] for name, score in upper.items() if name in lower}
 
 
-def analyse(conditions: Conditions, steps: Iterable[tuple[int, Sample]]) -> ScoreResults:
+def analyse(conditions: ScoreConditions, steps: Iterable[tuple[int, Sample]]) -> ScoreResults:
     """The scores of a record's steps, each with the number of its case; the first of each is cold."""
-    assert isinstance(conditions, ScoreConditions)  # noqa: S101 the registry calls by test
     samples: dict[int, list[Sample]] = {}
     for number, sample in steps:
         samples.setdefault(number, []).append(sample)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.pages import cells
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import Cells, rows_table
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
@@ -43,19 +44,12 @@ def claims_page(claims: Sequence[ClaimResult], source: ClaimSource, load: str, p
     """
     if not claims:
         return Page(_PAGE_ID, _TITLE, (claims_verdict(claims, source),), mandatory=True)
-    table = Table(
-        id=f"{_PAGE_ID}-table",
-        title="Claims and what was measured",
-        head=Column("Figure", align="left", width=1),
-        columns=(
-            Column("Unit", align="left", width=0.5),
-            Column("Data sheet"),
-            Column("Run #1 (fresh)"),
-            Column("Run #2 (sustained)"),
-            Column("Sustained / data sheet (%)"),
-            Column("The load kept it for", align="left", width=1.4),
-        ),
-        rows=tuple(_row(claim, load) for claim in claims),
+    table = rows_table(
+        f"{_PAGE_ID}-table",
+        "Claims and what was measured",
+        "Figure:< | Unit:<0.5 | Data sheet | Run #1 (fresh) | Run #2 (sustained) | "
+        "Sustained / data sheet (%) | The load kept it for:<1.4",
+        (_row(claim, load) for claim in claims),
         note=f"Claims: {source.text}.",
     )
     lines = [_rule(), claims_verdict(claims, source)]
@@ -75,19 +69,17 @@ def _rule() -> Verdict:
     )
 
 
-def _row(claim: ClaimResult, load: str) -> Row:
-    return Row(
-        Cell(claim.name),
-        (
-            Cell(claim.figure.unit),
-            Cell(cells.fixed(claim.claimed, 0), claim.claimed, struck=claim.missed),
-            _measured(claim.fresh, missed=claim.missed_fresh),
-            _measured(claim.sustained, missed=claim.missed),
-            cells.missing("not measured")
-            if claim.sustained is None
-            else cells.percent(100 * claim.sustained / claim.claimed),
-            cells.missing(f"the load is {load}") if claim.held_ns is None else _held(claim.held_ns),
-        ),
+def _row(claim: ClaimResult, load: str) -> Cells:
+    return (
+        claim.name,
+        claim.figure.unit,
+        Cell(cells.fixed(claim.claimed, 0), claim.claimed, struck=claim.missed),
+        _measured(claim.fresh, missed=claim.missed_fresh),
+        _measured(claim.sustained, missed=claim.missed),
+        cells.missing("not measured")
+        if claim.sustained is None
+        else cells.percent(100 * claim.sustained / claim.claimed),
+        cells.missing(f"the load is {load}") if claim.held_ns is None else _held(claim.held_ns),
     )
 
 

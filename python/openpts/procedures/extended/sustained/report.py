@@ -11,7 +11,7 @@ from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import spread_of
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Section, Verdict
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.extended.sustained.claims import ClaimSource, claims_page, claims_verdict
 from openpts.procedures.extended.sustained.conditions import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts.procedures.extended.sustained.pages import (
@@ -28,9 +28,8 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
 from openpts.procedures.kit.spread import repeat_figures
-from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row, spread_verdicts, value_text
-from openpts.procedures.shared.methodology import methodology_section, state_page
+from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration
 from openpts.vocabulary.better import Better
@@ -56,7 +55,7 @@ def report(run: Run) -> ReportContent:
             claims_verdict(measured.claims, measured.claim_source),
         ),
         measures=_measures(measured),
-        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
+        sections=methodology(measured.run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
         figures=_figures(measured),
         curves=lambda: (_curve(measured),),
     )
@@ -70,8 +69,7 @@ def _curve(measured: SustainedRun) -> Curve:
 
 def sustained_run(run: Run) -> SustainedRun:
     """Both runs, the load and the claims, as far as they were measured."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, SustainedConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(SustainedConditions)
     samples = [step.sample for step in run.phase(Phase.LOAD)]
     finished = of_cycle(run.manifest.cycles, 1)
     pieces, minutes = pieces_of(samples), minutes_of(samples, conditions.minute_ns)
@@ -174,25 +172,18 @@ _SLOWEST: Final = Measure[Load](
 )
 
 
-def _section(measured: SustainedRun, standing: Standing, report_date: str) -> Section:
-    return methodology_section(
-        measured.run,
-        standing,
-        report_date,
-        title=_TITLE,
-        test_rows=_test_rows(measured),
-        pages=(
-            ratio_page(measured),
-            definition_page(measured),
-            load_page(measured),
-            claims_page(
-                measured.claims,
-                measured.claim_source,
-                measured.conditions.workload.title,
-                measured.run.manifest.purpose,
-            ),
-            state_page(measured.run, "Purge and Test Files"),
+def _pages(measured: SustainedRun) -> tuple[Page, ...]:
+    return (
+        ratio_page(measured),
+        definition_page(measured),
+        load_page(measured),
+        claims_page(
+            measured.claims,
+            measured.claim_source,
+            measured.conditions.workload.title,
+            measured.run.manifest.purpose,
         ),
+        state_page(measured.run, "Purge and Test Files"),
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Subject, key_of, measured
-from openpts.pages.model import Cell, Section
+from openpts.pages.model import Cell, Page
 from openpts.pages.texts import NOT_STATED
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.procedures.extended.thermal.pages import course_page, curves, duty_cycle_page, scatter_page
@@ -13,8 +13,7 @@ from openpts.procedures.extended.thermal.table import results_page
 from openpts.procedures.extended.thermal.words import highest_temperature_c, load_verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.methodology import methodology_section, state_page
+from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -24,9 +23,7 @@ _TITLE: Final = "Thermal Throttling"
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, ThermalConditions)  # noqa: S101 the registry calls by test
-    thermal = ThermalRun(run, conditions)
+    thermal = ThermalRun(run, run.conditions(ThermalConditions))
     return ReportContent(
         verdicts=tuple(load_verdict(thermal, number, name) for number, name in NAMES.items()),
         measures=tuple(
@@ -34,7 +31,7 @@ def report(run: Run) -> ReportContent:
             for number, name in NAMES.items()
             for one in measured(_MEASURES, thermal.loads.get(number), Subject(name))
         ),
-        sections=lambda standing, report_date: (_section(thermal, standing, report_date),),
+        sections=methodology(thermal.run, _TITLE, _test_rows(thermal), lambda: _pages(thermal)),
         figures={"loads": {key_of(name): _figures(thermal, number) for number, name in NAMES.items()}},
         curves=lambda: curves(thermal),
     )
@@ -70,20 +67,13 @@ _MEASURES: Final[tuple[Measure[Load], ...]] = (
 )
 
 
-def _section(measured: ThermalRun, standing: Standing, report_date: str) -> Section:
-    return methodology_section(
-        measured.run,
-        standing,
-        report_date,
-        title=_TITLE,
-        test_rows=_test_rows(measured),
-        pages=(
-            state_page(measured.run, "Purge and Pre-conditioning"),
-            course_page(measured),
-            results_page(measured),
-            scatter_page(measured),
-            duty_cycle_page(measured),
-        ),
+def _pages(measured: ThermalRun) -> tuple[Page, ...]:
+    return (
+        state_page(measured.run, "Purge and Pre-conditioning"),
+        course_page(measured),
+        results_page(measured),
+        scatter_page(measured),
+        duty_cycle_page(measured),
     )
 
 

@@ -26,7 +26,7 @@ from openpts.procedures.extended.trim.results import (
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_MS, format_block_size, format_capacity, format_duration, in_ms
 from openpts.vocabulary.better import Better
@@ -42,19 +42,15 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(*(effect_verdict(found, name) for name in ("reads", "writes")), promise_verdict(found)),
         measures=_measures(found),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(found),
-                pages=(
-                    rates_page(found),
-                    beside_page(found),
-                    trimmed_page(found),
-                    state_page(run, "Preparation"),
-                ),
+        sections=methodology(
+            run,
+            _TITLE,
+            _test_rows(found),
+            lambda: (
+                rates_page(found),
+                beside_page(found),
+                trimmed_page(found),
+                state_page(run, "Preparation"),
             ),
         ),
         figures=_figures(found),
@@ -78,8 +74,7 @@ def _curve(name: str, beside: Beside) -> Curve:
 
 def trim_run(run: Run) -> TrimRun:
     """What was measured of it."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, TrimConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(TrimConditions)
     loads = {
         number: [step.sample for step in run.phase(Phase.LOAD, number=number)]
         for number in (BEFORE, BESIDE, AFTER)

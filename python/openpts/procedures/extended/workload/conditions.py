@@ -3,11 +3,12 @@
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import StepCounts
 from openpts.fields.field import Field, Kind
+from openpts.fields.kinds import one_of
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, kept_lines
 from openpts.vocabulary.verdict import SteadyState
 
@@ -77,11 +78,7 @@ class WorkloadConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
         Field(
             "Steady state judged by",
             "Judge steady state by this figure of a round.",
-            Kind(
-                Literal["iops", "throughput", "mean-latency", "p99-latency"],
-                lambda _name, word: RoundFigure(word),
-                metavar=None,
-            ),
+            one_of(*RoundFigure),
             text=lambda figure: f"steady state judged by {FIGURES[figure]}",
         ),
     ]

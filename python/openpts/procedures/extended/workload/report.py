@@ -21,7 +21,7 @@ from openpts.procedures.shared.fio_job.times import (
     times_of_stream,
     whole_of,
 )
-from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
 from openpts.procedures.shared.metric import METRICS, Metric
 from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
 from openpts.procedures.shared.window_page import Window, window_page
@@ -48,24 +48,14 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(_sentence(results),),
         measures=tuple(_measures(results)),
-        sections=lambda standing, report_date: (
-            methodology_section(
-                run,
-                standing,
-                report_date,
-                title=_TITLE,
-                test_rows=_test_rows(results),
-                pages=_pages(run, results),
-            ),
-        ),
+        sections=methodology(run, _TITLE, _test_rows(results), lambda: _pages(run, results)),
         figures=_figures(results),
     )
 
 
 def results_of(run: Run) -> WorkloadResults:
     """The rounds of a run, analysed."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, WorkloadConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(WorkloadConditions)
     finished = of_cycle(run.manifest.cycles, 1)
     steps = run.phase(Phase.ROUND)
     return analyse(

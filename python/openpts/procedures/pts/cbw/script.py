@@ -25,9 +25,7 @@ from typing import Final
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
-from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.workload import COMPOSITE
 
 RULES: Final = (
@@ -64,16 +62,7 @@ RULES: Final = (
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> CompositeConditions:
     """The conditions as section 13.2 has them, for both classes."""
-    minute_ns = 60 * NS_PER_S
-    return CompositeConditions(
-        drive_class=drive_class,
-        write_cache_enabled=False,
-        active_range=ActiveRange(0, 100),
-        seed=seed,
-        minute_ns=minute_ns,
-        workload=COMPOSITE,
-        **standard_demand(minute_ns),
-    )
+    return standard_demand(CompositeConditions, COMPOSITE, drive_class, seed)
 
 
 script = demand_test

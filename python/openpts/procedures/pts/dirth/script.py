@@ -22,9 +22,7 @@ from typing import Final
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
-from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.workload import WORKLOADS
 
 DEFAULT_WORKLOAD: Final = WORKLOADS["oltp"]
@@ -70,16 +68,7 @@ RULES: Final = (
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> DemandIntensityConditions:
     """The conditions as section 14.2 has them, the workload is the operator's choice."""
-    minute_ns = 60 * NS_PER_S
-    return DemandIntensityConditions(
-        drive_class=drive_class,
-        write_cache_enabled=False,
-        active_range=ActiveRange(0, 100),
-        seed=seed,
-        minute_ns=minute_ns,
-        workload=DEFAULT_WORKLOAD,
-        **standard_demand(minute_ns),
-    )
+    return standard_demand(DemandIntensityConditions, DEFAULT_WORKLOAD, drive_class, seed)
 
 
 script = demand_test

@@ -23,8 +23,7 @@ _OF_OTHERS: Final = ("PTS-HIR-11", "11.2 (4 to 8)")
 
 def findings(run: Run) -> tuple[Deviation, ...]:
     """One entry for each wait state with edges that are off by more than the limit."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
+    conditions = run.conditions(IdleRecoveryConditions)
     entries = []
     for state in conditions.wait_states:
         samples = [step.sample for step in run.phase(Phase.WAIT_STATE, number=state.number)]

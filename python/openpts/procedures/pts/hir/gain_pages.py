@@ -6,8 +6,8 @@ import msgspec
 
 from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, grid, page
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Cells, Col, Plot, PlotName, grid, page, rows_table
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Rule, Series, Table, Verdict
 from openpts.procedures.pts.hir.pages import WAIT_COLOR, baseline_rule, gains_text, highest_iops, idle_text
 from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment
 from openpts.units import NS_PER_MS, NS_PER_S
@@ -74,39 +74,25 @@ def _idle_s(segment: Segment) -> float:
 
 
 def _gains_table(results: IdleRecoveryResults) -> Table:
-    return Table(
-        id="hir-x1-values",
-        title="IOPS of each wait state beside the baseline and its return to baseline",
-        head=Column("Wait state", align="left", width=0.8),
-        columns=tuple(
-            Column(label)
-            for label in (
-                "Idle (s)",
-                "IOPS",
-                "5th percentile",
-                "95th percentile",
-                "Gain v baseline (%)",
-                "at the 5th (%)",
-                "at the 95th (%)",
-                "Return: IOPS",
-            )
-        ),
-        rows=tuple(_gain_row(results, segment) for segment in results.segments),
+    return rows_table(
+        "hir-x1-values",
+        "IOPS of each wait state beside the baseline and its return to baseline",
+        "Wait state:<0.8 | Idle (s) | IOPS | 5th percentile | 95th percentile | Gain v baseline (%) | "
+        "at the 5th (%) | at the 95th (%) | Return: IOPS",
+        (_gain_row(results, segment) for segment in results.segments),
         note="Percentiles are those of the accesses' IOPS.",
     )
 
 
-def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Row:
+def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Cells:
     active, returned = segment.active_summary, segment.returned_summary
     found = (active.iops, active.low_iops, active.high_iops) if active else (None, None, None)
-    return Row(
+    return (
         Cell(f"WS {segment.state.number}", _idle_s(segment)),
-        (
-            Cell(f"{_idle_s(segment):g}", _idle_s(segment)),
-            *(_whole(iops) for iops in found),
-            *(_gain(results, iops) for iops in found),
-            _whole(returned.iops if returned else None),
-        ),
+        Cell(f"{_idle_s(segment):g}", _idle_s(segment)),
+        *(_whole(iops) for iops in found),
+        *(_gain(results, iops) for iops in found),
+        _whole(returned.iops if returned else None),
     )
 
 
@@ -122,28 +108,23 @@ def _whole(value: float | None) -> Cell:
 
 
 def _pauses_table(results: IdleRecoveryResults) -> Table:
-    return Table(
-        id="hir-x1-pauses",
-        title="How exact the pauses and the accesses were",
-        head=Column("Wait state", align="left", width=0.8),
-        columns=(
-            Column("Pause, mean error (ms)"),
-            Column("Pause, largest error (ms)"),
-            Column("Access, longest excess (ms)"),
-        ),
-        rows=tuple(_pause_row(segment) for segment in results.segments),
+    return rows_table(
+        "hir-x1-pauses",
+        "How exact the pauses and the accesses were",
+        "Wait state:<0.8 | Pause, mean error (ms) | Pause, largest error (ms) | Access, longest excess (ms)",
+        (_pause_row(segment) for segment in results.segments),
         note="Excess of an access: the time in which the drive completed the I/Os outstanding at its end.",
     )
 
 
-def _pause_row(segment: Segment) -> Row:
+def _pause_row(segment: Segment) -> Cells:
     active = segment.active_summary
     values = (
         (active.mean_off_error_ns, active.largest_off_error_ns, active.longest_on_excess_ns)
         if active
         else (None, None, None)
     )
-    return Row(Cell(f"WS {segment.state.number}", _idle_s(segment)), tuple(_ms(value) for value in values))
+    return (Cell(f"WS {segment.state.number}", _idle_s(segment)), *(_ms(value) for value in values))
 
 
 def _ms(value_ns: float | None) -> Cell:

@@ -60,8 +60,7 @@ _GAIN: Final = Measure[Cell](
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
+    conditions = run.conditions(IdleRecoveryConditions)
     tracked = tracked_phase(run, Phase.WDPC)
     results = _analyse(run, conditions, tracked)
     return ReportContent(

@@ -18,8 +18,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
 
 def _own_share(run: Run) -> tuple[Deviation, ...]:
     """An entry if interrupt, wake-up and engine are more than 5 % of an average over the window."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: called by test
+    conditions = run.conditions(RoundConditions)
     finished = run.manifest.cycles[:1]
     rounds = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=1))
     steady_round = finished[0].outcome.steady_round if finished else None

@@ -7,7 +7,7 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, values_of
+from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, rows_table, values_of
 from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.kit.header import data_text
 from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
@@ -148,12 +148,11 @@ def _exceedance_table(table_id: str, times: ResponseTimes) -> Table:
                 tuple(Cell(_share_text(share), share or None) for share in (slower_ios, slower_time)),
             )
         )
-    return Table(
-        id=table_id,
-        title="Values plotted: share slower than a response time",
-        head=Column("Response time (ms)"),
-        columns=(Column("of the I/Os (%)"), Column("of the time (%)")),
-        rows=tuple(rows[:-1]),
+    return rows_table(
+        table_id,
+        "Values plotted: share slower than a response time",
+        "Response time (ms) | of the I/Os (%) | of the time (%)",
+        rows[:-1],
         note="Shares of time rest on the middle of each bin, 20 bins to a decade.",
         printed=False,
     )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, values_of
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, rows_table, values_of
 from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, Table, Verdict
 from openpts.procedures.pts.tp.results import PositionBin, last_pass
 from openpts.procedures.shared.interface_limit import interface_limit
@@ -262,18 +262,16 @@ def _several(tc: int) -> str:
 
 
 def _positions_table(table_id: str, bins: tuple[PositionBin, ...]) -> Table:
-    return Table(
-        id=table_id,
-        title="Values plotted: each stretch at its middle",
-        head=Column("LBA position (%)"),
-        columns=(Column("Mean (MB/s)"), Column("Slowest interval (MB/s)"), Column("Fastest interval (MB/s)")),
-        rows=tuple(
-            Row(
+    return rows_table(
+        table_id,
+        "Values plotted: each stretch at its middle",
+        "LBA position (%) | Mean (MB/s) | Slowest interval (MB/s) | Fastest interval (MB/s)",
+        (
+            (
                 Cell(cells.fixed(found.middle_pct, 2), found.middle_pct),
-                tuple(
-                    cells.number(rate / MB, 1)
-                    for rate in (found.bytes_per_s, found.lowest_bytes_per_s, found.highest_bytes_per_s)
-                ),
+                cells.number(found.bytes_per_s / MB, 1),
+                cells.number(found.lowest_bytes_per_s / MB, 1),
+                cells.number(found.highest_bytes_per_s / MB, 1),
             )
             for found in bins
         ),

@@ -48,8 +48,7 @@ def report(run: Run) -> ReportContent:
 
 def _cycles(run: Run) -> list[Cycle]:
     """One for each block size, in the order in which they were run, or were to be."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, ThroughputConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(ThroughputConditions)
     begun = run.cycle_count if run.steps or run.manifest.purges else 0
     return [
         Cycle(number, size_bytes, analyse_cycle(run, number, (size_bytes,)), begun=number <= begun)

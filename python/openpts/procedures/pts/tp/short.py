@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, values_of
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, rows_table, values_of
 from openpts.pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.shared.metric import METRICS
@@ -68,18 +68,13 @@ def _steady_state(sections: Sequence[Section]) -> Table:
     """A row for each size: each is judged by its own writes."""
     picked = [Picked(section) for section in sections]
     unit = next((unit for one in picked if (unit := window_unit(one, "window"))), "")
-    return Table(
-        id=f"{_prefix(sections)}-steady",
-        title=f"Steady State information{unit}",
-        head=Column("Tracking variable", align="left", width=0.8),
-        columns=(
-            Column("Steady State", align="left", width=0.5),
-            Column("Rounds of the window", align="left", width=0.8),
-            Column("Values in them", align="left", width=1.8),
-            Column("Average", width=0.5),
-        ),
-        rows=tuple(
-            Row(cells.words(f"{one.section.title.rpartition(' - ')[2]} 0/100"), _state_cells(one))
+    return rows_table(
+        f"{_prefix(sections)}-steady",
+        f"Steady State information{unit}",
+        "Tracking variable:<0.8 | Steady State:<0.5 | Rounds of the window:<0.8 | Values in them:<1.8 | "
+        "Average:0.5",
+        (
+            (cells.words(f"{one.section.title.rpartition(' - ')[2]} 0/100"), *_state_cells(one))
             for one in picked
         ),
     )

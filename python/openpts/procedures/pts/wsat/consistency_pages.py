@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, heads_of, page, values_of
-from openpts.pages.model import Axis, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, heads_of, page, rows_table, values_of
+from openpts.pages.model import Axis, Cell, Page, Row, Series, Table, Verdict
 from openpts.procedures.pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, Course, log_figure
 from openpts.units import format_duration
 
@@ -65,12 +65,11 @@ def _plot(shown: Table, axis: Axis) -> Plot:
 
 
 def _points_table(table_id: str, points: Points) -> Table:
-    return Table(
-        id=table_id,
-        title="Values plotted: IOPS of each interval",
-        head=Column("Time before the end (min)"),
-        columns=(Column("IOPS"),),
-        rows=tuple(Row(Cell(cells.fixed(x, 3), x), (cells.number(y, 1),)) for x, y in points),
+    return rows_table(
+        table_id,
+        "Values plotted: IOPS of each interval",
+        "Time before the end (min) | IOPS",
+        ((Cell(cells.fixed(x, 3), x), cells.number(y, 1)) for x, y in points),
         printed=len(points) <= PRINTED_VALUES,
     )
 
@@ -80,12 +79,11 @@ def _counts_table(table_id: str, points: Points) -> Table:
     values = [iops for _, iops in points]
     edges = _edges(min(values), max(values))
     counts = [sum(low <= value < high for value in values) for low, high in pairwise(edges)]
-    return Table(
-        id=table_id,
-        title="Values plotted: intervals by IOPS",
-        head=Column("IOPS from"),
-        columns=(Column("Intervals up to the next edge"),),
-        rows=(
+    return rows_table(
+        table_id,
+        "Values plotted: intervals by IOPS",
+        "IOPS from | Intervals up to the next edge",
+        (
             *(
                 Row(Cell(cells.fixed(edge, 1), edge), (Cell(f"{count:,}", float(count)),))
                 for edge, count in zip(edges, counts, strict=False)

@@ -8,7 +8,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
 from openpts.analysis.saturation import SaturationResults, spread_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.kit import Plot, PlotName, columns_of, page
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import GB, MB, format_duration
 
@@ -78,14 +78,9 @@ def minutes_table(course: Course, along: Along) -> Table:
         id=f"{course.prefix}-{along.key}-values",
         title="Values plotted: mean of each minute, at its end",
         head=Column(along.axis.title),
-        columns=(
-            Column("IOPS"),
-            Column("Lowest interval (IOPS)"),
-            Column("Highest interval (IOPS)"),
-            Column("MB/s"),
-            Column("ART (ms)"),
-            Column("99.999 % (ms)"),
-            Column("MRT (ms)"),
+        columns=columns_of(
+            "IOPS | Lowest interval (IOPS) | Highest interval (IOPS) | MB/s | ART (ms) | 99.999 % (ms) | "
+            "MRT (ms)"
         ),
         rows=rows,
         note=f"99.999 %: only of minutes with {ios_needed(TAIL_PERCENTILE):,} I/Os or more.",

@@ -101,8 +101,7 @@ _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(WriteSaturationConditions)
     begun = range(1, min(run.cycle_count, len(conditions.workloads)) + 1)
     cycles = [SaturationCycle(run, conditions, number) for number in begun]
     missing = [

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName
+from openpts.pages.kit import Plot, PlotName, columns_of
 from openpts.pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import HIGH, LOW, MEAN, MEAN_LATENCY, MRT
@@ -16,13 +16,9 @@ from openpts.units import format_duration
 
 _MOST_PRINTED: Final = 50
 _PAIRS: Final = 2
-_COLUMNS: Final = (
-    Column("Written so far (GB)"),
-    Column("IOPS"),
-    Column("Lowest interval (IOPS)"),
-    Column("Highest interval (IOPS)"),
-    Column("Mean latency (ms)"),
-    Column("Max latency (ms)"),
+_COLUMNS: Final = columns_of(
+    "Written so far (GB) | IOPS | Lowest interval (IOPS) | Highest interval (IOPS) | Mean latency (ms) | "
+    "Max latency (ms)"
 )
 _WRITTEN, _IOPS, _LOWEST, _HIGHEST, _LATENCY, _ = range(len(_COLUMNS))
 

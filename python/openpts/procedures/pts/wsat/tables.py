@@ -15,8 +15,7 @@ from openpts.vocabulary.condition_text import data_text
 def stimulus_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
     """Purge, write cache, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
+    conditions = run.conditions(WriteSaturationConditions)
     results, covered = course.results, conditions.active_range
     fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
     items: list[tuple[str, str | Cell]] = [

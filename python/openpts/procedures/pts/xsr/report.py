@@ -55,7 +55,7 @@ _RECOVERY: Final = Measure[CrossStimulusResults](
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    conditions = _conditions(run)
+    conditions = run.conditions(CrossStimulusConditions)
     groups = [_samples(run, number) for number in range(1, len(conditions.groups) + 1)]
     results = analyse_cross_stimulus(groups, conditions.minute_ns)
     if _whole_groups(results, conditions) < len(conditions.groups):
@@ -84,12 +84,6 @@ def report(run: Run) -> ReportContent:
     )
 
 
-def _conditions(run: Run) -> CrossStimulusConditions:
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, CrossStimulusConditions)  # noqa: S101 narrows the type: called by test
-    return conditions
-
-
 def _samples(run: Run, number: int) -> list[Sample]:
     return [step.sample for step in run.phase(Phase.ACCESS_GROUP, number=number)]
 
@@ -99,7 +93,7 @@ def _names(conditions: CrossStimulusConditions) -> list[str]:
 
 
 def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
-    conditions = _conditions(run)
+    conditions = run.conditions(CrossStimulusConditions)
     line = head_line(run, Phase.ACCESS_GROUP)
     return (
         preparation_page(run, "xsr-preparation", "XSR Purge Report"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import Col, PlotName, Required, grid, page
+from openpts.pages.kit import Col, PlotName, Required, grid, page, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import (
@@ -85,12 +85,11 @@ def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
     """
     if not results.recoveries:
         return (Verdict("Recovery: n/a, the third access group was not reached.", "fail"),)
-    table = Table(
-        id="xsr-recovery",
-        title="X-XSR-1 - Recovery by rule (openpts' own)",
-        head=Column("Rule", align="left", width=1.8),
-        columns=(Column("Throughput (MB/s)"), Column("Time from the end of group 2 (min)")),
-        rows=tuple(
+    table = rows_table(
+        "xsr-recovery",
+        "X-XSR-1 - Recovery by rule (openpts' own)",
+        "Rule:<1.8 | Throughput (MB/s) | Time from the end of group 2 (min)",
+        tuple(
             Row(
                 Cell(f"First minute at or above {100 * recovery.share:g} % of group 1's last hour"),
                 (rate_cell(recovery.bandwidth_bytes_per_s), _minutes_cell(recovery.after_ns)),

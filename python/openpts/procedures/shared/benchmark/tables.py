@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from openpts.analysis.run_comparison import Quality, SetRule
 from openpts.pages import cells
+from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
@@ -101,12 +102,11 @@ def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sam
         lasted = cells.words(format_duration(busy_ns)) if samples else cells.missing(_NOT_MEASURED)
         rows.append(Row(Cell(name), (when(start, samples), when(end, samples), lasted)))
     simulated = run.manifest.target.simulation is not None
-    return Table(
-        id=table_id,
-        title="Start and end of each benchmark",
-        head=Column("Benchmark", align="left", width=1.6),
-        columns=(Column("Start (UTC)"), Column("End (UTC)"), Column("Of it under load")),
-        rows=tuple(rows),
+    return rows_table(
+        table_id,
+        "Start and end of each benchmark",
+        "Benchmark:<1.6 | Start (UTC) | End (UTC) | Of it under load",
+        rows,
         note="Virtual time of the simulated drive, counted from the start of the run." if simulated else "",
     )
 
@@ -236,21 +236,12 @@ def spread_verdicts(figures: Iterable[tuple[str, RowFigure | None]]) -> tuple[Ve
 
 def passes_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table:
     """Each row with median, range and spread of its passes, in all units."""
-    return Table(
-        id=table_id,
-        title="Passes as measured",
-        head=Column("Row", align="left", width=1.7),
-        columns=(
-            Column("Passes", width=0.5),
-            Column("Median (MB/s)"),
-            Column("Lowest (MB/s)"),
-            Column("Highest (MB/s)"),
-            Column("RSE (%)", width=0.6),
-            Column("Median (IOPS)"),
-            Column("Median ART (ms)"),
-            Column("MRT (ms)"),
-        ),
-        rows=tuple(Row(Cell(one.row.title), _passes_cells(one)) for one in measured),
+    return rows_table(
+        table_id,
+        "Passes as measured",
+        "Row:<1.7 | Passes:0.5 | Median (MB/s) | Lowest (MB/s) | Highest (MB/s) | RSE (%):0.6 | "
+        "Median (IOPS) | Median ART (ms) | MRT (ms)",
+        ((one.row.title, *_passes_cells(one)) for one in measured),
         note="MB/s are 10^6 bytes/s. ART is the mean of a pass; MRT is the longest of all passes. RSE: "
         "relative standard error, |s / (mean x sqrt(N))| of the MB/s.",
     )
@@ -324,21 +315,12 @@ def definition_table(
     table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], target: TargetFacts
 ) -> Table:
     """What was issued for each row, in full."""
-    return Table(
-        id=table_id,
-        title=f"Definition {'(confirmed)' if benchmark.confirmed else '(not confirmed)'}, as applied",
-        head=Column("Row", align="left", width=1.5),
-        columns=(
-            Column("Access", align="left", width=1.5),
-            Column("QD x T", align="center", width=0.6),
-            Column("Span", align="right", width=0.7),
-            Column("Pause", width=0.6),
-            Column("Warm-up", width=0.6),
-            Column("Passes", align="right", width=0.8),
-            Column("Statistic", align="left", width=0.55),
-            Column("Data written", align="left", width=0.9),
-        ),
-        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, target)) for one in measured),
+    return rows_table(
+        table_id,
+        f"Definition {'(confirmed)' if benchmark.confirmed else '(not confirmed)'}, as applied",
+        "Row:<1.5 | Access:<1.5 | QD x T:^0.6 | Span:0.7 | Pause:0.6 | Warm-up:0.6 | Passes:0.8 | "
+        "Statistic:<0.55 | Data written:<0.9",
+        ((one.row.title, *_definition_cells(one, target)) for one in measured),
         note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",
     )
 

@@ -11,7 +11,8 @@ from openpts.analysis.distribution import (
     period_shares,
 )
 from openpts.pages import cells
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.placement import Zones
@@ -108,27 +109,19 @@ def _shares_table(table_id: str, title: str, names: Sequence[str], periods: Sequ
     total = compare_shares(
         [sum(counts) for counts in zip(*(p.ios for p in periods), strict=True)], periods[0].wanted_pct
     )
-    return Table(
-        id=table_id,
-        title=f"{title}: {len(periods)} measurement periods",
-        head=Column("Kind", align="left", width=1.6),
-        columns=(
-            Column("Wanted (%)"),
-            Column("Achieved (%)"),
-            Column("Least in a period (%)"),
-            Column("Largest in a period (%)"),
-            Column("Farthest (standard errors)"),
-        ),
-        rows=tuple(
-            Row(
-                Cell(name),
-                (
-                    cells.number(total.wanted_pct[kind], 2),
-                    cells.number(total.shares_pct[kind], 3),
-                    cells.number(min(period.shares_pct[kind] for period in periods), 3),
-                    cells.number(max(period.shares_pct[kind] for period in periods), 3),
-                    cells.number(max((period.errors[kind] for period in periods), key=abs), 2),
-                ),
+    return rows_table(
+        table_id,
+        f"{title}: {len(periods)} measurement periods",
+        "Kind:<1.6 | Wanted (%) | Achieved (%) | Least in a period (%) | Largest in a period (%) | "
+        "Farthest (standard errors)",
+        (
+            (
+                name,
+                cells.number(total.wanted_pct[kind], 2),
+                cells.number(total.shares_pct[kind], 3),
+                cells.number(min(period.shares_pct[kind] for period in periods), 3),
+                cells.number(max(period.shares_pct[kind] for period in periods), 3),
+                cells.number(max((period.errors[kind] for period in periods), key=abs), 2),
             )
             for kind, name in enumerate(names)
         ),
@@ -157,18 +150,11 @@ def _parts_table(table_id: str, steps: Sequence[StepRecord], scale: int) -> Tabl
                 ),
             )
         )
-    return Table(
-        id=table_id,
-        title="Chi-square test of each measurement period",
-        head=Column("Phase", align="left", width=1.6),
-        columns=(
-            Column("Periods"),
-            Column("Fewest I/Os"),
-            Column("Sizes: least p"),
-            Column("Ranges: least p"),
-            Column("Not held"),
-        ),
-        rows=tuple(rows),
+    return rows_table(
+        table_id,
+        "Chi-square test of each measurement period",
+        "Phase:<1.6 | Periods | Fewest I/Os | Sizes: least p | Ranges: least p | Not held",
+        rows,
         note="p is the probability of a larger chi-square under independent draws; n/a where fewer than 5 "
         "I/Os of a kind are expected.",
     )
@@ -206,10 +192,4 @@ def _reads_table(table_id: str, steps: Sequence[StepRecord]) -> Table:
                 ),
             )
         )
-    return Table(
-        id=table_id,
-        title="Reads",
-        head=Column("Phase", align="left", width=1.6),
-        columns=(Column("Wanted (%)"), Column("Achieved (%)")),
-        rows=tuple(rows),
-    )
+    return rows_table(table_id, "Reads", "Phase:<1.6 | Wanted (%) | Achieved (%)", rows)

@@ -44,8 +44,7 @@ def demand_findings(run: Run, wanted: Requirements) -> tuple[Deviation, ...]:
 
 def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     """The specification orders no stop, so the test continues; the ledger states on what data."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
+    conditions = run.conditions(DemandConditions)
     tracked = analyse_tracking(
         [TrackedStep(step.place.number, step.place.position, step.sample) for step in run.phase(Phase.WDPC)],
         minute_ns=conditions.minute_ns,
@@ -68,8 +67,7 @@ def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviat
 
 
 def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
+    conditions = run.conditions(DemandConditions)
     steady_round = run.manifest.cycles[0].outcome.steady_round if run.manifest.cycles else None
     numbered = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND))
     chosen = analyse_demand(conditions, numbered, steady_round).chosen

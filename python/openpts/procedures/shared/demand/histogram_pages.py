@@ -13,8 +13,8 @@ from openpts.analysis.minutes import minutes_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, response_times
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Plot, PlotName, page
-from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, page, rows_table
+from openpts.pages.model import Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts.procedures.shared.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts.procedures.shared.demand.words import DemandRun, choice_rule, point_text
 from openpts.procedures.shared.minutes_table import (
@@ -158,12 +158,11 @@ def _facts(demand: DemandRun, page_id: str, step: StepRecord, times: ResponseTim
             cells.latency(times.bins[-1].high_ns) if times.bins else cells.missing("no I/O"),
         ),
     )
-    return Table(
-        id=f"{page_id}-facts",
-        title="Response times of the capture",
-        head=Column("Item", align="left", width=1),
-        columns=(Column("Value", width=1.2), Column("Item", align="left", width=1), Column("Value", width=1)),
-        rows=tuple(Row(Cell(item), (value, Cell(other), second)) for item, value, other, second in pairs),
+    return rows_table(
+        f"{page_id}-facts",
+        "Response times of the capture",
+        "Item:< | Value:1.2 | Item:< | Value",
+        pairs,
         note=f"Every completion time: {_capture(demand, step)}."
         + (
             ""

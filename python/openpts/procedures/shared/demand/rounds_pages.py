@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, grid, page
+from openpts.pages.kit import Cells, Col, Plot, columns_of, grid, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
@@ -114,10 +114,7 @@ def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAx
         head=elapsed_column(time),
         columns=(
             *(Column(f"IOPS, {label}") for label in groups),
-            Column("Round"),
-            Column("ART (ms)"),
-            Column("MRT (ms)"),
-            Column("CPU Sys (%)"),
+            *columns_of("Round | ART (ms) | MRT (ms) | CPU Sys (%)"),
         ),
         rows=tuple(rows),
         printed=False,
@@ -127,43 +124,32 @@ def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAx
 def _summary(demand: DemandRun, prewrites: Sequence[_Prewrite]) -> Table:
     conditions = demand.conditions
     capacity_bytes = demand.run.manifest.target.user_capacity_bytes
-    return Table(
-        id=f"{demand.names.prefix}-prewrites",
-        title="Pre-writes between rounds",
-        head=Column("Round", width=0),
-        columns=(
-            Column("IOPS"),
-            Column("MB/s"),
-            Column("ART (ms)"),
-            Column("MRT (ms)"),
-            Column("Time", align="left"),
-            Column("Written", align="left", width=1.5),
-            Column("Ended by", align="left"),
-        ),
-        rows=tuple(_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
+    return rows_table(
+        f"{demand.names.prefix}-prewrites",
+        "Pre-writes between rounds",
+        "Round:0 | IOPS | MB/s | ART (ms) | MRT (ms) | Time:< | Written:<1.5 | Ended by:<",
+        (_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
         note=f"A pre-write lasts at least {format_duration(conditions.prewrite_shortest_ns)}, then until "
         f"{format_duration(conditions.prewrite_longest_ns)} or {conditions.prewrite_capacity_pct:g} % of the "
         "user capacity are reached, whichever comes first.",
     )
 
 
-def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Row:
+def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Cells:
     sample = prewrite.step.sample
     written = sample.write.bytes
     complete = sample.state is StepState.COMPLETE
-    return Row(
+    return (
         Cell(str(prewrite.number), float(prewrite.number)),
-        (
-            cells.number(sample.iops, 1),
-            cells.number(sample.bandwidth_bytes_per_s / MB, 1),
-            cells.latency(sample.mean_latency_ns),
-            cells.latency(sample.max_latency_ns),
-            Cell(format_duration(sample.elapsed_ns)),
-            Cell(f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %"),
-            Cell((sample.ended_by or "-").replace("_", " "))
-            if complete
-            else cells.words(sample.state.value, tone="fail"),
-        ),
+        cells.number(sample.iops, 1),
+        cells.number(sample.bandwidth_bytes_per_s / MB, 1),
+        cells.latency(sample.mean_latency_ns),
+        cells.latency(sample.max_latency_ns),
+        format_duration(sample.elapsed_ns),
+        f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %",
+        Cell((sample.ended_by or "-").replace("_", " "))
+        if complete
+        else cells.words(sample.state.value, tone="fail"),
     )
 
 

@@ -6,7 +6,7 @@ and histograms.
 """
 
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -18,7 +18,8 @@ from openpts.procedures.shared.demand.operating_points import OperatingPoint, op
 from openpts.procedures.shared.demand.results import PointResults, chosen_points, measure_point
 from openpts.procedures.shared.tracking import script as tracking
 from openpts.procedures.shared.wipc import wipc
-from openpts.units import KIB, format_block_size
+from openpts.units import KIB, NS_PER_S, format_block_size
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -33,32 +34,41 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts.vocabulary.workload import workload_on
+from openpts.vocabulary.workload import Workload, workload_on
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
 
 
-def standard_demand(minute_ns: int) -> dict[str, Any]:
-    """The fields whose values 13.2 and 14.2 share, durations in minutes of so many ns."""
-    demands = (32, 16, 8, 6, 4, 2, 1)
-    return {
-        "tcs": demands,
-        "qds": demands,
-        "precondition_tc": 32,
-        "precondition_qd": 32,
-        "tracking_period_ns": 30 * minute_ns,
-        "max_rounds": 25,
-        "prewrite_shortest_ns": 5 * minute_ns,
-        "prewrite_longest_ns": 30 * minute_ns,
-        "prewrite_capacity_pct": 10,
-        "art_limit_ns": 5_000_000,
-        "plateau_pct": 1,
-        "mid_points": 1,
-        "histogram_prewrite_ns": 60 * minute_ns,
-        "histogram_ns": 10 * minute_ns,
-    }
+_D = TypeVar("_D", bound=DemandConditions)
+
+
+def standard_demand(kind: type[_D], workload: Workload, drive_class: DriveClass, seed: int) -> _D:
+    """The conditions of 13.2 and 14.2, for both classes, under a workload."""
+    demands, minute_ns = (32, 16, 8, 6, 4, 2, 1), 60 * NS_PER_S
+    return kind(
+        drive_class=drive_class,
+        write_cache_enabled=False,
+        active_range=ActiveRange(0, 100),
+        seed=seed,
+        minute_ns=minute_ns,
+        workload=workload,
+        tcs=demands,
+        qds=demands,
+        precondition_tc=32,
+        precondition_qd=32,
+        tracking_period_ns=30 * minute_ns,
+        max_rounds=25,
+        prewrite_shortest_ns=5 * minute_ns,
+        prewrite_longest_ns=30 * minute_ns,
+        prewrite_capacity_pct=10,
+        art_limit_ns=5_000_000,
+        plateau_pct=1,
+        mid_points=1,
+        histogram_prewrite_ns=60 * minute_ns,
+        histogram_ns=10 * minute_ns,
+    )
 
 
 def possible_sizes(conditions: DemandConditions, sector_bytes: int) -> DemandConditions:

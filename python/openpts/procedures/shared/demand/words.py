@@ -92,8 +92,7 @@ class DemandRun:
 
 def demand_run(run: Run, names: Names) -> DemandRun:
     """Analyse a run from its record alone."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the registry calls by test
+    conditions = run.conditions(DemandConditions)
     finished = of_cycle(run.manifest.cycles, 1)
     results = analyse_demand(
         conditions,

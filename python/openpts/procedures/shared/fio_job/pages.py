@@ -7,8 +7,8 @@ from openpts.analysis.response_times import ResponseTimes, nines_percentile, nin
 from openpts.errors import UsageError
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, Plot, PlotName, grid, table, values_of
-from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, grid, rows_table, table, values_of
+from openpts.pages.model import Block, Cell, Column, Page, Series, Table, Verdict
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.shared.confidence_page import percentile_cell
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
@@ -124,12 +124,8 @@ def job_page(
 
 def _lines_table(table_id: str, title: str, lines: Sequence[str]) -> Table:
     """A line in each row, with its number."""
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column("No.", width=0),
-        columns=(Column("Text", align="left"),),
-        rows=tuple(Row(Cell(str(number)), (Cell(line),)) for number, line in enumerate(lines, start=1)),
+    return rows_table(
+        table_id, title, "No.:0 | Text:<", ((str(number), line) for number, line in enumerate(lines, start=1))
     )
 
 

@@ -14,8 +14,7 @@ from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
 def analyse_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | None = None) -> RoundTestResults:
     """Results of one cycle of a test of rounds; ``block_sizes_bytes`` are its sizes, if not all."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: the registry calls by test
+    conditions = run.conditions(RoundConditions)
     finished = of_cycle(run.manifest.cycles, cycle)
     return analyse_round_test(
         conditions,

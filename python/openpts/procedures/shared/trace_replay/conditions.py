@@ -2,12 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field
+from openpts.fields.kinds import one_of
 from openpts.traces.recipes import PREFIX, Recipe, recipes
 from openpts.vocabulary.stimulus import ActiveRange
 
@@ -64,11 +65,7 @@ MAPPING: Final = Field(
     "Mapping",
     "Places on the target: as traced, clipped at its end, modulo its capacity, runs moved with their gaps "
     "scaled, or packed.",
-    Kind(
-        Literal["identity", "clip", "wrap", "scale", "compact"],
-        lambda _name, word: Mapping(word),
-        metavar=None,
-    ),
+    one_of(*(word for word in Mapping if word is not Mapping.ZONES)),
     text="mapping {}",
 )
 

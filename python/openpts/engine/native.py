@@ -122,6 +122,15 @@ def cpu_ns_per_io(cpus: tuple[int, ...] = ()) -> float | None:
         return None
 
 
+def memory_rates(cpus: list[int], buffer_bytes: int, duration_ms: int) -> dict[int, float]:
+    """Bytes read and written per second, together, by copies on all of these processors at once, of each.
+
+    Raises OSError.
+    """
+    rates = _native.measure_memory(cpus=cpus, buffer_bytes=buffer_bytes, duration_ms=duration_ms)
+    return dict(zip(cpus, rates, strict=True))
+
+
 def _overhead(cpus: tuple[int, ...]) -> Facts:
     """The engine's own share of every figure."""
     try:

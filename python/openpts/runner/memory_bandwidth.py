@@ -25,6 +25,7 @@ _LEAST_BUFFER_BYTES: Final = 16 * MIB
 # Where few processors see a very large cache, they are the limit; new memory of that size takes seconds.
 _MOST_BUFFER_BYTES: Final = 64 * MIB
 _MOST_SHARE_OF_MEMORY: Final = 0.25
+_LEAST_SHARE_OF_TIME: Final = 0.9
 
 
 def measured_memory(roots: SystemRoots, folder: Path = HOST_FOLDER) -> MemoryBandwidth:
@@ -41,9 +42,13 @@ def measured_memory(roots: SystemRoots, folder: Path = HOST_FOLDER) -> MemoryBan
     if 2 * buffer_bytes * len(cpus) > _MOST_SHARE_OF_MEMORY * available_bytes:
         return memory_by_modules(roots, f"only {available_bytes / GB:,.1f} GB of memory are free")
     try:
-        rates = memory_rates(cpus, buffer_bytes, _DURATION_MS)
+        rates, share = memory_rates(cpus, buffer_bytes, _DURATION_MS)
     except OSError as error:
         return memory_by_modules(roots, error.strerror or str(error))
+    if share < _LEAST_SHARE_OF_TIME:
+        return memory_by_modules(
+            roots, f"other programs had the processors {100 * (1 - share):.0f} % of the time"
+        )
     nodes = {
         node: sum(rates[cpu] for cpu in of_node)
         for node, of_node in processors_by_node(set(cpus), roots).items()

@@ -59,9 +59,10 @@ fn measure_memory(
     cpus: Vec<usize>,
     buffer_bytes: usize,
     duration_ms: u64,
-) -> PyResult<Vec<f64>> {
+) -> PyResult<(Vec<f64>, f64)> {
     let duration = Duration::from_millis(duration_ms);
-    Ok(py.detach(|| machine::memory_rates(&cpus, buffer_bytes, duration))?)
+    let rates = py.detach(|| machine::memory_rates(&cpus, buffer_bytes, duration))?;
+    Ok((rates.bytes_per_s, rates.processor_share))
 }
 
 /// What this module is and how it was built, for the record.

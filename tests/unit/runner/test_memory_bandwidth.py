@@ -18,6 +18,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.host.memory import last_level_cache_bytes
 from openpts.ownership import RunOwner, folder_claimed, host_used, new_run_id
 from openpts.record.lot import Lot, write_lot
+from openpts.runner import memory_bandwidth
 from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.memory_bandwidth import measured_memory, memory_for_lot, memory_of_run
 from openpts.system_files import SystemRoots
@@ -52,6 +53,19 @@ def quiet(tmp_path: Path) -> SystemRoots:
     return roots
 
 
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """What copies find: the rate on each processor, and how much of it they had."""
+    found = {"rate": 5e9, "share": 0.97}
+
+    def rates(cpus: list[int], buffer_bytes: int, duration_ms: int) -> tuple[dict[int, float], float]:
+        assert (buffer_bytes, duration_ms) == (16 * MIB, 100)
+        return {cpu: found["rate"] + cpu for cpu in cpus}, found["share"]
+
+    monkeypatch.setattr(memory_bandwidth, "memory_rates", rates)
+    return found
+
+
 @contextmanager
 def other_run(how: str, folder: Path) -> Iterator[None]:
     words = [sys.executable, "-c", OTHER, how, str(folder)]
@@ -64,8 +78,10 @@ def other_run(how: str, folder: Path) -> Iterator[None]:
             process.communicate()
 
 
-def ours(cpus: list[int]) -> float:
-    return sum(_native.measure_memory(cpus=cpus, buffer_bytes=BUFFER_BYTES, duration_ms=DURATION_MS))
+def ours(cpus: list[int]) -> tuple[float, float]:
+    rates, share = _native.measure_memory(cpus=cpus, buffer_bytes=BUFFER_BYTES, duration_ms=DURATION_MS)
+    assert len(rates) == len(cpus)
+    return sum(rates), share
 
 
 def numpys() -> float:
@@ -88,23 +104,25 @@ def numpys() -> float:
 
 def test_it_is_what_copies_of_another_library_move() -> None:
     """Other work on the machine makes any of them slower: the best of each counts."""
-    found = [(ours(CPUS), numpys()) for _ in range(TRIES)]
+    found = [(ours(CPUS)[0], numpys()) for _ in range(TRIES)]
     mine, theirs = (max(rates) for rates in zip(*found, strict=True))
     assert 1 / 3 < mine / theirs < 3
 
 
-def test_a_processor_that_others_use_moves_less() -> None:
+def test_a_processor_that_others_use_moves_less_and_is_known_to() -> None:
     cpu = CPUS[0]
-    alone = max(ours([cpu]) for _ in range(TRIES))
+    alone, alone_share = max(ours([cpu]) for _ in range(TRIES))
     words = ["taskset", "--cpu-list", str(cpu), "sh", "-c", "while :; do :; done"]
     others = [subprocess.Popen(words) for _ in range(4)]
     try:
-        shared = min(ours([cpu]) for _ in range(TRIES))
+        shared, share = min(ours([cpu]) for _ in range(TRIES))
     finally:
         for other in others:
             other.kill()
             other.wait()
     assert shared < 0.6 * alone
+    assert share < 0.6
+    assert share < alone_share <= 1.05
 
 
 def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path: Path) -> None:
@@ -116,19 +134,31 @@ def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path: P
     assert "not measured: only 0.0 GB of memory are free" in found.source
 
 
-def test_the_nodes_of_a_host_are_measured_at_once(quiet: SystemRoots, tmp_path: Path) -> None:
-    for cpu in CPUS:
-        put(quiet.sys / f"devices/system/node/node{cpu}/cpulist", f"{cpu}\n")
+def test_a_figure_of_processors_that_were_busy_does_not_count(
+    quiet: SystemRoots, tmp_path: Path, planted: dict[str, float]
+) -> None:
+    assert measured_memory(quiet, tmp_path).bytes_per_s == 5e9 * len(CPUS) + sum(CPUS)
+    planted["share"] = 0.62
     found = measured_memory(quiet, tmp_path)
-    assert found.measured
-    assert found.bytes_per_s is not None
-    if len(CPUS) > 1:
-        words = found.source.replace(",", "").split()
-        rates = [float(words[at + 2]) for at, word in enumerate(words) if word == "node"]
-        assert len(rates) == len(CPUS)
-        assert sum(rates) == pytest.approx(found.bytes_per_s / GB, abs=0.05 * len(rates) + 0.01)
+    assert (found.bytes_per_s, found.measured) == (None, False)
+    assert found.source.endswith("not measured: other programs had the processors 38 % of the time")
 
 
+@pytest.mark.usefixtures("planted")
+def test_several_nodes_are_told_apart(
+    quiet: SystemRoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    for node, cpus in ((0, "0-1"), (1, "2-3")):
+        put(quiet.sys / f"devices/system/node/node{node}/cpulist", f"{cpus}\n")
+    found = measured_memory(quiet, tmp_path)
+    assert found.bytes_per_s == 15e9 + 3
+    assert found.source == (
+        "read and written by copies on 3 processors at once, 100 ms: node 0 10.0 GB/s, node 1 5.0 GB/s"
+    )
+
+
+@pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize(
     ("how", "said"),
     [
@@ -145,11 +175,13 @@ def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoot
     assert measured_memory(quiet, tmp_path).measured
 
 
+@pytest.mark.usefixtures("planted")
 def test_the_run_itself_is_no_other(quiet: SystemRoots, tmp_path: Path) -> None:
     with host_used(tmp_path, RunOwner.this_process("id", "drive", (), quiet), alone=False):
         assert measured_memory(quiet, tmp_path).measured
 
 
+@pytest.mark.usefixtures("planted")
 def test_two_lots_see_each_other(quiet: SystemRoots, tmp_path: Path) -> None:
     with other_run("lock", tmp_path):
         assert not memory_for_lot(new_run_id(), quiet, tmp_path).measured

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use memmap2::{Advice, MmapMut};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::affinity::pin_to_cpu;
 
@@ -14,13 +15,21 @@ const PIECE_BYTES: usize = 2 << 20;
 /// Pages that nothing was written to are all the same one, which stays in the caches.
 const CONTENT: u8 = 0xA5;
 
-/// What a thread on each of `cpus` moves while all of them copy from one buffer of `buffer_bytes` to another:
-/// bytes read and bytes written per second, together, in the time until the last of them has ended. The buffers
-/// are in the memory of the thread's own node.
+/// What copies on several processors have moved, in the time until the last of them has ended.
+#[derive(Clone, Debug)]
+pub struct MemoryRates {
+    /// Bytes read and bytes written per second, together, of each thread.
+    pub bytes_per_s: Vec<f64>,
+    /// How much of that time the threads had their processors: less than all where others used them.
+    pub processor_share: f64,
+}
+
+/// What a thread on each of `cpus` moves while all of them copy from one buffer of `buffer_bytes` to another.
+/// The buffers are in the memory of the thread's own node.
 ///
 /// # Errors
 /// If a processor may not be used, or there is no memory for the buffers.
-pub fn memory_rates(cpus: &[usize], buffer_bytes: usize, duration: Duration) -> io::Result<Vec<f64>> {
+pub fn memory_rates(cpus: &[usize], buffer_bytes: usize, duration: Duration) -> io::Result<MemoryRates> {
     let gate = RwLock::new(None);
     let (preparing, all_prepared) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -46,10 +55,14 @@ pub fn memory_rates(cpus: &[usize], buffer_bytes: usize, duration: Duration) -> 
         let copied: io::Result<Vec<_>> =
             threads.into_iter().map(|thread| thread.join().map_err(|_| io::ErrorKind::Other)?).collect();
         let copied: Vec<_> = copied?.into_iter().flatten().collect();
-        let last = copied.iter().map(|(_, ended)| *ended).max().unwrap_or(begun);
+        let last = copied.iter().map(|one| one.ended).max().unwrap_or(begun);
         let elapsed_s = (last - begun).as_secs_f64();
+        let busy_s: f64 = copied.iter().map(|one| one.processor_time.as_secs_f64()).sum();
         #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 bytes")]
-        Ok(copied.into_iter().map(|(bytes, _)| bytes as f64 / elapsed_s).collect())
+        Ok(MemoryRates {
+            bytes_per_s: copied.iter().map(|one| one.bytes as f64 / elapsed_s).collect(),
+            processor_share: busy_s / (elapsed_s * copied.len() as f64),
+        })
     })
 }
 
@@ -67,18 +80,30 @@ fn prepared(cpu: usize, buffer_bytes: usize) -> io::Result<(MmapMut, MmapMut)> {
 }
 
 /// Bytes read and written, together, until `end` and through the last piece, and when that was.
-fn copied_until(end: Instant, source: &[u8], target: &mut [u8]) -> (usize, Instant) {
-    let mut moved_bytes = 0;
+struct Copied {
+    bytes: usize,
+    ended: Instant,
+    processor_time: Duration,
+}
+
+fn copied_until(end: Instant, source: &[u8], target: &mut [u8]) -> Copied {
+    let begun = processor_time();
+    let mut bytes = 0;
     loop {
         for (to, from) in target.chunks_mut(PIECE_BYTES).zip(source.chunks(PIECE_BYTES)) {
             copy(to, from);
-            moved_bytes += from.len() + to.len();
-            let now = Instant::now();
-            if now >= end {
-                return (moved_bytes, now);
+            bytes += from.len() + to.len();
+            let ended = Instant::now();
+            if ended >= end {
+                return Copied { bytes, ended, processor_time: processor_time().saturating_sub(begun) };
             }
         }
     }
+}
+
+/// Of the calling thread.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 /// Copy past the caches: they would read each line of the target first, and the memory move more than counted.
@@ -125,6 +150,8 @@ mod tests {
     fn a_processor_that_may_not_be_used_ends_all_threads() {
         let brief = Duration::from_millis(1);
         assert!(memory_rates(&[0, usize::MAX], PIECE_BYTES, brief).is_err());
-        assert!(memory_rates(&[0, 0], PIECE_BYTES, brief).unwrap().iter().all(|rate| *rate > 0.0));
+        let shared = memory_rates(&[0, 0], PIECE_BYTES, 30 * brief).unwrap();
+        assert!(shared.bytes_per_s.iter().all(|rate| *rate > 0.0), "{shared:?}");
+        assert!(shared.processor_share < 0.6, "{shared:?}");
     }
 }

@@ -33,7 +33,7 @@ mod waker;
 pub use affinity::{pin_to_cpu, set_io_priority, tighten_timers, unpin};
 pub use features::Features;
 pub use limits::{Needs, TooMuch, thread_limits};
-pub use memory_rate::memory_rates;
+pub use memory_rate::{MemoryRates, memory_rates};
 pub use path::{IoPath, UnknownPath};
 pub use positional::Positional;
 pub use prefetch::prefetch;

@@ -30,6 +30,7 @@ __all__ = [
     "capture_steps",
     "characterize",
     "filling_schedule",
+    "measure_memory",
     "measure_overhead",
     "model_trace",
     "power_fault_names",
@@ -401,6 +402,14 @@ def capture_steps(path: PathLike[str]) -> str:
     """A step table, or the steps of a trace, as JSON: header, and of each step depth, latencies and streams.
 
     Raises ValueError if the file can't be read, or is neither.
+    """
+
+def measure_memory(*, cpus: list[int], buffer_bytes: int, duration_ms: int) -> tuple[list[float], float]:
+    """What a thread on each of ``cpus`` moves while all of them copy, from one buffer of its own to another.
+
+    Bytes read and written per second, together, for each processor in the order given; and how much of the
+    time the threads had their processors, 1 if nobody else did. Raises OSError if one may not be used, or
+    there is no memory for the buffers.
     """
 
 def measure_overhead(*, cpus: list[int]) -> tuple[float, float, float]:

@@ -148,10 +148,14 @@ def is_locked(path: Path) -> bool:
     """Whether a process has locked a file, or one that inherited its lock; takes none."""
     try:
         with path.open("rb") as file:
-            answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _WHOLE_FILE)
+            return not _is_free(file.fileno())
     except FileNotFoundError:
         return False
-    return bool(_FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+
+def _is_free(fd: int) -> bool:
+    """Whether nothing but this open file, and what inherited it, has locked it."""
+    return bool(_FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _WHOLE_FILE))[0] == fcntl.F_UNLCK)
 
 
 def until_unlocked(path: Path) -> None:
@@ -188,8 +192,7 @@ def holder_of(name: str, folder: Path) -> str | None:
         return None
     try:
         with _path(name, folder).open("rb") as file:
-            answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _WHOLE_FILE)
-            is_free = _FLOCK.unpack(answer)[0] == fcntl.F_UNLCK
+            is_free = _is_free(file.fileno())
             return None if is_free else str(_latest(file.read(_MOST_BYTES)) or NO_OWNER)
     except OSError:
         return None
@@ -282,6 +285,13 @@ def host_used(folder: Path, owner: RunOwner, *, alone: bool) -> Iterator[None]:
     finally:
         _HELD.pop(str(path), None)
         os.close(fd)
+
+
+def host_is_used(folder: Path) -> bool:
+    """Whether others use this host, or have it alone; takes no lock."""
+    path = folder / _HOST_LOCK
+    held = _HELD.get(str(path))
+    return is_locked(path) if held is None else not _is_free(held.fd)
 
 
 @contextmanager

@@ -229,11 +229,13 @@ def test_loop_devices_are_confirmed_each_and_share_the_processors(
     schema.validate(ended.json)
     schema.validate(json.loads((tmp_path / "lot/lot.json").read_text()))
     assert [entry["state"] for entry in entries] == ["complete"] * 2
+    manifests = [read_run(tmp_path / "lot" / entry["folder"]).manifest for entry in entries]
+    # measured once for all of them, or not at all where somebody else's run goes on
+    memory = ended.json["memory"]
+    assert f"memory: {manifests[0].host['memory_bandwidth'].value}" in ended.stderr or not memory["measured"]
+    assert {manifest.host["memory_bandwidth"].source for manifest in manifests} == {memory["source"]}
     if len(os.sched_getaffinity(0)) > 1:
-        pinned = [
-            read_run(tmp_path / "lot" / entry["folder"]).manifest.engine["processors"].value
-            for entry in entries
-        ]
+        pinned = [manifest.engine["processors"].value for manifest in manifests]
         assert len(set(pinned)) == len(pinned)
         assert [entry["cpus"] is not None for entry in entries] == [True, True]
 

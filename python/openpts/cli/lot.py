@@ -46,6 +46,7 @@ from openpts.record.writer import RunWriter, remove_unbegun
 from openpts.report.lot_index import INDEX_NAME, write_lot_index
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 _OF_THE_LOT: Final = (
     "--drives",
@@ -70,6 +71,7 @@ class LotDocument(Document, frozen=True, kw_only=True, tag="openpts.lot/1"):
     at_most: int | None
     stagger_s: float
     host_limits: tuple[str, ...]
+    memory: MemoryBandwidth | None
     entries: tuple[LotEntry, ...]
 
 
@@ -140,20 +142,24 @@ def print_prospect(targets: Sequence[str], stream: IO[str]) -> None:
     chosen = chosen_drives(named_drives(targets, None, SystemRoots()), Consent(), (), (), SystemRoots())
     _print_drives(chosen, stream)
     located = [one for one in chosen if one.drive is not None]
-    _print_host(LotRunner(Path(), new_lot([one.request(("",)) for one in located])), stream)
+    runner = LotRunner(Path(), new_lot([one.request(("",)) for one in located]))
+    runner.locate(measured=False)
+    _print_host(runner, stream)
 
 
 def _print_host(runner: LotRunner, stream: IO[str]) -> None:
-    runner.locate()
     if runner.shares is not None:
         for line in runner.shares.words():
             click.echo(line, file=stream)
     for limit in runner.lot.host_limits:
         click.echo(f"this host limits them: {limit}", file=stream)
+    if runner.lot.memory is not None:
+        click.echo(f"memory: {runner.lot.memory}", file=stream)
 
 
 def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: bool) -> None:
     runner.report = None if no_report else documents_on
+    runner.locate(measured=True)
     _print_host(runner, stream)
     try:
         with (

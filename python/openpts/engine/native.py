@@ -122,6 +122,15 @@ def cpu_ns_per_io(cpus: tuple[int, ...] = ()) -> float | None:
         return None
 
 
+def memory_rates(cpus: list[int], buffer_bytes: int, duration_ms: int) -> tuple[dict[int, float], float]:
+    """Bytes read and written per second, together, by copies on all of these processors at once, of each.
+
+    And how much of that time the copies had the processors, of 1. Raises OSError.
+    """
+    rates, share = _native.measure_memory(cpus=cpus, buffer_bytes=buffer_bytes, duration_ms=duration_ms)
+    return dict(zip(cpus, rates, strict=True)), share
+
+
 def _overhead(cpus: tuple[int, ...]) -> Facts:
     """The engine's own share of every figure."""
     try:

@@ -1,11 +1,14 @@
 """The host's memory: what of it can still be had, how the kernel deals with it, which modules are fitted."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from openpts.system_files import SystemRoots, chosen_word, printable, read_lines, read_text
+from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 _FIELD = "MemAvailable:"
 
@@ -17,6 +20,19 @@ def available_memory_bytes(roots: SystemRoots) -> int | None:
         if len(words) == 3 and words[0] == _FIELD and words[1].isdecimal() and words[2] == "kB":
             return int(words[1]) * 1024
     return None
+
+
+def last_level_cache_bytes(cpus: Iterable[int], roots: SystemRoots) -> int:
+    """Of all caches of the highest level that these processors have; 0 where the kernel does not tell."""
+    found: dict[str, int] = {}
+    for cpu in cpus:
+        folders = (roots.sys / f"devices/system/cpu/cpu{cpu}/cache").glob("index[0-9]*")
+        last = max(folders, key=lambda folder: read_text(folder / "level") or "", default=None)
+        if last is None:
+            continue
+        size = (read_text(last / "size") or "").removesuffix("K")
+        found[read_text(last / "shared_cpu_list") or str(cpu)] = int(size) * KIB if size.isdecimal() else 0
+    return sum(found.values())
 
 
 # Offsets in the structure "Memory Device", DSP0134 7.18
@@ -95,6 +111,16 @@ def memory_peak_bytes_per_s(roots: SystemRoots) -> float | None:
             formatted = structure[: structure[1]]
             rates.append(_word(formatted, _CONFIGURED_SPEED) or _word(formatted, _SPEED))
     return sum(rates) * _T_PER_MT * _BYTES_PER_TRANSFER if rates and all(rates) else None
+
+
+def memory_by_modules(roots: SystemRoots, why_not_measured: str = "") -> MemoryBandwidth:
+    """All modules together, each as if it had a channel of its own."""
+    rate = memory_peak_bytes_per_s(roots)
+    source = (
+        "the firmware does not tell, or only to root" if rate is None else "rates of all modules together"
+    )
+    why = f"; not measured: {why_not_measured}" if why_not_measured else ""
+    return MemoryBandwidth(rate, measured=False, source=source + why)
 
 
 def _size_mib(formatted: bytes) -> float | None:

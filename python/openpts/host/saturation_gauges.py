@@ -8,9 +8,10 @@ from typing import Final
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.gauge import Gauge, Growth, Values, known, whole_number
 from openpts.host.container import control_groups
-from openpts.host.memory import memory_peak_bytes_per_s
+from openpts.host.memory import memory_by_modules
 from openpts.system_files import SystemRoots, read_text
-from openpts.units import GB, NS_PER_S, NS_PER_US
+from openpts.units import NS_PER_S, NS_PER_US
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 _ENGINE_THREAD: Final = "openpts-io-"
 # A path with a thread for each I/O may have a thousand of them; they are alike.
@@ -19,9 +20,12 @@ _MS_PER_S: Final = 1000
 _QUOTA_UNITS: Final = {b"throttled_usec": NS_PER_US, b"throttled_time": 1}
 
 
-def saturation_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[Gauge, ...]:
-    """Each with the reason where this machine does not tell."""
-    return _threads(roots), _quota(roots), _heat(roots, engine_cpus), _memory(roots)
+def saturation_gauges(
+    roots: SystemRoots, engine_cpus: Collection[int], memory: MemoryBandwidth | None = None
+) -> tuple[Gauge, ...]:
+    """Each with the reason where this machine does not tell. ``memory`` None: by its modules."""
+    bandwidth = memory or memory_by_modules(roots)
+    return _threads(roots), _quota(roots), _heat(roots, engine_cpus), _memory(roots, bandwidth)
 
 
 def _threads(roots: SystemRoots) -> Gauge:
@@ -151,25 +155,29 @@ def _counted_s(content: bytes) -> float | None:
     return None if count is None else count / _MS_PER_S
 
 
-def _memory(roots: SystemRoots) -> Gauge:
-    """By the counters of the last-level caches, which the resource control of the kernel shows if mounted."""
-    folder = roots.sys / "fs/resctrl/mon_data"
-    paths = tuple(sorted(folder.glob("mon_L3_*/mbm_total_bytes")))
-    peak_bytes_per_s = memory_peak_bytes_per_s(roots)
-    if not paths or peak_bytes_per_s is None:
+_TRAFFIC: Final = "fs/resctrl/mon_data"
+
+
+def memory_traffic(roots: SystemRoots) -> tuple[Path, ...]:
+    """The counters of the last-level caches, which the resource control of the kernel shows if mounted."""
+    return tuple(sorted((roots.sys / _TRAFFIC).glob("mon_L3_*/mbm_total_bytes")))
+
+
+def _memory(roots: SystemRoots, memory: MemoryBandwidth) -> Gauge:
+    folder, paths = roots.sys / _TRAFFIC, memory_traffic(roots)
+    if not paths or memory.bytes_per_s is None:
         why = (
-            "the firmware does not tell the rate of the memory"
+            f"what the memory can move is not known: {memory.source}"
             if paths
             else f"{folder} has no counters: resctrl is not mounted, or the processor does not count"
         )
         return Gauge("memory bandwidth", None, why)
     return Gauge(
         "memory bandwidth",
-        f"what the processors move, without that of drives, in % of the {peak_bytes_per_s / GB:,.0f} GB/s of "
-        "all modules together",
+        f"what the processors move, without that of drives, in % of {memory}",
         f"{folder}/mon_L3_*/mbm_total_bytes",
         paths,
-        MemoryUse(peak_bytes_per_s),
+        MemoryUse(memory.bytes_per_s),
         resolution=1.0,
         of_period=True,
     )

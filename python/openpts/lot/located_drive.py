@@ -16,6 +16,7 @@ from openpts.engine.native import cpu_ns_per_io
 from openpts.errors import TargetError
 from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.run_request import RunRequest
 
 
@@ -83,8 +84,10 @@ def _in_slot(name: str | None, roots: SystemRoots) -> BlockDevice:
     return found[0]
 
 
-def limits_together(drives: Sequence[LocatedDrive], cpus: int, roots: SystemRoots) -> tuple[str, ...]:
+def limits_together(
+    drives: Sequence[LocatedDrive], cpus: int, roots: SystemRoots, memory: MemoryBandwidth | None = None
+) -> tuple[str, ...]:
     """What this host can't do for drives that are measured at once on so many processors, a sentence each."""
     disks = [(one, disk) for one in drives if one.device is not None for disk in one.device.beneath]
     driven = [DrivenDrive.of_device(disk, roots, one.slot) for one, disk in disks]
-    return expected_limits(driven, cpus, cpu_ns_per_io(), roots) if driven else ()
+    return expected_limits(driven, cpus, cpu_ns_per_io(), roots, memory) if driven else ()

@@ -37,6 +37,7 @@ from openpts.record.lot import Lot, LotEntry, write_lot
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
 from openpts.record.suite import SuiteState
+from openpts.runner.memory_bandwidth import memory_for_lot
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots, printable
@@ -141,7 +142,7 @@ class LotRunner:
         target = f"lot of {len(self.lot.entries)} drives"
         owner = RunOwner.this_process(self.lot.lot_id, target, (), self.roots)
         with folder_claimed(self.folder, owner, again=(self.folder / CLAIM_NAME).exists()):
-            self.locate()
+            self.locate(measured=True)
             write_lot(self.folder, self.lot)
             try:
                 with self._tuned():
@@ -159,8 +160,11 @@ class LotRunner:
         changes = host_changes(self.roots, self.tune, lasting=False)
         return tuned_host(changes, self.tune, self.roots, Journal.of_machine())
 
-    def locate(self) -> None:
-        """Find the drive of each run that waits, and share the processors out among them, once."""
+    def locate(self, *, measured: bool) -> None:
+        """Find the drive of each run that waits, and share the processors out among them, once.
+
+        ``measured``: what the memory moves is measured first, which loads the host for some 0.2 s.
+        """
         if self.shares is not None:
             return
         for index, entry in self._waiting():
@@ -173,7 +177,10 @@ class LotRunner:
         cpus = os.sched_getaffinity(0)
         self.shares = ProcessorShares.of(nodes, self.lot.at_most, cpus, self.roots)
         at_once = list(self._drives.values())[: self.lot.at_most]
-        self.lot = replace(self.lot, host_limits=limits_together(at_once, len(cpus), self.roots))
+        is_real = any(not names_simulated(drive.target) for drive in at_once)
+        memory = memory_for_lot(self.lot.lot_id, self.roots) if measured and is_real else None
+        limits = limits_together(at_once, len(cpus), self.roots, memory)
+        self.lot = replace(self.lot, host_limits=limits, memory=memory)
 
     def _waiting(self) -> list[tuple[int, LotEntry]]:
         return [

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from openpts.device.link.nearby_cpus import parse_cpu_list
-from openpts.system_files import SystemRoots, read_text
+from openpts.device.link.nearby_cpus import processors_by_node
+from openpts.system_files import SystemRoots
 
 
 @dataclass(slots=True)
@@ -72,28 +72,6 @@ class ProcessorShares:
                 each = f"{len(shares[0])} for {at_once}"
                 lines.append(f"{which}, {each}" + (f", {drives} in all" if drives > len(shares) else ""))
         return lines
-
-
-def processors_by_node(allowed: set[int], roots: SystemRoots) -> dict[int, tuple[int, ...]]:
-    """The allowed processors of each node that has any; a host without nodes is node 0.
-
-    Threads of one core are beside each other.
-    """
-    found: dict[int, tuple[int, ...]] = {}
-    for folder in (roots.sys / "devices/system/node").glob("node[0-9]*"):
-        text = read_text(folder / "cpulist")
-        cpus = allowed.intersection(parse_cpu_list(text)) if text else set()
-        if cpus:
-            found[int(folder.name.removeprefix("node"))] = _by_core(cpus, roots)
-    return found or {0: _by_core(allowed, roots)}
-
-
-def _by_core(cpus: set[int], roots: SystemRoots) -> tuple[int, ...]:
-    def core(cpu: int) -> tuple[int, int]:
-        siblings = read_text(roots.sys / f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        return min(parse_cpu_list(siblings)) if siblings else cpu, cpu
-
-    return tuple(sorted(cpus, key=core))
 
 
 def _shares(cpus: tuple[int, ...], lanes: int, size: int) -> tuple[tuple[int, ...], ...]:

@@ -10,10 +10,11 @@ from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file, write_files
 from openpts.record.decoding import decode_json
 from openpts.record.suite import SuiteState
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.run_request import RunRequest
 
 LOT_NAME: Final = "lot.json"
-VERSION: Final = "1.0"
+VERSION: Final = "1.1"
 """Major and minor: fields that are added raise the minor one, all else the major one."""
 
 DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
@@ -60,6 +61,7 @@ class Lot(Struct, frozen=True, kw_only=True):
 
     ``lot_id`` is in the claim of its folder. ``at_most`` so many run at once, None: all; ``stagger_s`` is the
     time between two starts. ``host_limits`` say which part of the host can't drive so many at once.
+    ``memory`` is that of the host, None where all drives are simulated.
     """
 
     format: Literal["openpts-lot"] = "openpts-lot"
@@ -71,6 +73,7 @@ class Lot(Struct, frozen=True, kw_only=True):
     at_most: int | None = None
     stagger_s: float = 0.0
     host_limits: tuple[str, ...] = ()
+    memory: MemoryBandwidth | None = None
     entries: tuple[LotEntry, ...] = ()
 
 

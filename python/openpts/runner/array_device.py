@@ -1,6 +1,6 @@
 """An array of md as the device under test, whose members the operator gave up for purging."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic_ns
@@ -25,6 +25,7 @@ from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.array_purge import ArrayPurge
 from openpts.runner.healing import Healing
+from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.power_cut import PowerCutter
 from openpts.runner.tuning import tuned_host
@@ -32,6 +33,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Interval, Sample
@@ -254,16 +256,18 @@ class ArrayDevice:
     def host_settings(self) -> Facts:
         return {} if self._opened is None else self._opened.host_settings()
 
-    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:
-        return self._device.expected_limits(engine_cpus)
+    def driven_drives(self) -> tuple[DrivenDrive, ...]:
+        return self._device.driven_drives()
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
         """The array is created with a new queue, which keeps its defaults."""
         changes = host_changes(self.roots, scenario, lasting=False)
         return tuned_host(changes, scenario, self.roots, self.journal)
 
-    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        return self._device.gauges(engine, demand)
+    def gauges(
+        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
+    ) -> tuple[Gauge, ...]:
+        return self._device.gauges(engine, demand, memory)
 
     @property
     def _device(self) -> PhysicalDevice:

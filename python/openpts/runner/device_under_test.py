@@ -1,6 +1,6 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
+from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.power_cut import Door, PowerCutter
 from openpts.runner.simulated_device import SimulatedDevice
@@ -27,6 +28,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
@@ -119,14 +121,19 @@ class DeviceUnderTest(Protocol):
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
 
-    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:
-        """What of this host would be the limit if it did all that it can, in sentences; see host_capacity."""
+    def driven_drives(self) -> tuple[DrivenDrive, ...]:
+        """The drives below it, for which this host may be too small; see host_capacity."""
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
         """The host set up for such a measurement of it, and put back at the end; see runner.tuning."""
 
-    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        """What of it and of the host can be sampled while the engine works, that was made for ``demand``."""
+    def gauges(
+        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
+    ) -> tuple[Gauge, ...]:
+        """What of it and of the host can be sampled while the engine works, that was made for ``demand``.
+
+        ``memory`` is that of the host, None where the host's memory bears on nothing.
+        """
 
 
 @contextmanager

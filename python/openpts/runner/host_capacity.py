@@ -7,9 +7,10 @@ from typing import Final, Self
 from openpts.device.block_device import BlockDevice
 from openpts.device.link.host_path import HostLink, HostPath, host_paths
 from openpts.host.container import cpu_quota
-from openpts.host.memory import memory_peak_bytes_per_s
+from openpts.host.memory import memory_by_modules
 from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, NS_PER_S
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 _SMALL_IO_BYTES: Final = 4 * KIB
 # What an I/O costs the engine is known here; the kernel's part of it is at least as much again.
@@ -41,17 +42,18 @@ def expected_limits(
     cpus: int,
     cpu_ns_per_io: float | None,
     roots: SystemRoots,
+    memory: MemoryBandwidth | None = None,
 ) -> tuple[str, ...]:
     """A sentence for each part of this host that would be the limit of these drives, all at once.
 
     ``cpus`` are those that the engines may use, ``cpu_ns_per_io`` is what one I/O takes of them, in the
-    engine alone, as it was measured on this host; None where it was not.
+    engine alone, as it was measured on this host; None where it was not. ``memory`` None: by its modules.
     """
     limits = [
         *_links(drives),
         *_processors(drives, min(float(cpus), cpu_quota(roots) or cpus), cpu_ns_per_io),
     ]
-    return (*limits, *_memory(drives, memory_peak_bytes_per_s(roots)))
+    return (*limits, *_memory(drives, memory or memory_by_modules(roots)))
 
 
 def _links(drives: Sequence[DrivenDrive]) -> Iterator[str]:
@@ -87,12 +89,15 @@ def _processors(drives: Sequence[DrivenDrive], cpus: float, cpu_ns_per_io: float
         )
 
 
-def _memory(drives: Sequence[DrivenDrive], peak_bytes_per_s: float | None) -> Iterator[str]:
+def _memory(drives: Sequence[DrivenDrive], memory: MemoryBandwidth) -> Iterator[str]:
     needed = _sum(drives, lambda drive: drive.bytes_per_s)
-    if needed is not None and peak_bytes_per_s is not None and needed > _ENOUGH_SHARE * peak_bytes_per_s:
+    if needed is None or memory.bytes_per_s is None:
+        return
+    if needed > _ENOUGH_SHARE * memory.bytes_per_s:
+        how = "as measured now" if memory.measured else "at most"
         yield (
             f"{_of_each(drives)} would move {_gb(needed)} through a memory that moves "
-            f"{_gb(peak_bytes_per_s)} at most, and data to be written goes through it twice"
+            f"{_gb(memory.bytes_per_s)} {how}, and data to be written goes through it twice"
         )
 
 

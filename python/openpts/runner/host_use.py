@@ -9,11 +9,12 @@ from openpts.errors import RefusedError, TargetError
 from openpts.ownership import host_used
 from openpts.runner.device_under_test import DeviceUnderTest
 
-_FOLDER: Final = Path("/dev/openpts")
+HOST_FOLDER: Final = Path("/dev/openpts")
+"""Where the host's lock is."""
 
 
 @contextmanager
-def host_use(device: DeviceUnderTest, *, alone: bool, folder: Path = _FOLDER) -> Iterator[None]:
+def host_use(device: DeviceUnderTest, *, alone: bool, folder: Path = HOST_FOLDER) -> Iterator[None]:
     """Be on this host as long as the block lasts; ``alone`` keeps all others away. A simulated drive is not.
 
     Raises RefusedError if another run is in the way, and TargetError where nobody can be kept away.

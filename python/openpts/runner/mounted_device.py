@@ -53,6 +53,7 @@ from openpts.vocabulary.command_run import (
 )
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, TargetKind
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import Change, Scenario
 
@@ -152,12 +153,14 @@ class MountedDevice(PhysicalDevice):
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
 
-    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
+    def gauges(
+        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
+    ) -> tuple[Gauge, ...]:
         """See the protocol; whose I/O it is that reaches the drive is in the runs."""
         del demand
         drive = () if self.target.device is None else drive_gauges(self.target.device.whole)
         disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
-        return (*drive, others_gauge(disks, self.roots), *host_gauges(self.roots, engine.cpus))
+        return (*drive, others_gauge(disks, self.roots), *host_gauges(self.roots, engine.cpus, memory))
 
     def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
         """Without what would keep the kernel from counting the I/O of the drive."""

@@ -29,7 +29,7 @@ from openpts.device.trimmed_reads import refuse_without_trim, trimmed_reads
 from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.native import NativeEngine, cpu_ns_per_io
+from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.engine.stamped_writers import StampedWriters
 from openpts.errors import OpenptsError, UsageError
@@ -41,13 +41,14 @@ from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
-from openpts.runner.host_capacity import DrivenDrive, expected_limits
+from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.power_cut import Door, DriveCutter, PowerCutter, cut_command
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
@@ -102,11 +103,13 @@ def target_gauges(
     return (*drive_gauges(drive), *others, foreign_gauge(drive, own_bytes, in_flight_bytes))
 
 
-def host_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[Gauge, ...]:
-    """Of the machine around it."""
+def host_gauges(
+    roots: SystemRoots, engine_cpus: Collection[int], memory: MemoryBandwidth | None = None
+) -> tuple[Gauge, ...]:
+    """Of the machine around it; ``memory`` None: by its modules."""
     return (
         *processor_gauges(roots, engine_cpus),
-        *saturation_gauges(roots, engine_cpus),
+        *saturation_gauges(roots, engine_cpus, memory),
         pressure_gauge(roots),
         *power_gauges(roots),
     )
@@ -230,12 +233,10 @@ class PhysicalDevice:
             return facts
         return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
-    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:
-        """See the protocol: of all disks below."""
+    def driven_drives(self) -> tuple[DrivenDrive, ...]:
+        """See the protocol: all disks below."""
         disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
-        drives = [DrivenDrive.of_device(disk, self.roots) for disk in disks]
-        cpus = len(engine_cpus or os.sched_getaffinity(0))
-        return expected_limits(drives, cpus, cpu_ns_per_io(tuple(engine_cpus)), self.roots)
+        return tuple(DrivenDrive.of_device(disk, self.roots) for disk in disks)
 
     def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
         """What is set on the host, and on the way to the drive, for a measurement.
@@ -254,8 +255,11 @@ class PhysicalDevice:
         with tuned_host(self.host_changes(scenario), scenario, self.roots, Journal.of_machine()) as reports:
             yield reports
 
-    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        return target_gauges(self.target, engine, demand, self.roots) + host_gauges(self.roots, engine.cpus)
+    def gauges(
+        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
+    ) -> tuple[Gauge, ...]:
+        of_target = target_gauges(self.target, engine, demand, self.roots)
+        return of_target + host_gauges(self.roots, engine.cpus, memory)
 
     @property
     def _disk(self) -> BlockDevice | None:

@@ -1,5 +1,6 @@
 """One run of one test from the operator's order to the closed run folder."""
 
+import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Final
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.engine.contract import CapturingEngine
+from openpts.engine.native import cpu_ns_per_io
 from openpts.engine.no_steps import NoSteps
 from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
@@ -40,7 +42,9 @@ from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.hooks import Hook, Hooks
+from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.runner.host_use import host_use
+from openpts.runner.memory_bandwidth import memory_of_run
 from openpts.runner.mounted_device import MountedDevice, mounted_device
 from openpts.runner.order import Order
 from openpts.runner.power_cut import PowerCutter
@@ -54,6 +58,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.command_run import CommandOrder
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.requests import CutPower, CycleFinished, PrepareFileSystem, Script
 from openpts.vocabulary.stimulus import Step
 
@@ -224,6 +229,8 @@ def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[Captur
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
     device, steps, cutter = checked.device, checked.steps, checked.cutter
+    drives = device.driven_drives()
+    memory = None if device.facts.simulation else memory_of_run(checked.folder, drives, SystemRoots())
     with (
         place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
@@ -231,10 +238,13 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
     ):
         engine.check(steps)
         checks = data_checks(steps, device.facts, checked.conditions.seed)
-        manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
+        host = checked.manifest.host | ({} if memory is None else memory.facts)
+        manifest = replace(
+            checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host
+        )
         # what is open of a drive keeps its name from it when it comes back
         telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
-        sampler = sampler_of(telemetry, device, engine, demand_of(steps))
+        sampler = sampler_of(telemetry, device, engine, demand_of(steps), memory)
         with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
             commands = tuple(Hook.of(text) for text in order.hooks)
             hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))
@@ -250,11 +260,21 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
                 checked.mounted,
             )
             resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
-            host_limits = device.expected_limits(engine.cpus)
+            host_limits = _expected_limits(drives, engine, memory)
             driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at, host_limits))
             for healing in device.healed:
                 driver.emit(Healed(healing))
             yield _PreparedRun(checked, engine, driver, hooks)
+
+
+def _expected_limits(
+    drives: Sequence[DrivenDrive], engine: CapturingEngine, memory: MemoryBandwidth | None
+) -> tuple[str, ...]:
+    """What of this host would be the limit if they did all that they can."""
+    if not drives:
+        return ()
+    cpus = len(engine.cpus or os.sched_getaffinity(0))
+    return expected_limits(drives, cpus, cpu_ns_per_io(engine.cpus), SystemRoots(), memory)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A simulated drive as the device under test."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
+from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.power_cut import PowerCutter, SimulatedCutter
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
@@ -33,6 +34,7 @@ from openpts.units import KIB, MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
@@ -203,7 +205,7 @@ class SimulatedDevice:
     def host_settings(self) -> Facts:
         return {}
 
-    def expected_limits(self, engine_cpus: Collection[int]) -> tuple[str, ...]:  # noqa: ARG002 of none
+    def driven_drives(self) -> tuple[DrivenDrive, ...]:
         """None: its time is virtual."""
         return ()
 
@@ -214,7 +216,12 @@ class SimulatedDevice:
         """No setting of the host bears on it."""
         return nullcontext(())
 
-    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
+    def gauges(
+        self,
+        engine: CapturingEngine,  # noqa: ARG002 of none
+        demand: Demand,  # noqa: ARG002 likewise
+        memory: MemoryBandwidth | None,  # noqa: ARG002 likewise
+    ) -> tuple[Gauge, ...]:
         """What it reports comes with intervals and steps, and no host works for it."""
         source = "the simulated drive"
         return (

@@ -23,6 +23,7 @@ from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.power_command import PowerCommand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 PERIOD_S: Final = 1.0
 # An unchanged value is stored again after so many periods of its gauge: then a gap means that there was none.
@@ -200,10 +201,14 @@ class TelemetryChoice:
 
 
 def sampler_of(
-    choice: TelemetryChoice, device: DeviceUnderTest, engine: CapturingEngine, demand: Demand
+    choice: TelemetryChoice,
+    device: DeviceUnderTest,
+    engine: CapturingEngine,
+    demand: Demand,
+    memory: MemoryBandwidth | None = None,
 ) -> Sampler:
     """The sampler of a run on this device. Raises UsageError if the power command makes no sense."""
     power = None if choice.power_command is None else PowerCommand(choice.power_command)
     if choice.period_s is None:
         return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
-    return Sampler(device.gauges(engine, demand), choice.period_s, power)
+    return Sampler(device.gauges(engine, demand, memory), choice.period_s, power)

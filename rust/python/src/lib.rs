@@ -19,6 +19,7 @@ mod watched_time;
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 use openpts_core::engine::Overhead;
 use openpts_core::machine::{self, Target};
@@ -48,6 +49,20 @@ fn probe(
 fn measure_overhead(py: Python<'_>, cpus: Vec<usize>) -> PyResult<(f64, f64, f64)> {
     let overhead = py.detach(|| Overhead::measure(&cpus)).map_err(engine_error)?;
     Ok((overhead.mean_latency_ns, overhead.sleeping_latency_ns, overhead.cpu_ns_per_io))
+}
+
+/// What the memory moves while a thread on each of these processors copies.
+#[pyfunction]
+#[pyo3(signature = (*, cpus, buffer_bytes, duration_ms))]
+fn measure_memory(
+    py: Python<'_>,
+    cpus: Vec<usize>,
+    buffer_bytes: usize,
+    duration_ms: u64,
+) -> PyResult<(Vec<f64>, f64)> {
+    let duration = Duration::from_millis(duration_ms);
+    let rates = py.detach(|| machine::memory_rates(&cpus, buffer_bytes, duration))?;
+    Ok((rates.bytes_per_s, rates.processor_share))
 }
 
 /// What this module is and how it was built, for the record.
@@ -94,5 +109,5 @@ mod native {
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]
-    use super::{build_info, measure_overhead, probe};
+    use super::{build_info, measure_memory, measure_overhead, probe};
 }

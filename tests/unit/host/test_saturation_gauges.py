@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from openpts.analysis.limited_seconds import marks_of
 from openpts.gauge import Gauge, Values
 from openpts.host.container import cpu_quota
 from openpts.host.memory import memory_peak_bytes_per_s
 from openpts.host.saturation_gauges import saturation_gauges
+from openpts.record.health import TelemetrySeries
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 S = 10**9
 
@@ -136,3 +139,18 @@ def test_the_memory_is_held_against_what_its_modules_move(roots: SystemRoots) ->
     assert memory_peak_bytes_per_s(roots) == peak
     values = grown(gauges(roots)["memory bandwidth"], ["0", "7"], [str(int(peak)), str(int(peak / 2) + 7)])
     assert values == {"memory_use_pct": pytest.approx(75)}
+
+
+def test_a_second_is_marked_by_the_memory_that_was_measured(roots: SystemRoots) -> None:
+    """5 GB/s are half of what the module could do, and all that copies have moved."""
+    put(roots.sys / "firmware/dmi/entries/17-0/raw", "").write_bytes(module(1250))
+    counter = put(roots.sys / "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes", "0\n")
+    measured = MemoryBandwidth(5e9, measured=True, source="copies on 2 processors")
+    for memory, use_pct, marks in ((None, 50, set()), (measured, 100, {"memory_use_pct"})):
+        gauge = {one.name: one for one in saturation_gauges(roots, (), memory)}["memory bandwidth"]
+        assert gauge.paths == (counter,)
+        values = grown(gauge, ["0"], [str(10 * S)])
+        assert values == {"memory_use_pct": pytest.approx(use_pct)}
+        sampled = TelemetrySeries((2 * S,), (values["memory_use_pct"],))
+        assert marks_of({"memory_use_pct": sampled}, [(S, 2 * S)], S, polling=False) == [marks]
+    assert "in % of 5.0 GB/s (copies on 2 processors)" in str(gauge.what)

@@ -8,6 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.device.block_device import BlockDevice
 from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from tests.data.system_trees import server, shelf
 from tests.unit.host.test_saturation_gauges import module, put
 
@@ -33,6 +34,20 @@ def test_eight_drives_behind_one_uplink_would_need_eight_of_it(
         entry = put(shelf.sys / f"firmware/dmi/entries/17-{number}/raw", "")
         entry.write_bytes(module(3200))
     assert expected_limits(nvme(shelf, 8), 2, 800.0, shelf) == snapshot
+
+
+@pytest.mark.parametrize(("rate", "said"), [(7.0 * GB, True), (7.2 * GB, False)])
+def test_a_memory_that_was_measured_is_what_counts(
+    rate: float, said: bool, shelf: SystemRoots, snapshot: SnapshotAssertion
+) -> None:
+    """Twice the 3.53 GB/s that the drive can have, once a little less; its modules would do for both."""
+    put(shelf.sys / "firmware/dmi/entries/17-0/raw", "").write_bytes(module(3200))
+    memory = MemoryBandwidth(rate, measured=True, source="copies")
+    drive = nvme(shelf, 1, bytes_per_s=3.53 * GB)
+    found = [limit for limit in expected_limits(drive, MANY, None, shelf, memory) if "memory" in limit]
+    assert bool(found) is said
+    if said:
+        assert found == snapshot
 
 
 def test_one_drive_at_a_time_has_the_uplink_for_itself(shelf: SystemRoots) -> None:

@@ -1,4 +1,4 @@
-"""Processors on the NUMA node that a target is attached to: from there the way to it is shortest."""
+"""Processors by NUMA node, and those on the one of a target: from there the way to it is shortest."""
 
 import re
 from pathlib import Path
@@ -39,6 +39,28 @@ def cpus_near(target: OpenTarget, roots: SystemRoots) -> tuple[int, ...]:
         return parse_cpu_list(cpus) if cpus else ()
     except ValueError:
         return ()
+
+
+def processors_by_node(allowed: set[int], roots: SystemRoots) -> dict[int, tuple[int, ...]]:
+    """The allowed processors of each node that has any; a host without nodes is node 0.
+
+    Threads of one core are beside each other.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    for folder in (roots.sys / "devices/system/node").glob("node[0-9]*"):
+        text = read_text(folder / "cpulist")
+        cpus = allowed.intersection(parse_cpu_list(text)) if text else set()
+        if cpus:
+            found[int(folder.name.removeprefix("node"))] = _by_core(cpus, roots)
+    return found or {0: _by_core(allowed, roots)}
+
+
+def _by_core(cpus: set[int], roots: SystemRoots) -> tuple[int, ...]:
+    def core(cpu: int) -> tuple[int, int]:
+        siblings = read_text(roots.sys / f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        return min(parse_cpu_list(siblings)) if siblings else cpu, cpu
+
+    return tuple(sorted(cpus, key=core))
 
 
 def numa_node(disk: BlockDevice) -> int | None:

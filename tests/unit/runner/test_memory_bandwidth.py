@@ -1,0 +1,218 @@
+"""What the memory moves: held against copies of NumPy, and left alone where a run would notice."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+from openpts import _native
+from openpts.device.block_device import BlockDevice
+from openpts.host.memory import last_level_cache_bytes
+from openpts.ownership import RunOwner, folder_claimed, host_used, new_run_id
+from openpts.record.lot import Lot, write_lot
+from openpts.runner import memory_bandwidth
+from openpts.runner.host_capacity import DrivenDrive
+from openpts.runner.memory_bandwidth import measured_memory, memory_for_lot, memory_of_run
+from openpts.system_files import SystemRoots
+from openpts.units import GB, KIB, MIB
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from tests.data.system_trees import shelf
+from tests.unit.host.test_saturation_gauges import put
+
+__all__ = ["shelf"]
+
+CPUS = sorted(os.sched_getaffinity(0))
+BUFFER_BYTES = 32 * MIB
+DURATION_MS = 60
+TRIES = 4
+OTHER = """
+import sys
+from pathlib import Path
+from openpts.ownership import RunOwner, host_used, owned
+from openpts.system_files import SystemRoots
+owner = RunOwner.this_process("id", "drive", (), SystemRoots())
+with (host_used(Path(sys.argv[2]), owner, alone=False) if sys.argv[1] == "lock" else owned("x", owner, None)):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def quiet(tmp_path: Path) -> SystemRoots:
+    """A machine of which nothing is known but that memory is free; runs of others are out of sight."""
+    roots = SystemRoots(sys=tmp_path / "sys", proc=tmp_path / "proc", dev=tmp_path)
+    put(roots.proc / "meminfo", "MemAvailable:    33554432 kB\n")
+    return roots
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """What copies find: the rate on each processor, and how much of it they had."""
+    found = {"rate": 5e9, "share": 0.97}
+
+    def rates(cpus: list[int], buffer_bytes: int, duration_ms: int) -> tuple[dict[int, float], float]:
+        assert (buffer_bytes, duration_ms) == (16 * MIB, 100)
+        return {cpu: found["rate"] + cpu for cpu in cpus}, found["share"]
+
+    monkeypatch.setattr(memory_bandwidth, "memory_rates", rates)
+    return found
+
+
+@contextmanager
+def other_run(how: str, folder: Path) -> Iterator[None]:
+    words = [sys.executable, "-c", OTHER, how, str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        try:
+            yield
+        finally:
+            process.communicate()
+
+
+def ours(cpus: list[int]) -> tuple[float, float]:
+    rates, share = _native.measure_memory(cpus=cpus, buffer_bytes=BUFFER_BYTES, duration_ms=DURATION_MS)
+    assert len(rates) == len(cpus)
+    return sum(rates), share
+
+
+def numpys() -> float:
+    """The same with NumPy, whose copies do not hold the interpreter."""
+    begin = Barrier(len(CPUS))
+
+    def copied_per_s(cpu: int) -> float:
+        os.sched_setaffinity(0, {cpu})
+        source, target = (np.full(BUFFER_BYTES // 8, 1.0) for _ in range(2))
+        begin.wait()
+        copies, begun_s = 0, time.monotonic()
+        while (elapsed_s := time.monotonic() - begun_s) < DURATION_MS / 1000:
+            np.copyto(target, source)
+            copies += 1
+        return copies * 2 * BUFFER_BYTES / elapsed_s
+
+    with ThreadPoolExecutor(len(CPUS)) as threads:
+        return sum(threads.map(copied_per_s, CPUS))
+
+
+def test_it_is_what_copies_of_another_library_move() -> None:
+    """Other work on the machine makes any of them slower: the best of each counts."""
+    found = [(ours(CPUS)[0], numpys()) for _ in range(TRIES)]
+    mine, theirs = (max(rates) for rates in zip(*found, strict=True))
+    assert 1 / 3 < mine / theirs < 3
+
+
+def test_a_processor_that_others_use_moves_less_and_is_known_to() -> None:
+    cpu = CPUS[0]
+    alone, alone_share = max(ours([cpu]) for _ in range(TRIES))
+    words = ["taskset", "--cpu-list", str(cpu), "sh", "-c", "while :; do :; done"]
+    others = [subprocess.Popen(words) for _ in range(4)]
+    try:
+        shared, share = min(ours([cpu]) for _ in range(TRIES))
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert shared < 0.6 * alone
+    assert share < 0.6
+    assert share < alone_share <= 1.05
+
+
+def test_what_can_not_be_measured_has_its_reason(quiet: SystemRoots, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="Invalid argument"):
+        _native.measure_memory(cpus=[10**6], buffer_bytes=1, duration_ms=1)
+    put(quiet.proc / "meminfo", "MemAvailable:    1024 kB\n")
+    found = measured_memory(quiet, tmp_path)
+    assert (found.bytes_per_s, found.measured) == (None, False)
+    assert "not measured: only 0.0 GB of memory are free" in found.source
+
+
+def test_a_figure_of_processors_that_were_busy_does_not_count(
+    quiet: SystemRoots, tmp_path: Path, planted: dict[str, float]
+) -> None:
+    assert measured_memory(quiet, tmp_path).bytes_per_s == 5e9 * len(CPUS) + sum(CPUS)
+    planted["share"] = 0.62
+    found = measured_memory(quiet, tmp_path)
+    assert (found.bytes_per_s, found.measured) == (None, False)
+    assert found.source.endswith("not measured: other programs had the processors 38 % of the time")
+
+
+@pytest.mark.usefixtures("planted")
+def test_several_nodes_are_told_apart(
+    quiet: SystemRoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    for node, cpus in ((0, "0-1"), (1, "2-3")):
+        put(quiet.sys / f"devices/system/node/node{node}/cpulist", f"{cpus}\n")
+    found = measured_memory(quiet, tmp_path)
+    assert found.bytes_per_s == 15e9 + 3
+    assert found.source == (
+        "read and written by copies on 3 processors at once, 100 ms: node 0 10.0 GB/s, node 1 5.0 GB/s"
+    )
+
+
+@pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("lock", "another run is on this host"),
+        ("note", "another run is on this host: a target belongs to run "),
+    ],
+)
+def test_a_run_that_goes_on_is_left_alone(how: str, said: str, quiet: SystemRoots, tmp_path: Path) -> None:
+    with other_run(how, tmp_path):
+        # who has what open is seen in /proc alone
+        found = measured_memory(quiet if how == "lock" else SystemRoots(), tmp_path)
+    assert not found.measured
+    assert f"not measured: {said}" in found.source
+    assert measured_memory(quiet, tmp_path).measured
+
+
+@pytest.mark.usefixtures("planted")
+def test_the_run_itself_is_no_other(quiet: SystemRoots, tmp_path: Path) -> None:
+    with host_used(tmp_path, RunOwner.this_process("id", "drive", (), quiet), alone=False):
+        assert measured_memory(quiet, tmp_path).measured
+
+
+@pytest.mark.usefixtures("planted")
+def test_two_lots_see_each_other(quiet: SystemRoots, tmp_path: Path) -> None:
+    with other_run("lock", tmp_path):
+        assert not memory_for_lot(new_run_id(), quiet, tmp_path).measured
+    assert memory_for_lot(new_run_id(), quiet, tmp_path).measured
+    # the lot has let go of the host
+    with host_used(tmp_path, RunOwner.this_process("id", "drive", (), quiet), alone=True):
+        assert measured_memory(quiet, tmp_path).measured
+
+
+def test_caches_that_processors_share_count_once(quiet: SystemRoots) -> None:
+    for cpu in range(4):
+        pair = ("0-1", "2-3")[cpu // 2]
+        caches = enumerate([("1", "48K", str(cpu)), ("2", "2048K", str(cpu)), ("3", "32768K", pair)])
+        for index, of_cache in caches:
+            folder = quiet.sys / f"devices/system/cpu/cpu{cpu}/cache/index{index}"
+            for name, text in zip(("level", "size", "shared_cpu_list"), of_cache, strict=True):
+                put(folder / name, f"{text}\n")
+    assert last_level_cache_bytes(range(4), quiet) == 2 * 32768 * KIB
+    assert last_level_cache_bytes([0, 1], quiet) == 32768 * KIB
+    assert last_level_cache_bytes([9], quiet) == 0
+
+
+def test_a_run_of_a_lot_has_what_the_lot_measured(tmp_path: Path, shelf: SystemRoots) -> None:
+    memory = MemoryBandwidth(12.5 * GB, measured=True, source="of the lot")
+    write_lot(tmp_path, Lot(lot_id="id", started_at="2026-11-23T12:00:00+00:00", memory=memory))
+    run_folder = tmp_path / "1-a"
+    owner = RunOwner.this_process("id", "lot", (), shelf)
+    with folder_claimed(tmp_path, owner):
+        assert memory_of_run(run_folder, [], shelf) == memory
+    # a run of it that is resumed alone, later
+    alone = memory_of_run(run_folder, [], shelf)
+    assert alone.source.endswith("not measured: nothing is held against it here")
+    drive = DrivenDrive.of_device(BlockDevice.of_name("nvme0n1", shelf), shelf)
+    assert "nothing is held against it" not in memory_of_run(run_folder, [drive], shelf).source

@@ -179,3 +179,21 @@ def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(
     assert sum("run started" in title for title in told) == len(DRIVES)
     assert sum("limits: 1 fail, 1 no verdict" in title for title in told) == 1
     assert sum("limits: 1 pass, 1 no verdict" in title for title in told) == 1
+
+
+def test_commands_at_moments_know_drive_slot_and_lot_and_a_failure_ends_its_run_alone(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The command of each run's start succeeds in slot 3 alone."""
+    told = "echo $OPENPTS_SERIAL $OPENPTS_SLOT $OPENPTS_LOT $OPENPTS_FOLDER"
+    hook = f"run-start=sh -c '{told} >> told; test $OPENPTS_SLOT = 3'"
+    words = (*TEST, "--drives", str(folder / "drives.toml"), *QUICK, "--no-report", "--out", "lot")
+    ended = openpts("run", *words, "--hook", hook, cwd=tmp_path)
+    assert ended.exit_code == 7
+    entries = read_lot(tmp_path / "lot").entries
+    assert [entry.state for entry in entries] == [SuiteState.COMPLETE, SuiteState.FAILED], ended.stderr
+    assert "exit code 1" in str(entries[1].reason)
+    lot = tmp_path / "lot"
+    assert sorted((tmp_path / "told").read_text().splitlines()) == sorted(
+        f"{name[2:]} {slot} {lot} {lot / name}" for name, slot in zip(FOLDERS, ("3", "5"), strict=True)
+    )

@@ -1,5 +1,6 @@
 """`openpts campaign`: many runs that a file plans, carried out once each, and their report."""
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -153,11 +154,16 @@ def _unbegun(planned: Campaign) -> CampaignState:
 
 
 def _place(file: Path, folder: Path | None) -> Path:
-    if folder is None and not file.suffix:
+    if folder is not None:
+        return folder
+    place = file.with_suffix("")
+    if not os.path.lexists(file) and not has_begun(place):
+        raise UsageError(f"there is no campaign file {file}")
+    if not file.suffix:
         raise UsageError(
             f"{file} has no ending to leave out for the campaign's folder: name one with --folder"
         )
-    return folder or file.with_suffix("")
+    return place
 
 
 def _begun(file: Path, folder: Path | None) -> Path:

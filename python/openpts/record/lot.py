@@ -1,5 +1,6 @@
 """What became of each drive of a lot: lot.json beside the run folders."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -90,3 +91,11 @@ def read_lot(folder: Path) -> Lot:
         raise RecordError(f"can't read {folder / LOT_NAME}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise RecordError(f"can't read {folder / LOT_NAME}: {error}") from error
+
+
+def entry_of(run_folder: Path) -> LotEntry | None:
+    """What the lot that a run belongs to has on it; None of a run by itself. Raises RecordError."""
+    if not os.path.lexists(run_folder.parent / LOT_NAME):
+        return None
+    entries = read_lot(run_folder.parent).entries
+    return next((entry for entry in entries if entry.folder == run_folder.name), None)

@@ -158,7 +158,7 @@ def _place(file: Path, folder: Path | None) -> Path:
         return folder
     place = file.with_suffix("")
     if not os.path.lexists(file) and not has_begun(place):
-        raise UsageError(f"there is no campaign file {file}")
+        raise UsageError(f"there is no campaign file {file}: docs/campaigns.md has an example")
     if not file.suffix:
         raise UsageError(
             f"{file} has no ending to leave out for the campaign's folder: name one with --folder"

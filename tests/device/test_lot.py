@@ -172,6 +172,18 @@ def test_one_interrupt_stops_all_and_each_keeps_its_record(tmp_path: Path) -> No
     assert "interrupted" in (tmp_path / "lot/index.html").read_text()
 
 
+def test_a_run_that_is_stopped_while_python_starts_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends such a process by the signal itself, before openpts can take it in."""
+    starting = tmp_path / "python"
+    starting.write_text("#!/bin/sh\nkill -INT $$\n")
+    starting.chmod(0o755)
+    monkeypatch.setattr("openpts.lot.lot_runner.sys.executable", str(starting))
+    (entry,) = LotRunner(tmp_path / "lot", new_lot([request(*files(tmp_path, 1))])).run().entries
+    assert (entry.state, entry.reason) == (SuiteState.INTERRUPTED, "stopped by the operator")
+
+
 def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -> None:
     with measuring(tmp_path, 2) as process:
         assert len(processes(Path("lot"))) >= 2

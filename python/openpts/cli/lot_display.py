@@ -1,7 +1,7 @@
 """The displays of a lot: a table that is redrawn on terminals, lines for files and pipes."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Final
@@ -16,7 +16,7 @@ from openpts.cli.terminal import can_be_drawn_over
 from openpts.exchange import events as lines
 from openpts.exchange.events import EventLine
 from openpts.lot.lot_runner import DriveChanged, LotEvent, LotListener
-from openpts.record.lot import Lot, LotEntry
+from openpts.record.lot import Lot, LotEntry, counts_text
 from openpts.record.suite import SuiteState
 from openpts.units import MB
 from openpts.vocabulary.phase import phase_text
@@ -118,20 +118,25 @@ class LotTable:
         for row in shown:
             style = _STYLES.get(row.entry.state, "dim")
             table.add_row(*(Text(text(row) or _UNKNOWN) for text in columns.values()), style=style)
-        table.caption = counts_text([row.entry for row in self.rows])
+        table.caption = self._caption()
+        return table
+
+    def _caption(self) -> str:
+        """Counts of states, and while reports are made how many there are."""
+        entries = [row.entry for row in self.rows]
+        reported = sum(bool(entry.reports) for entry in entries)
+        return counts_text(entries) + (f"; reports of {reported}" if reported else "")
+
+    def ended(self, width: int) -> Table:
+        """All rows, whatever their number: the counts come behind it."""
+        table = self.rendered(width, len(self.rows) + _LINES_AROUND)
+        table.caption = None
         return table
 
 
 def _urgency(row: DriveRow) -> int:
     order = (SuiteState.RUNNING, SuiteState.FAILED, SuiteState.REFUSED, SuiteState.INTERRUPTED)
     return order.index(row.entry.state) if row.entry.state in order else len(order)
-
-
-def counts_text(entries: Sequence[LotEntry]) -> str:
-    """How many drives are in which state: ``16 drives: 3 running, 13 waiting``."""
-    counts = [(state, sum(entry.state is state for entry in entries)) for state in SuiteState]
-    states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{len(entries)} drive{'' if len(entries) == 1 else 's'}: {states}"
 
 
 def _rate(value: float | None) -> str:
@@ -234,4 +239,4 @@ def lot_shown_on(stream: IO[str], lot: Lot) -> Iterator[LotListener]:
         transient=True,
     ):
         yield hear
-    console.print(table.rendered(console.width, console.height))
+    console.print(table.ended(console.width))

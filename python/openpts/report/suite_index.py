@@ -57,6 +57,8 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
         heading=f"{suite.revision} suite on {suite.target}",
         drive=_drive_text(runs),
         of_each="Test",
+        counts="",
+        not_well=(),
         started_at=suite.started_at,
         ended_at=suite.ended_at,
         command=" ".join(("openpts", *suite.command_line)),

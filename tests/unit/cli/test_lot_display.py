@@ -129,6 +129,26 @@ def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
     assert "100 drives: 98 waiting, 1 running, 1 failed" in text
 
 
+def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
+    console = Console(file=io.StringIO(), width=120, height=24)
+    console.print(LotTable.of(lot).ended(120))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [str(number) for number in range(1, 101)]
+
+
+def test_while_reports_are_made_their_number_is_seen() -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(3)))
+    table = LotTable.of(lot)
+    complete = [replace(entry, state=SuiteState.COMPLETE) for entry in lot.entries]
+    for index, entry in enumerate(complete):
+        table.hear(DriveChanged(index, entry))
+    assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete"
+    table.hear(DriveChanged(1, replace(complete[1], reports=("report.html",))))
+    assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete; reports of 1"
+
+
 def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(2)))
     said: list[str] = []

@@ -258,3 +258,5 @@ def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
     assert 'href="population/population.html"' in (tmp_path / "lot/index.html").read_text()
     report = json.loads((tmp_path / "lot/population/population.json").read_text())
     assert report["subtitle"] == "2 drives: theory 1,000 MB"
+    again = openpts("report", "lot", "--no-pdf", "--no-html", "--no-csv", cwd=tmp_path)
+    assert again.stdout.splitlines()[-1] == "index: lot/index.html"

@@ -1,5 +1,6 @@
 """The index page of a lot: what each drive did, what failed, and where its report lies."""
 
+import shlex
 from pathlib import Path
 
 from openpts.procedures.registry import PROCEDURES
@@ -40,7 +41,7 @@ def write_lot_index(folder: Path, lot: Lot) -> Path:
         not_well=not_well,
         started_at=lot.started_at,
         ended_at=lot.ended_at,
-        command=" ".join(("openpts", *lot.command_line)),
+        command=shlex.join(("openpts", *lot.command_line)),
         reports=tuple(
             str(path.relative_to(folder)) for path in sorted((folder / "population").glob("population.[hp]*"))
         ),

@@ -35,3 +35,10 @@ def test_a_lot_that_ended_well_says_so(tmp_path: Path) -> None:
     page = Page(write_lot_index(tmp_path, lot).read_text())
     assert "1 drive: 1 complete\n" in page.text
     assert page.links == []
+
+
+def test_the_command_can_be_typed_as_it_stands(tmp_path: Path) -> None:
+    words = ("run", "iops", "sim:mlc?seed=1", "--tracking", "RND 4KiB RW0")
+    lot = Lot(lot_id="l", started_at="2026-01-01T00:00:00+00:00", command_line=words)
+    page = Page(write_lot_index(tmp_path, lot).read_text())
+    assert "openpts run iops 'sim:mlc?seed=1' --tracking 'RND 4KiB RW0'\n" in page.text

@@ -169,7 +169,10 @@ def _place(file: Path, folder: Path | None) -> Path:
 def _begun(file: Path, folder: Path | None) -> Path:
     place = _place(file, folder)
     if not has_begun(place):
-        raise UsageError(f"the campaign of {file} has not begun: there is no plan in {place}")
+        raise UsageError(
+            f"the campaign of {file} has not begun: there is no plan in {place}; "
+            f"`openpts campaign run {file}` begins it"
+        )
     return place
 
 

@@ -206,7 +206,8 @@ def _changed(before: LotEntry, entry: LotEntry) -> str:
     if before.state is not entry.state:
         if entry.state is SuiteState.RUNNING:
             words = [
-                f"begins on {entry.request.target or f'slot {entry.slot}'}",
+                f"begins {entry.request.test_words[0]} on {entry.request.target or f'slot {entry.slot}'}",
+                entry.request.labels.get("condition", ""),
                 f"slot {entry.slot}" if entry.slot else "",
                 f"processors {entry.cpus}" if entry.cpus else "",
             ]

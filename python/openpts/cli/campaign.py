@@ -198,19 +198,14 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
 
 def _refuse_options(planned: Campaign, file: Path) -> None:
     """Raises UsageError for options that a test does not take, before any run starts."""
-    from openpts.cli.run_commands import run as run_command  # noqa: PLC0415 slow to load
+    from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 slow to load
 
-    wrong = []
+    wrong, target = [], planned.drives[0].target or "/dev/x"
     for number, test in enumerate(planned.tests):
-        command = run_command.commands[test.test]
         for variant in planned.conditions or (None,):
-            words = [
-                *test.options,
-                *(variant.options if variant else ()),
-                planned.drives[0].target or "/dev/x",
-            ]
+            words = (test.test, *test.options, *(variant.options if variant else ()))
             try:
-                command.make_context(test.test, list(words), resilient_parsing=False)
+                refuse_test_words(words, target)
             except click.ClickException as error:
                 under = f" under {variant.name}" if variant else ""
                 wrong.append((number, f"{test.test}{under}: {error.format_message()}"))

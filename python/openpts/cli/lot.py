@@ -169,6 +169,12 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
             lot = runner.run()
         if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
             click.echo(population_beside(runner.folder), file=stream)
+    except KeyboardInterrupt:
+        if all(entry.state in DONE for entry in runner.lot.entries):
+            raise InterruptedRunError(
+                f"stopped by the operator: `openpts report {runner.folder}` makes the reports"
+            ) from None
+        raise
     finally:
         if (runner.folder / LOT_NAME).exists():
             write_lot_index(runner.folder, runner.lot)

@@ -175,12 +175,14 @@ def test_one_interrupt_stops_all_and_each_keeps_its_record(tmp_path: Path) -> No
 def test_an_interrupt_while_reports_are_made_says_how_to_make_them(tmp_path: Path) -> None:
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
     with start_openpts("run", *TEST, *drives, *QUICK, "--out", "lot", cwd=tmp_path) as process:
-        until(lambda: (tmp_path / "lot/lot.json").exists())
+        until((tmp_path / "lot/lot.json").exists)
         until(lambda: states(read_lot(tmp_path / "lot")) == [SuiteState.COMPLETE] * 2)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == "openpts: stopped by the operator: `openpts report lot` makes the reports"
+    assert (
+        errors.splitlines()[-1] == "openpts: stopped by the operator: `openpts report lot` makes the reports"
+    )
 
 
 def test_a_run_that_is_stopped_while_python_starts_says_so(

@@ -18,9 +18,12 @@ from jsonschema_rs import Draft202012Validator
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from openpts.errors import RecordError, UsageError
+from openpts.lot.lot_runner import LotRunner, new_lot
 from openpts.record.lot import read_lot
 from openpts.record.reader import read_run
 from openpts.record.suite import SuiteState
+from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_lot import PATIENCE_S, QUICK, TEST
 from tests.simulated.test_notify import Service
@@ -154,6 +157,21 @@ def test_what_several_runs_cannot_share_is_refused_before_any_starts(tmp_path: P
         assert ended.exit_code == 2
         assert complaint in ended.stderr
         assert not (tmp_path / "lot").exists()
+
+
+def test_a_lot_stands_for_its_runs_where_runs_are_named(folder: Path, tmp_path: Path) -> None:
+    lot = folder / "lot"
+    assert run_folders_of([lot]) == tuple(lot / name for name in FOLDERS)
+    added = openpts("archive", "add", str(lot), "--to", "archive", cwd=tmp_path)
+    assert (added.exit_code, len(added.stdout.splitlines())) == (0, 2), added.stderr
+    with pytest.raises(UsageError, match="a run is named twice"):
+        run_folders_of([lot, lot / FOLDERS[0]])
+
+
+def test_a_lot_in_which_no_run_began_is_refused(tmp_path: Path) -> None:
+    LotRunner(tmp_path / "lot", new_lot([])).run()
+    with pytest.raises(RecordError, match="none of its runs has a record"):
+        run_folders_of([tmp_path / "lot"])
 
 
 def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import VisibleConsole
+from openpts.cli.log_lines import host_limit_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.exchange import events as lines
 from openpts.exchange.events import EventLine
@@ -171,6 +172,7 @@ class LotLog:
     rows: list[DriveRow]
     began_s: float = field(default_factory=time.monotonic)
     _phases: dict[int, str] = field(default_factory=dict)
+    _limits: dict[int, set[str]] = field(default_factory=dict)
 
     def hear(self, event: LotEvent) -> None:
         """Say what the event says, if that is news."""
@@ -199,6 +201,10 @@ class LotLog:
                 return f"{title}{steady}, ended in round {line.last_round}"
             case lines.Note():
                 return line.text
+            case lines.HostLimited():
+                new = line.limited_ns.keys() - self._limits.setdefault(index, set())
+                self._limits[index] |= new
+                return host_limit_text(sorted(new), line.told) if new else ""
         return ""
 
 
@@ -230,7 +236,7 @@ def lot_shown_on(stream: IO[str], lot: Lot) -> Iterator[LotListener]:
 
     def hear(event: LotEvent) -> None:
         table.hear(event)
-        if isinstance(event, DriveChanged):
+        if isinstance(event, DriveChanged) or isinstance(event.line, lines.HostLimited):
             log.hear(event)
 
     with Live(

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from openpts.analysis.figures import Figures
+from openpts.analysis.limited_seconds import evidence_words
 from openpts.exchange import events as lines
 from openpts.exchange.events import EventLine, utc_now
 from openpts.exchange.recent_rate import RecentRate
@@ -146,6 +147,7 @@ def _(event: events.HostLimited) -> EventLine:
         place=_place(event.place),
         limited_ns={str(limit): ns for limit, ns in event.limited_ns.items()},
         judged_ns=event.judged_ns,
+        told=tuple(evidence_words(event.told)),
     )
 
 

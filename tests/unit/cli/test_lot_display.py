@@ -85,8 +85,26 @@ def story(first: LotEntry, second: LotEntry) -> list[LotEvent]:
         bytes_per_s=742_334_464.0,
         temperature_c=48.6,
     )
+    limited = lines.HostLimited(
+        at=AT,
+        place=PLACE,
+        limited_ns={"processor": 2_000_000_000},
+        judged_ns=3_000_000_000,
+        told=("the hypervisor gave the engine's processors to others",),
+    )
     hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
-    told = (started, lines.PurgeStarted(at=AT), phase, step, step, changed_number(phase), progress, hang)
+    told = (
+        started,
+        lines.PurgeStarted(at=AT),
+        phase,
+        step,
+        step,
+        changed_number(phase),
+        progress,
+        limited,
+        limited,
+        hang,
+    )
     return [
         DriveChanged(0, running),
         DriveChanged(1, refused),

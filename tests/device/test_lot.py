@@ -208,7 +208,13 @@ def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -
     until(lambda: not processes(Path("lot")))
     assert states(read_lot(tmp_path / "lot")) == [SuiteState.RUNNING] * 2
     with start_openpts("resume", "lot", "--no-report", cwd=tmp_path) as again:
-        until(lambda: "round 1" in str(again.stdout and again.stdout.readline()))
+        assert again.stdout is not None
+        waited_for = {"1-drive0:", "2-drive1:"}
+        while waited_for:
+            line = again.stdout.readline()
+            assert line, "the lot ended before both went on"
+            if "round 1" in line:
+                waited_for.discard(line.split()[1])
         again.send_signal(signal.SIGINT)
         again.communicate(timeout=PATIENCE_S)
     for name in ("1-drive0", "2-drive1"):

@@ -1,4 +1,4 @@
-"""Reads a drive for some seconds and prints what each of them is marked with, as a JSON list.
+"""Reads a drive for some seconds and prints what each of them is marked with, and when they began, as JSON.
 
     python -m tests.device.limited_load NODE SECONDS [--cpus 0] [--group FOLDER] [--sys FOLDER --disk NAME]
 
@@ -62,6 +62,7 @@ def main() -> None:
         while (sample := engine.poll(1)) is None:
             pass
         offset_ns = sample.started_ns + sample.elapsed_ns - time.monotonic_ns()
+        begun_at = time.time() - sample.elapsed_ns / NS_PER_S
         time.sleep(2 * PERIOD_S)
     points: dict[str, list[tuple[int, float]]] = {}
     for point in sampler.take(offset_ns):
@@ -72,7 +73,9 @@ def main() -> None:
     rates = [interval.bytes / interval.elapsed_ns for interval in sample.intervals]
     seconds = [None if one is None else sorted(one) for one in marks.marks]
     highest = {name: max(of_name.values) for name, of_name in series.items()}
-    sys.stdout.write(json.dumps({"seconds": seconds, "rates": rates, "highest": highest}))
+    sys.stdout.write(
+        json.dumps({"begun_at": begun_at, "seconds": seconds, "rates": rates, "highest": highest})
+    )
 
 
 if __name__ == "__main__":

@@ -172,6 +172,31 @@ def test_one_interrupt_stops_all_and_each_keeps_its_record(tmp_path: Path) -> No
     assert "interrupted" in (tmp_path / "lot/index.html").read_text()
 
 
+def test_an_interrupt_while_reports_are_made_says_how_to_make_them(tmp_path: Path) -> None:
+    drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
+    with start_openpts("run", *TEST, *drives, *QUICK, "--out", "lot", cwd=tmp_path) as process:
+        until((tmp_path / "lot/lot.json").exists)
+        until(lambda: states(read_lot(tmp_path / "lot")) == [SuiteState.COMPLETE] * 2)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert (
+        errors.splitlines()[-1] == "openpts: stopped by the operator: `openpts report lot` makes the reports"
+    )
+
+
+def test_a_run_that_is_stopped_while_python_starts_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends such a process by the signal itself, before openpts can take it in."""
+    starting = tmp_path / "python"
+    starting.write_text("#!/bin/sh\nkill -INT $$\n")
+    starting.chmod(0o755)
+    monkeypatch.setattr("openpts.lot.lot_runner.sys.executable", str(starting))
+    (entry,) = LotRunner(tmp_path / "lot", new_lot([request(*files(tmp_path, 1))])).run().entries
+    assert (entry.state, entry.reason) == (SuiteState.INTERRUPTED, "stopped by the operator")
+
+
 def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -> None:
     with measuring(tmp_path, 2) as process:
         assert len(processes(Path("lot"))) >= 2
@@ -183,7 +208,13 @@ def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -
     until(lambda: not processes(Path("lot")))
     assert states(read_lot(tmp_path / "lot")) == [SuiteState.RUNNING] * 2
     with start_openpts("resume", "lot", "--no-report", cwd=tmp_path) as again:
-        until(lambda: "round 1" in str(again.stdout and again.stdout.readline()))
+        assert again.stdout is not None
+        waited_for = {"1-drive0:", "2-drive1:"}
+        while waited_for:
+            line = again.stdout.readline()
+            assert line, "the lot ended before both went on"
+            if "round 1" in line:
+                waited_for.discard(line.split()[1])
         again.send_signal(signal.SIGINT)
         again.communicate(timeout=PATIENCE_S)
     for name in ("1-drive0", "2-drive1"):
@@ -248,3 +279,5 @@ def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
     assert 'href="population/population.html"' in (tmp_path / "lot/index.html").read_text()
     report = json.loads((tmp_path / "lot/population/population.json").read_text())
     assert report["subtitle"] == "2 drives: theory 1,000 MB"
+    again = openpts("report", "lot", "--no-pdf", "--no-html", "--no-csv", cwd=tmp_path)
+    assert again.stdout.splitlines()[-1] == "index: lot/index.html"

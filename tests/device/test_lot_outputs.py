@@ -18,9 +18,12 @@ from jsonschema_rs import Draft202012Validator
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from openpts.errors import RecordError, UsageError
+from openpts.lot.lot_runner import LotRunner, new_lot
 from openpts.record.lot import read_lot
 from openpts.record.reader import read_run
 from openpts.record.suite import SuiteState
+from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_lot import PATIENCE_S, QUICK, TEST
 from tests.simulated.test_notify import Service
@@ -156,6 +159,21 @@ def test_what_several_runs_cannot_share_is_refused_before_any_starts(tmp_path: P
         assert not (tmp_path / "lot").exists()
 
 
+def test_a_lot_stands_for_its_runs_where_runs_are_named(folder: Path, tmp_path: Path) -> None:
+    lot = folder / "lot"
+    assert run_folders_of([lot]) == tuple(lot / name for name in FOLDERS)
+    added = openpts("archive", "add", str(lot), "--to", "archive", cwd=tmp_path)
+    assert (added.exit_code, len(added.stdout.splitlines())) == (0, 2), added.stderr
+    with pytest.raises(UsageError, match="a run is named twice"):
+        run_folders_of([lot, lot / FOLDERS[0]])
+
+
+def test_a_lot_in_which_no_run_began_is_refused(tmp_path: Path) -> None:
+    LotRunner(tmp_path / "lot", new_lot([])).run()
+    with pytest.raises(RecordError, match="none of its runs has a record"):
+        run_folders_of([tmp_path / "lot"])
+
+
 def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -179,3 +197,21 @@ def test_each_run_is_held_against_limits_and_baseline_and_tells_by_message(
     assert sum("run started" in title for title in told) == len(DRIVES)
     assert sum("limits: 1 fail, 1 no verdict" in title for title in told) == 1
     assert sum("limits: 1 pass, 1 no verdict" in title for title in told) == 1
+
+
+def test_commands_at_moments_know_drive_slot_and_lot_and_a_failure_ends_its_run_alone(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The command of each run's start succeeds in slot 3 alone."""
+    told = "echo $OPENPTS_SERIAL $OPENPTS_SLOT $OPENPTS_LOT $OPENPTS_FOLDER"
+    hook = f"run-start=sh -c '{told} >> told; test $OPENPTS_SLOT = 3'"
+    words = (*TEST, "--drives", str(folder / "drives.toml"), *QUICK, "--no-report", "--out", "lot")
+    ended = openpts("run", *words, "--hook", hook, cwd=tmp_path)
+    assert ended.exit_code == 7
+    entries = read_lot(tmp_path / "lot").entries
+    assert [entry.state for entry in entries] == [SuiteState.COMPLETE, SuiteState.FAILED], ended.stderr
+    assert "exit code 1" in str(entries[1].reason)
+    lot = tmp_path / "lot"
+    assert sorted((tmp_path / "told").read_text().splitlines()) == sorted(
+        f"{name[2:]} {slot} {lot} {lot / name}" for name, slot in zip(FOLDERS, ("3", "5"), strict=True)
+    )

@@ -13,7 +13,7 @@ pytestmark = needs_lab
 def test_drives_are_found_by_slot_and_each_is_tested_by_itself(tmp_path: Path) -> None:
     told = passes_in_lab(
         tmp_path,
-        *("--nvme", "64M", "--nvme", "64M", "--nvme", "64M"),
+        *("--nvme", "16M", "--nvme", "16M", "--nvme", "16M"),
         modules="tests/lab/guest/test_lot.py",
         timeout_s=600,
     )

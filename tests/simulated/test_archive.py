@@ -34,7 +34,7 @@ from openpts.archive.check import check
 from openpts.archive.distributions import coarse_buckets, distribution_of, error_bound_pct
 from openpts.archive.engine import Engine
 from openpts.archive.store import Store
-from openpts.archive.tables import columns_of_archive, parquet_bytes
+from openpts.archive.tables import RUN_VIEW, columns_of_archive, parquet_bytes
 from openpts.cli.main import cli
 from openpts.errors import OpenptsError
 from openpts.procedures.registry import PROCEDURES
@@ -160,6 +160,18 @@ def test_percentiles_of_a_run_are_those_of_its_record_within_the_stated_error(
         for name in ("p50", "p99.9"):
             of_record = own.find(f"{SUBJECT}.{name}").value
             assert of_record <= row[f"{name}_ms"] <= of_record * (1 + error_bound_pct(128) / 100)
+
+
+def test_percentiles_by_any_field_have_each_run_once(archive: Path, runs: list[Path]) -> None:
+    """By run, those of each: a field may be called as a column of the distributions is."""
+    words = ("--percentile", "p50", "--measure", SUBJECT)
+    by_run = {row["run"]: row for row in rows(archive, *words, "--by", "run")}
+    assert by_run.keys() == run_ids(runs)
+    for run_id, row in by_run.items():
+        [alone] = rows(archive, *words, "--where", f"run = '{run_id}'")
+        assert {**alone, "run": run_id} == row
+    for field in RUN_VIEW:
+        assert sum(row["runs"] for row in rows(archive, *words, "--by", field)) == len(runs)
 
 
 def test_percentiles_over_runs_are_of_all_their_ios_together(archive: Path, runs: list[Path]) -> None:

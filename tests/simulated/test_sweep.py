@@ -152,6 +152,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert 3 <= len(stored) < 12
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert f"12 points, {len(stored)} of them computed before" in done.stderr
+    assert done.stdout.splitlines()[0] == "12 points"
     assert {path: path.stat().st_mtime_ns for path in stored} == stored, "none is computed twice"
     assert all(json.loads(path.read_bytes())["row"] for path in tmp_path.glob("points/*/*.json"))
     assert len(rows(tmp_path)) == 12

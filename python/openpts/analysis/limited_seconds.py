@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -97,6 +97,11 @@ def limits_of(marks: Marks) -> tuple[HostLimit, ...]:
     """What was at its limit, each once, in the order of ``HostLimit``."""
     found = {rule.limit for name in marks if (rule := rule_of(name)) is not None}
     return tuple(limit for limit in HostLimit if limit in found)
+
+
+def evidence_words(names: Iterable[str]) -> list[str]:
+    """What sampled values tell, each once."""
+    return list(dict.fromkeys(rule.words for name in names if (rule := rule_of(name)) is not None))
 
 
 def marks_of(

@@ -1,5 +1,6 @@
 """`openpts campaign`: many runs that a file plans, carried out once each, and their report."""
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -153,17 +154,25 @@ def _unbegun(planned: Campaign) -> CampaignState:
 
 
 def _place(file: Path, folder: Path | None) -> Path:
-    if folder is None and not file.suffix:
+    if folder is not None:
+        return folder
+    place = file.with_suffix("")
+    if not os.path.lexists(file) and not has_begun(place):
+        raise UsageError(f"there is no campaign file {file}: docs/campaigns.md has an example")
+    if not file.suffix:
         raise UsageError(
             f"{file} has no ending to leave out for the campaign's folder: name one with --folder"
         )
-    return folder or file.with_suffix("")
+    return place
 
 
 def _begun(file: Path, folder: Path | None) -> Path:
     place = _place(file, folder)
     if not has_begun(place):
-        raise UsageError(f"the campaign of {file} has not begun: there is no plan in {place}")
+        raise UsageError(
+            f"the campaign of {file} has not begun: there is no plan in {place}; "
+            f"`openpts campaign run {file}` begins it"
+        )
     return place
 
 
@@ -189,19 +198,14 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
 
 def _refuse_options(planned: Campaign, file: Path) -> None:
     """Raises UsageError for options that a test does not take, before any run starts."""
-    from openpts.cli.run_commands import run as run_command  # noqa: PLC0415 slow to load
+    from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 slow to load
 
-    wrong = []
+    wrong, target = [], planned.drives[0].target or "/dev/x"
     for number, test in enumerate(planned.tests):
-        command = run_command.commands[test.test]
         for variant in planned.conditions or (None,):
-            words = [
-                *test.options,
-                *(variant.options if variant else ()),
-                planned.drives[0].target or "/dev/x",
-            ]
+            words = (test.test, *test.options, *(variant.options if variant else ()))
             try:
-                command.make_context(test.test, list(words), resilient_parsing=False)
+                refuse_test_words(words, target)
             except click.ClickException as error:
                 under = f" under {variant.name}" if variant else ""
                 wrong.append((number, f"{test.test}{under}: {error.format_message()}"))

@@ -73,8 +73,11 @@ def table_of(*headings: str) -> Table:
     """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for heading in headings:
-        number = heading.startswith(">")
+        number, no_wrap = heading.startswith(">"), heading[:1] in {">", "="}
         table.add_column(
-            heading.lstrip(">="), justify="right" if number else "left", no_wrap=heading[:1] in {">", "="}
+            heading.lstrip(">="),
+            justify="right" if number else "left",
+            no_wrap=no_wrap,
+            overflow="ellipsis" if no_wrap else "fold",  # the end of a path tells drives apart
         )
     return table

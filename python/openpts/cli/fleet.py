@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 import msgspec
 
-from openpts.cli.console import table_console
+from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
 from openpts.cli.run import labels_of
@@ -19,8 +19,9 @@ from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.fleet.slurm import SlurmBackend
 from openpts.fleet.ssh import SshBackend
+from openpts.near_word import near_word
 from openpts.ownership import new_run_id
-from openpts.procedures.registry import procedure_of
+from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
 
@@ -127,7 +128,7 @@ def submit(
     The host starts it only if the drive in the slot has the serial number that is given. The command returns
     when the scheduler has the run for good, some seconds later.
     """
-    procedure_of(test_words[0])
+    _refuse(test_words)
     request = RunRequest(
         run_id=new_run_id() if run_id is None else str(run_id),
         test_words=test_words,
@@ -142,6 +143,17 @@ def submit(
     except FleetError as error:
         look = f"see openpts fleet observe {request.run_id} before it is submitted again"
         raise FleetError(f"{error}; {look}") from error
+
+
+def _refuse(test_words: Sequence[str]) -> None:
+    """Raise UsageError, or click's error, for what the host would refuse when the run's turn has come."""
+    from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 hosts load what they carry out
+
+    if test_words[0] not in PROCEDURES:
+        near = near_word(test_words[0], PROCEDURES)
+        known = f"did you mean {near}?" if near else f"there are {', '.join(PROCEDURES)}"
+        raise UsageError(f"there is no test {test_words[0]!r}: {known}")
+    refuse_test_words(test_words, "/dev/x")
 
 
 @fleet.command(short_help="Show where a run stands.")
@@ -190,9 +202,7 @@ def hosts(*, fleet_file: Path, as_json: bool) -> None:
     if as_json:
         print_document(FleetHosts(hosts=tuple(found)))
         return
-    from rich.table import Table  # noqa: PLC0415 hosts themselves show no tables
-
-    table = Table("host", "up", "slot", "drive", "state", box=None)
+    table = table_of("=Host", "Up", "=Slot", "=Drive", "Why")
     for host in found:
         slots = host.slots or {"": ""}
         for at, (name, serial) in enumerate(slots.items()):
@@ -249,10 +259,9 @@ def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
     if not runs:
         click.echo("no runs")
         return
-    from rich.table import Table  # noqa: PLC0415 likewise
-    from rich.text import Text  # noqa: PLC0415 likewise
+    from rich.text import Text  # noqa: PLC0415 hosts themselves show no tables
 
-    table = Table("run", "stage", "host", "why", box=None)
+    table = table_of("=Run", "Stage", "=Host", "Why")
     for run in runs:
         stage = Text(run.stage, style=_COLORS.get(run.stage, ""))
         table.add_row(run.run_id, stage, run.host or "", Text(run.reason))

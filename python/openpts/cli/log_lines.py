@@ -1,9 +1,10 @@
 """What happens in a run, said in lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from openpts.advice.table import ADVICE_OF
+from openpts.analysis.limited_seconds import evidence_words
 from openpts.cli.phase_lines import phase_lines
 from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
@@ -130,9 +131,13 @@ def _disturbance_lines(event: IoHangs | StoodStill | HostLimited) -> list[str]:
             return [hang_text(io)]
         case StoodStill(place, sample, repeated):
             return [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
-        case HostLimited(place, new=new):
-            what = f"the host, and not the drive, is the limit ({' and '.join(new)}) in {place}"
-            return [f"{what}: docs/host-limits.md"] if new else []
+        case HostLimited(place, new=new, told=told):
+            return [f"{host_limit_text(new, evidence_words(told))}, in {place}"] if new else []
+
+
+def host_limit_text(limits: Iterable[str], told: Iterable[str]) -> str:
+    """``the host, and not the drive, is the limit (link): a link to the drive carried all that it can``."""
+    return f"the host, and not the drive, is the limit ({' and '.join(limits)}): {'; '.join(told)}"
 
 
 def _line_without_steps(event: PowerWasCut | FileSystemPrepared | CommandEnded) -> str:

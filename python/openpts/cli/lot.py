@@ -15,7 +15,7 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.end_of_run import RunLimits
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.lot_display import counts_text, lot_shown_on
+from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
 from openpts.cli.population import population_beside
@@ -38,7 +38,7 @@ from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, 
 from openpts.lot.drive_file import WrittenDrive
 from openpts.lot.lot_runner import LotEvent, LotRunner, new_lot
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot
+from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import SuiteState
@@ -130,7 +130,7 @@ def _chosen(
 
 
 def _print_drives(chosen: Sequence[ChosenDrive], stream: IO[str]) -> None:
-    table = table_of(">#", "=Drive", "Slot", "Model", "=Serial", "To test?")
+    table = table_of(">#", "Drive", "Slot", "Model", "=Serial", "=To test?")
     for number, one in enumerate(chosen, start=1):
         slot = one.written.slot if one.drive is None else one.drive.slot
         table.add_row(str(number), one.name, slot or "-", one.model or "-", one.serial or "-", one.verdict)
@@ -175,6 +175,12 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
             lot = runner.run()
         if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
             click.echo(population_beside(runner.folder), file=stream)
+    except KeyboardInterrupt:
+        if all(entry.state in DONE for entry in runner.lot.entries):
+            raise InterruptedRunError(
+                f"stopped by the operator: `openpts report {runner.folder}` makes the reports"
+            ) from None
+        raise
     finally:
         if (runner.folder / LOT_NAME).exists():
             write_lot_index(runner.folder, runner.lot)
@@ -188,9 +194,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
 def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:
     """Raises the error whose exit code the drives' runs ended with, RunFailedError if there are several."""
     if stopped:
-        raise InterruptedRunError(
-            f"stopped by the operator, {counts_text(lot.entries)}: `openpts resume {folder}` goes on"
-        )
+        raise InterruptedRunError(f"stopped by the operator: `openpts resume {folder}` goes on")
     failed = [entry for entry in lot.entries if entry.exit_code]
     if not failed:
         return

@@ -1,7 +1,7 @@
 """The displays of a lot: a table that is redrawn on terminals, lines for files and pipes."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Final
@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import VisibleConsole
+from openpts.cli.log_lines import host_limit_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.exchange import events as lines
 from openpts.exchange.events import EventLine
 from openpts.lot.lot_runner import DriveChanged, LotEvent, LotListener
-from openpts.record.lot import Lot, LotEntry
+from openpts.record.lot import Lot, LotEntry, counts_text
 from openpts.record.suite import SuiteState
 from openpts.units import MB
 from openpts.vocabulary.phase import phase_text
@@ -118,20 +119,25 @@ class LotTable:
         for row in shown:
             style = _STYLES.get(row.entry.state, "dim")
             table.add_row(*(Text(text(row) or _UNKNOWN) for text in columns.values()), style=style)
-        table.caption = counts_text([row.entry for row in self.rows])
+        table.caption = self._caption()
+        return table
+
+    def _caption(self) -> str:
+        """Counts of states, and while reports are made how many there are."""
+        entries = [row.entry for row in self.rows]
+        reported = sum(bool(entry.reports) for entry in entries)
+        return counts_text(entries) + (f"; reports of {reported}" if reported else "")
+
+    def ended(self, width: int) -> Table:
+        """All rows, whatever their number: the counts come behind it."""
+        table = self.rendered(width, len(self.rows) + _LINES_AROUND)
+        table.caption = None
         return table
 
 
 def _urgency(row: DriveRow) -> int:
     order = (SuiteState.RUNNING, SuiteState.FAILED, SuiteState.REFUSED, SuiteState.INTERRUPTED)
     return order.index(row.entry.state) if row.entry.state in order else len(order)
-
-
-def counts_text(entries: Sequence[LotEntry]) -> str:
-    """How many drives are in which state: ``16 drives: 3 running, 13 waiting``."""
-    counts = [(state, sum(entry.state is state for entry in entries)) for state in SuiteState]
-    states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{len(entries)} drive{'' if len(entries) == 1 else 's'}: {states}"
 
 
 def _rate(value: float | None) -> str:
@@ -166,6 +172,7 @@ class LotLog:
     rows: list[DriveRow]
     began_s: float = field(default_factory=time.monotonic)
     _phases: dict[int, str] = field(default_factory=dict)
+    _limits: dict[int, set[str]] = field(default_factory=dict)
 
     def hear(self, event: LotEvent) -> None:
         """Say what the event says, if that is news."""
@@ -194,6 +201,10 @@ class LotLog:
                 return f"{title}{steady}, ended in round {line.last_round}"
             case lines.Note():
                 return line.text
+            case lines.HostLimited():
+                new = line.limited_ns.keys() - self._limits.setdefault(index, set())
+                self._limits[index] |= new
+                return host_limit_text(sorted(new), line.told) if new else ""
         return ""
 
 
@@ -201,7 +212,8 @@ def _changed(before: LotEntry, entry: LotEntry) -> str:
     if before.state is not entry.state:
         if entry.state is SuiteState.RUNNING:
             words = [
-                f"begins on {entry.request.target or f'slot {entry.slot}'}",
+                f"begins {entry.request.test_words[0]} on {entry.request.target or f'slot {entry.slot}'}",
+                entry.request.labels.get("condition", ""),
                 f"slot {entry.slot}" if entry.slot else "",
                 f"processors {entry.cpus}" if entry.cpus else "",
             ]
@@ -224,7 +236,7 @@ def lot_shown_on(stream: IO[str], lot: Lot) -> Iterator[LotListener]:
 
     def hear(event: LotEvent) -> None:
         table.hear(event)
-        if isinstance(event, DriveChanged):
+        if isinstance(event, DriveChanged) or isinstance(event.line, lines.HostLimited):
             log.hear(event)
 
     with Live(
@@ -234,4 +246,4 @@ def lot_shown_on(stream: IO[str], lot: Lot) -> Iterator[LotListener]:
         transient=True,
     ):
         yield hear
-    console.print(table.rendered(console.width, console.height))
+    console.print(table.ended(console.width))

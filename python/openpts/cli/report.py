@@ -63,6 +63,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     report.pdf and so on; with --out it is named after drive, date and tests.
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
+    from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)
@@ -76,6 +77,8 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     else:
         for one in written:
             print_paths(one, sys.stdout)
+        if lot is not None and out is None:
+            click.echo(f"index: {lot / INDEX_NAME}")
     note_unfinished(folders)
 
 

@@ -114,7 +114,8 @@ def _command(test: Procedure) -> click.Command:
             results = run_sweep(swept, folder, workers, heard)
         path = folder.write_table(swept, results)
         failed = len(refused) + sum(bool(result.refused) for result in results.values())
-        click.echo(f"{len(swept):,} points, {failed:,} of which can't be run: the column refused says why")
+        why = f", {failed:,} of which can't be run: the column refused says why" if failed else ""
+        click.echo(f"{len(swept):,} points{why}")
         click.echo(f"table: {path}")
 
     command.help = f"""Run the {test.title} test ({test.source}) over ranges of parameters, in virtual time.

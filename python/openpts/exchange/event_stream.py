@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.figures import Figures
+from openpts.analysis.limited_seconds import evidence_words
 from openpts.exchange import events as lines
 from openpts.exchange.events import EventLine, utc_now
 from openpts.exchange.recent_rate import RecentRate
@@ -187,7 +188,7 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     events.StoodStill: _stood_still,
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
-    events.HostLimited: lambda event: _like(lines.HostLimited, event),
+    events.HostLimited: lambda event: _like(lines.HostLimited, event, told=tuple(evidence_words(event.told))),
     events.SteadyStateJudged: _steady_state,
     events.CycleEnded: lambda event: _like(
         lines.CycleFinished, event.finished.outcome, cycle=event.cycle, title=event.finished.title

@@ -195,12 +195,13 @@ class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
     judged. Written some seconds after the step has ended.
 
     ``limited_ns`` has the time by part of the host, which may overlap: processor, link, heat, memory.
-    ``judged_ns`` is how much of the step was sampled. Since 1.1.
+    ``judged_ns`` is how much of the step was sampled, ``told`` what told it, in words. Since 1.1.
     """
 
     place: Place
     limited_ns: dict[str, int]
     judged_ns: int
+    told: tuple[str, ...] = ()
 
 
 class Steadiness(Struct, frozen=True, kw_only=True):

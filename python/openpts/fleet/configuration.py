@@ -4,6 +4,7 @@ A slot is a place, such as a bay of a chassis, and no drive: what is in it is re
 the request, when a run starts.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
@@ -133,6 +134,10 @@ class Fleet(Struct, frozen=True):
 
 def read_fleet(path: Path = FLEET_FILE) -> Fleet:
     """Read a fleet file. Raises UsageError with the place of everything that is wrong."""
+    if not os.path.lexists(path):
+        raise UsageError(
+            f"there is no fleet file {path}: name one with --fleet; docs/fleet.md has an example"
+        )
     return parse_fleet(read_written(path, _MOST_KIB, "fleet file"), str(path))
 
 

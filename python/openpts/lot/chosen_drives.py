@@ -79,7 +79,9 @@ def named_drives(targets: Sequence[str], drives: str | None, roots: SystemRoots)
     if path.is_file():
         return [*named, *read_drives(path)]
     if "=" not in drives:
-        raise UsageError(f"--drives {drives}: there is no such file, and as a query it lacks a =")
+        raise UsageError(
+            f"--drives {drives}: there is no such file; a query is written as model=SAMSUNG*,slot=3-8"
+        )
     found = selected(parse_query(drives), roots)
     if not found:
         raise UsageError(f"--drives {drives} selects no drive: `openpts devices` lists all")

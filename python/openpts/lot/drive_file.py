@@ -41,5 +41,7 @@ def read_drives(path: Path) -> list[WrittenDrive]:
         raise UsageError(f"{path} lists no drive")
     for number, drive in enumerate(drives, start=1):
         if drive.target is None and drive.slot is None:
-            raise UsageError(f"{path}: drive {number} has neither target nor slot")
+            raise UsageError(
+                f"{path}: drive {number} has neither target nor slot: `openpts devices` lists both"
+            )
     return drives

@@ -305,7 +305,9 @@ class LotRunner:
 
     def _outcome(self, entry: LotEntry, code: int, error: str | None) -> Mapping[str, object]:
         run_folder = self.folder / entry.folder
-        if code < 0:
+        if code == -signal.SIGINT:  # passed on before the run could take it in
+            error = "stopped by the operator"
+        elif code < 0:
             error = f"its process was ended by {signal.Signals(-code).name}"
         elif code and error is None:
             error = _last_words(self.folder, f"{entry.folder}.log") or f"its process ended with {code}"

@@ -9,6 +9,7 @@ from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
 from openpts.errors import UsageError
+from openpts.near_word import near_word
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 
@@ -31,20 +32,38 @@ def parse_query(text: str) -> Query:
     for part in text.split(","):
         name, equals, word = part.partition("=")
         key, word = (name.strip(), word.strip()) if equals else (key, part.strip())
-        if key not in _FACTS or not word:
-            raise UsageError(f"--drives {text!r}: {part!r} selects no drive by {', '.join(_FACTS)}: {_HOW}")
+        if reason := _what_is_wrong(key, word):
+            raise UsageError(f"--drives {text!r}: {reason}")
         query.setdefault(key, []).append(word)
     return query
 
 
+def _what_is_wrong(key: str, word: str) -> str:
+    """Empty if nothing is."""
+    if not key:
+        return f"{word} stands behind no key: {_HOW}"
+    if key not in _FACTS:
+        near = near_word(key, _FACTS)
+        return f"{key} is none of {', '.join(_FACTS)}: {f'did you mean {near}?' if near else _HOW}"
+    return "" if word else f"{key}= names nothing: {_HOW}"
+
+
 def selected(query: Query, roots: SystemRoots) -> list[BlockDevice]:
-    """Whole drives that match, in the order of `openpts devices`."""
+    """Whole drives that match, in the order of `openpts devices`.
+
+    Raises UsageError for a word that selects none, whatever the others do.
+    """
     disks = whole_drives(roots)
     facts = [{key: _FACTS[key](disk, roots).value for key in query} for disk in disks]
+    known = {key: {own[key] for own in facts} for key in query}
+    for key, words in query.items():
+        for word in words:
+            if not any(_is_one(value, [word], known[key]) for value in known[key]):
+                raise UsageError(f"--drives: {key}={word} selects no drive: `openpts devices` lists all")
     return [
         disk
         for disk, own in zip(disks, facts, strict=True)
-        if all(_is_one(own[key], words, {other[key] for other in facts}) for key, words in query.items())
+        if all(_is_one(own[key], words, known[key]) for key, words in query.items())
     ]
 
 

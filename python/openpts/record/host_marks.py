@@ -35,6 +35,11 @@ class StepMarks:
             if marks and (limit is None or limit in limits_of(marks)):
                 yield span
 
+    def told(self, limit: HostLimit) -> frozenset[str]:
+        """The sampled values that tell that this was the limit, by name."""
+        names = {name for marks in self.marks for name in marks or ()}
+        return frozenset(name for name in names if limit in limits_of(frozenset((name,))))
+
     def marked_ns(self, limit: HostLimit | None = None) -> int:
         """How long this was the limit, or any."""
         return sum(to_ns - from_ns for from_ns, to_ns in self.marked(limit))

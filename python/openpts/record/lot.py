@@ -1,5 +1,7 @@
 """What became of each drive of a lot: lot.json beside the run folders."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -87,3 +89,18 @@ def read_lot(folder: Path) -> Lot:
     """Load a lot's folder. Raises RecordError."""
     with failing_as(RecordError, f"can't read {folder / LOT_NAME}"):
         return decode_json(read_file(folder, LOT_NAME), Lot)
+
+
+def entry_of(run_folder: Path) -> LotEntry | None:
+    """What the lot that a run belongs to has on it; None of a run by itself. Raises RecordError."""
+    if not os.path.lexists(run_folder.parent / LOT_NAME):
+        return None
+    entries = read_lot(run_folder.parent).entries
+    return next((entry for entry in entries if entry.folder == run_folder.name), None)
+
+
+def counts_text(entries: Sequence[LotEntry]) -> str:
+    """How many drives are in which state: ``16 drives: 3 running, 13 waiting``."""
+    counts = [(state, sum(entry.state is state for entry in entries)) for state in SuiteState]
+    states = ", ".join(f"{count} {state}" for state, count in counts if count)
+    return f"{len(entries)} drive{'' if len(entries) == 1 else 's'}: {states}"

@@ -1,9 +1,12 @@
 """The index page of a lot: what each drive did, what failed, and where its report lies."""
 
+import shlex
 from pathlib import Path
 
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.decoding import in_visible_lines
-from openpts.record.lot import Lot, LotEntry
+from openpts.record.lot import Lot, LotEntry, counts_text
+from openpts.record.suite import SuiteState
 from openpts.report.suite_index import INDEX_NAME, common_mark, index_row, run_of_entry, write_index
 
 __all__ = ["INDEX_NAME", "write_lot_index"]
@@ -18,8 +21,14 @@ def write_lot_index(folder: Path, lot: Lot) -> Path:
         for entry, run in zip(lot.entries, runs, strict=True)
     ]
     mark, rows = common_mark(rows, runs)
-    tests = ", ".join(dict.fromkeys(entry.request.test_words[0] for entry in lot.entries))
-    heading = f"{tests} on {len(lot.entries)} drives"
+    names = dict.fromkeys(entry.request.test_words[0] for entry in lot.entries)
+    tests = ", ".join(PROCEDURES[name].title if name in PROCEDURES else name for name in names)
+    heading = f"{tests} on {len(lot.entries)} drive{'' if len(lot.entries) == 1 else 's'}"
+    not_well = tuple(
+        (row.title, f"row-{number}")
+        for number, row in enumerate(rows, start=1)
+        if row.state is not SuiteState.COMPLETE
+    )
     return write_index(
         folder,
         mark=mark,
@@ -28,9 +37,11 @@ def write_lot_index(folder: Path, lot: Lot) -> Path:
         heading=heading,
         drive="; ".join(f"This host limits them: {limit}" for limit in lot.host_limits),
         of_each="Drive",
+        counts=counts_text(lot.entries),
+        not_well=not_well,
         started_at=lot.started_at,
         ended_at=lot.ended_at,
-        command=" ".join(("openpts", *lot.command_line)),
+        command=shlex.join(("openpts", *lot.command_line)),
         reports=tuple(
             str(path.relative_to(folder)) for path in sorted((folder / "population").glob("population.[hp]*"))
         ),

@@ -9,9 +9,10 @@ from pathlib import Path
 from openpts.errors import RecordError, UsageError, failing_as
 from openpts.folder_files import check_folder
 from openpts.procedures.registry import procedure_of
+from openpts.record.lot import LOT_NAME, LotEntry, read_lot
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, read_manifest, read_run
-from openpts.record.suite import SUITE_NAME, read_suite
+from openpts.record.suite import SUITE_NAME, SuiteEntry, read_suite
 from openpts.record.writer import DATABASE_NAME
 
 
@@ -24,9 +25,9 @@ class ReportSource:
 
     @classmethod
     def of(cls, paths: Sequence[Path], out: Path | None = None) -> "ReportSource":
-        """The source that paths name: run folders, and suites for all runs in them that have a record.
+        """The source that paths name: run folders, suites and lots for all of their runs that have a record.
 
-        Raises RecordError where a folder is neither, UsageError where several need a place for their report.
+        Raises RecordError where a folder is none of them, UsageError where several lack a place for a report.
         """
         folders = run_folders_of(paths)
         if len(paths) > 1 and out is None:
@@ -45,9 +46,9 @@ def read_for_report(folder: Path) -> Run:
 
 
 def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The run folders that paths name: each, or all in a suite that have a record.
+    """The run folders that paths name: each, or all in a suite or a lot that have a record.
 
-    Raises RecordError for a suite without one, UsageError where a run is named twice.
+    Raises RecordError for a suite or a lot without one, UsageError where a run is named twice.
     """
     folders = tuple(folder for path in paths for folder in _run_folders(path))
     if len(set(folders)) < len(folders):
@@ -56,18 +57,22 @@ def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    if not os.path.lexists(path / SUITE_NAME):
+    entries: Sequence[SuiteEntry | LotEntry]
+    if os.path.lexists(path / SUITE_NAME):
+        what, entries = "suite", read_suite(path).entries
+    elif os.path.lexists(path / LOT_NAME):
+        what, entries = "lot", read_lot(path).entries
+    else:
         return [path]
-    entries = read_suite(path).entries
-    folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder)]
+    folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder, what)]
     if not folders:
-        raise RecordError(f"cannot use the suite in {path}: none of its tests has a record")
+        raise RecordError(f"cannot use the {what} in {path}: none of its runs has a record")
     return folders
 
 
-def _has_record(suite: Path, name: str) -> bool:
-    """Whether a folder of the suite is that of a run. Raises RecordError where it lies elsewhere."""
-    with failing_as(RecordError, f"can't read the suite in {suite}"), suppress(FileNotFoundError):
-        check_folder(suite, name)
-        return os.path.lexists(suite / name / DATABASE_NAME)
+def _has_record(whole: Path, name: str, what: str) -> bool:
+    """Whether a folder of a suite or a lot is that of a run. Raises RecordError where it lies elsewhere."""
+    with failing_as(RecordError, f"can't read the {what} in {whole}"), suppress(FileNotFoundError):
+        check_folder(whole, name)
+        return os.path.lexists(whole / name / DATABASE_NAME)
     return False

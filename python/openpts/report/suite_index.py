@@ -1,5 +1,6 @@
 """The index page of a suite: what each test found, what failed, and where its report lies."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,9 +58,11 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
         heading=f"{suite.revision} suite on {suite.target}",
         drive=_drive_text(runs),
         of_each="Test",
+        counts="",
+        not_well=(),
         started_at=suite.started_at,
         ended_at=suite.ended_at,
-        command=" ".join(("openpts", *suite.command_line)),
+        command=shlex.join(("openpts", *suite.command_line)),
         reports=suite.reports,
         report_reason=suite.report_reason or "",
     )

@@ -120,13 +120,15 @@ class StoodStill:
 class HostLimited:
     """The host was the limit in seconds of a step: how long each part of it, of how much that was judged.
 
-    ``new`` are parts that were not the limit in an earlier step of this process.
+    ``new`` are parts that were not the limit in an earlier step of this process. ``told`` are the sampled
+    values that told it, by name.
     """
 
     place: StepPlace
     limited_ns: Mapping[HostLimit, int]
     judged_ns: int
     new: tuple[HostLimit, ...]
+    told: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,22 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Final
 
-from openpts.errors import InterruptedRunError, RunFailedError, UsageError
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.programs import kill_program
 from openpts.record.lasting_writer import LastingWriter
+from openpts.record.lot import LotEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.hook import HookRun, Moment
 from openpts.vocabulary.phase import phase_text
 
@@ -161,13 +163,21 @@ class Hooks:
         )
 
     def _environment(self, hook: Hook, more: Mapping[str, str]) -> dict[str, str]:
+        folder, dut = self.writer.folder.absolute(), self.manifest.dut
+        of_lot: LotEntry | None = None
+        with suppress(RecordError):  # a command is no reason to end a run that can be carried out
+            of_lot = entry_of(folder)
+        slot_in_lot = None if of_lot is None else of_lot.slot or of_lot.request.slot
         return {
             **os.environ,
             "OPENPTS_MOMENT": hook.moment.value,
-            "OPENPTS_FOLDER": str(self.writer.folder.absolute()),
+            "OPENPTS_FOLDER": str(folder),
             "OPENPTS_RUN": self.manifest.test_id,
             "OPENPTS_TEST": self.manifest.conditions.test,
             "OPENPTS_TARGET": self.manifest.target.path,
+            "OPENPTS_SERIAL": fact_of(dut, "serial") or "",
+            "OPENPTS_SLOT": slot_in_lot or fact_of(dut, "slot") or "",
+            "OPENPTS_LOT": "" if of_lot is None else str(folder.parent),
             **more,
         }
 

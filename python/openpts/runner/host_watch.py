@@ -52,7 +52,8 @@ class HostWatch:
             if limited_ns:
                 new = tuple(limit for limit in limited_ns if limit not in self._seen)
                 self._seen.update(new)
-                yield HostLimited(place, limited_ns, marks.judged_ns, new)
+                told = sorted(name for limit in limited_ns for name in marks.told(limit))
+                yield HostLimited(place, limited_ns, marks.judged_ns, new, tuple(told))
         self._forget(spans[-1][-1][1])
 
     def _forget(self, until_ns: int) -> None:

@@ -10,6 +10,7 @@ from openpts.errors import UsageError
 
 MOST_POINTS: Final = 1_000_000
 _RANGE: Final = re.compile(r"([^:]+):([^:]+):([0-9]{1,6})(:log)?")
+_LIKE_A_RANGE: Final = re.compile(r"[0-9.]+:[0-9.]+(:[^,]*)?")
 _LEAST_COUNT: Final = 2
 _DIGITS: Final = 10
 
@@ -31,7 +32,11 @@ class Axis:
         if not name or not equals or not words:
             raise UsageError(f"invalid --vary {text!r}: write NAME=1,2,4 or NAME=1.0:2.0:11")
         found = _RANGE.fullmatch(words)
+        if found is None and _LIKE_A_RANGE.fullmatch(words):
+            raise UsageError(f"invalid --vary {text!r}: a range is FROM:TO:COUNT, or FROM:TO:COUNT:log")
         values = tuple(_between(text, *found.groups())) if found else tuple(words.split(","))
+        if found and len(set(values)) < len(values):
+            raise UsageError(f"invalid --vary {text!r}: the range has not so many different whole numbers")
         if "" in values or len(set(values)) < len(values):
             raise UsageError(f"invalid --vary {text!r}: give each value once")
         return cls(name.strip().removeprefix("--"), values)

@@ -24,8 +24,18 @@ from openpts.vocabulary.run_request import RunRequest
 pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a virtual machine (LAB=1)")
 
 TEST = (
-    *("iops", "--class", "client", "--precondition-passes", "1", "--read-pcts", "0", "--block-sizes", "4KiB"),
-    *("--tracking", "RND 4KiB RW0", "--tc", "1", "--qd", "2", "--max-rounds", "5", "--step-seconds", "0.1"),
+    *(
+        "iops",
+        "--class",
+        "client",
+        "--precondition-passes",
+        "0.5",
+        "--read-pcts",
+        "0",
+        "--block-sizes",
+        "4KiB",
+    ),
+    *("--tracking", "RND 4KiB RW0", "--tc", "1", "--qd", "2", "--max-rounds", "1", "--step-seconds", "0.1"),
 )
 
 

@@ -85,8 +85,26 @@ def story(first: LotEntry, second: LotEntry) -> list[LotEvent]:
         bytes_per_s=742_334_464.0,
         temperature_c=48.6,
     )
+    limited = lines.HostLimited(
+        at=AT,
+        place=PLACE,
+        limited_ns={"processor": 2_000_000_000},
+        judged_ns=3_000_000_000,
+        told=("the hypervisor gave the engine's processors to others",),
+    )
     hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
-    told = (started, lines.PurgeStarted(at=AT), phase, step, step, changed_number(phase), progress, hang)
+    told = (
+        started,
+        lines.PurgeStarted(at=AT),
+        phase,
+        step,
+        step,
+        changed_number(phase),
+        progress,
+        limited,
+        limited,
+        hang,
+    )
     return [
         DriveChanged(0, running),
         DriveChanged(1, refused),
@@ -127,6 +145,26 @@ def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
     assert "S00099" in text
     assert "S00100" in text
     assert "100 drives: 98 waiting, 1 running, 1 failed" in text
+
+
+def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
+    console = Console(file=io.StringIO(), width=120, height=24)
+    console.print(LotTable.of(lot).ended(120))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [str(number) for number in range(1, 101)]
+
+
+def test_while_reports_are_made_their_number_is_seen() -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(3)))
+    table = LotTable.of(lot)
+    complete = [replace(entry, state=SuiteState.COMPLETE) for entry in lot.entries]
+    for index, entry in enumerate(complete):
+        table.hear(DriveChanged(index, entry))
+    assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete"
+    table.hear(DriveChanged(1, replace(complete[1], reports=("report.html",))))
+    assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete; reports of 1"
 
 
 def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:

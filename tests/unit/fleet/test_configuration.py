@@ -93,5 +93,5 @@ def test_an_unknown_host_or_slot_is_refused_with_those_that_there_are() -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="can't be read: No such file"):
+    with pytest.raises(UsageError, match=r"there is no fleet file .*: name one with --fleet"):
         read_fleet(tmp_path / "fleet.toml")

@@ -124,7 +124,30 @@ def test_a_slot_whose_name_looks_like_a_range_is_that_slot(
     assert found == {"0-2": ["0-2"], "0-3": ["0", "2", "3"], "2": ["2"], "0-2,3": ["0-2", "3"]}
 
 
-@pytest.mark.parametrize("text", ["slot", "slot=", "size=3", "=3", "3,slot=4", "slot=3,,4"])
-def test_what_is_no_query_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="--drives"):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("modl=X", "modl is none of slot, model, serial: did you mean model?"),
+        ("size=3", "size is none of slot, model, serial: write for example model=SAMSUNG*,slot=3-8"),
+        ("slot=", "slot= names nothing: write for example model=SAMSUNG*,slot=3-8"),
+        ("slot=3,,4", "slot= names nothing: write for example model=SAMSUNG*,slot=3-8"),
+        ("3,slot=4", "3 stands behind no key: write for example model=SAMSUNG*,slot=3-8"),
+        ("=3", "3 stands behind no key: write for example model=SAMSUNG*,slot=3-8"),
+    ],
+)
+def test_what_is_no_query_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UsageError) as refused:
         parse_query(text)
+    assert str(refused.value) == f"--drives {text!r}: {reason}"
+
+
+def test_a_word_that_is_of_no_drive_is_refused_also_beside_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a mistyped serial number would be a drive less, and nobody would see it."""
+    monkeypatch.setattr("openpts.lot.query.whole_drives", lambda _: ["A1", "A2"])
+    monkeypatch.setitem(_FACTS, "serial", lambda disk, _: Fact(disk, ""))
+    roots = SystemRoots(sys=tmp_path)
+    assert selected(parse_query("serial=A1,A*"), roots) == ["A1", "A2"]
+    with pytest.raises(UsageError, match="serial=A3 selects no drive"):
+        selected(parse_query("serial=A1,A3"), roots)

@@ -31,6 +31,17 @@ def test_a_plan_says_the_same_of_drives_and_host_as_a_run(
     assert run.output.startswith(said)
 
 
+def test_at_80_columns_long_names_leave_room_for_serial_and_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "file:/srv/scratch/a-file-with-a-name-that-is-as-long-as-those-below-by-path/drive?size=1GiB"
+    said = CliRunner().invoke(cli, ["run", "iops", name, "sim:enterprise-tlc", *TOO_MUCH]).output
+    heading, *rows = said.splitlines()
+    assert heading.split() == ["#", "Drive", "Slot", "Model", "Serial", "To", "test?"]
+    assert any("SIM0001" in row and "simulated" in row for row in rows)
+    assert "".join(row[3 : heading.index("Slot")].strip() for row in rows).startswith(name)
+    assert all(len(row) <= 80 for row in rows)
+
+
 def test_a_document_has_the_plan_for_one_drive() -> None:
     ended = CliRunner().invoke(cli, ["plan", "iops", "sim:mlc", "sim:mlc", "--json"], standalone_mode=False)
     assert "name one TARGET" in str(ended.exception)

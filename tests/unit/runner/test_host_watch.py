@@ -34,7 +34,9 @@ def test_a_step_is_judged_when_what_was_sampled_reaches_beyond_it() -> None:
     watch.add_step(place(0), step(10))
     assert list(watch.judged(16 * S)) == []
     assert list(watch.judged(17 * S)) == [
-        HostLimited(place(0), {HostLimit.PROCESSOR: 3 * S}, 5 * S, (HostLimit.PROCESSOR,))
+        HostLimited(
+            place(0), {HostLimit.PROCESSOR: 3 * S}, 5 * S, (HostLimit.PROCESSOR,), ("engine_wait_pct",)
+        )
     ]
     assert list(watch.judged(99 * S)) == []
 

@@ -42,7 +42,20 @@ def test_all_combinations_come_the_last_axis_fastest() -> None:
 
 def test_what_makes_no_sense_is_refused(snapshot: SnapshotAssertion) -> None:
     said = []
-    for text in ("", "qd", "qd=", "=1", "qd=1,1", "qd=1,,2", "qd=a:b:3", "qd=1:2:1", "qd=0:8:3:log"):
+    for text in (
+        "",
+        "qd",
+        "qd=",
+        "=1",
+        "qd=1,1",
+        "qd=1,,2",
+        "qd=a:b:3",
+        "qd=1:2:1",
+        "qd=0:8:3:log",
+        "qd=1:4",
+        "qd=1:4:x",
+        "qd=1:4:9",
+    ):
         with pytest.raises(UsageError) as error:
             Axis.parse(text)
         said.append(str(error.value))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.host_limits import MOST_LATE_SHARE
-from openpts.analysis.limited_seconds import HostLimit, limits_of, rule_of
+from openpts.analysis.limited_seconds import HostLimit, evidence_words
 from openpts.record.host_marks import StepMarks
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
@@ -43,13 +43,7 @@ def limited_times(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> tuple[Limite
     for limit in HostLimit:
         marked_ns = sum(marks.marked_ns(limit) for _, marks in pairs)
         if marked_ns:
-            names = {
-                name
-                for _, of_step in pairs
-                for marks in of_step.marks
-                for name in marks or ()
-                if limit in limits_of(frozenset((name,)))
-            }
+            names = {name for _, marks in pairs for name in marks.told(limit)}
             limited = tuple(
                 step for step, marks in pairs if marks.marked_ns(limit) > MOST_LATE_SHARE * marks.judged_ns
             )
@@ -76,8 +70,3 @@ def _entry(limited: LimitedTime, steps: int) -> Deviation:
         f"{steps:,} steps: {'; '.join(evidence_words(limited.names))}",
         effect="the figures of these seconds are the host's as well: the drive may do better",
     )
-
-
-def evidence_words(names: Sequence[str]) -> list[str]:
-    """What sampled values tell, each once."""
-    return list(dict.fromkeys(rule.words for name in names if (rule := rule_of(name)) is not None))

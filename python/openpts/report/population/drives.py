@@ -13,7 +13,7 @@ from openpts.pages.model import Cell
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.health import Occasion
-from openpts.record.lot import LOT_NAME, read_lot
+from openpts.record.lot import entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
 from openpts.record.suite import SUITE_NAME
@@ -165,17 +165,10 @@ def _read(folder: Path) -> DriveRun | str:
         if manifest.state is not RunState.COMPLETE:
             reason = manifest.state_reason
             return f"{manifest.state}{f': {reason}' if reason else ''}"
-        return drive_run(read_for_report(folder), _slot_in_lot(folder))
+        of_lot = entry_of(folder)
+        return drive_run(read_for_report(folder), None if of_lot is None else of_lot.slot)
     except RecordError as error:
         return str(error)
-
-
-def _slot_in_lot(folder: Path) -> str | None:
-    """What the lot that the run belongs to knows of its slot."""
-    if not os.path.lexists(folder.parent / LOT_NAME):
-        return None
-    entries = read_lot(folder.parent).entries
-    return next((entry.slot for entry in entries if entry.folder == folder.name), None)
 
 
 def drive_run(run: Run, slot: str | None = None) -> DriveRun:

@@ -1,0 +1,42 @@
+"""What is wrong with the words of a run is said when it is submitted, and not when its turn has come."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from openpts.cli.fleet import fleet
+from openpts.errors import FleetError, UsageError
+
+FLEET = """
+backend = "ssh"
+[hosts.h1]
+address = "127.0.0.1"
+ssh_options = ["-p", "1"]
+slots = { s00 = "sim:mlc" }
+"""
+
+
+def submit(folder: Path, *test_words: str) -> None:
+    (folder / "fleet.toml").write_text(FLEET)
+    words = ("submit", "--fleet", str(folder / "fleet.toml"), "--host", "h1", "--slot", "s00", *test_words)
+    fleet.main(list(words), standalone_mode=False)
+
+
+def test_a_test_that_there_is_not(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^there is no test 'iosp': did you mean iops\?$"):
+        submit(tmp_path, "iosp")
+    with pytest.raises(UsageError, match=r"^there is no test 'xyzzy': there are iops, tp, "):
+        submit(tmp_path, "xyzzy")
+
+
+@pytest.mark.parametrize("words", [("iops", "--hepl"), ("iops", "--tc", "none"), ("iops", "--tc")])
+def test_an_option_that_the_test_does_not_take(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(click.UsageError):
+        submit(tmp_path, *words)
+
+
+@pytest.mark.parametrize("words", [("iops", "--tc", "2"), ("app", "--", "make", "--out", "x")])
+def test_words_that_make_sense_go_to_the_host(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(FleetError, match="host h1 can't be reached"):
+        submit(tmp_path, *words)

@@ -16,7 +16,8 @@ import pytest
 from docs.interface_schemas import LOT
 from jsonschema import Draft202012Validator
 
-from openpts.errors import RecordError
+from openpts.cli.main import cli
+from openpts.errors import InterruptedRunError, RecordError
 from openpts.lot.lot_runner import LotRunner, new_lot
 from openpts.ownership import new_run_id
 from openpts.record.lot import Lot, read_lot
@@ -172,17 +173,18 @@ def test_one_interrupt_stops_all_and_each_keeps_its_record(tmp_path: Path) -> No
     assert "interrupted" in (tmp_path / "lot/index.html").read_text()
 
 
-def test_an_interrupt_while_reports_are_made_says_how_to_make_them(tmp_path: Path) -> None:
+def test_an_interrupt_while_reports_are_made_says_how_to_make_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_run: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("openpts.cli.lot.documents_on", interrupted)
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
-    with start_openpts("run", *TEST, *drives, *QUICK, "--out", "lot", cwd=tmp_path) as process:
-        until((tmp_path / "lot/lot.json").exists)
-        until(lambda: states(read_lot(tmp_path / "lot")) == [SuiteState.COMPLETE] * 2)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert (
-        errors.splitlines()[-1] == "openpts: stopped by the operator: `openpts report lot` makes the reports"
-    )
+    with pytest.raises(InterruptedRunError, match="by the operator: `openpts report lot` makes the reports"):
+        cli.main(["run", *TEST, *drives, *QUICK, "--out", "lot"], standalone_mode=False)
+    assert states(read_lot(tmp_path / "lot")) == [SuiteState.COMPLETE] * 2
 
 
 def test_a_run_that_is_stopped_while_python_starts_says_so(

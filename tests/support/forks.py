@@ -18,7 +18,7 @@ from select import select
 from typing import IO, Any, Final
 
 # What a start of each command needs, and nothing that starts threads.
-_LOADED: Final = ("io", "resume", "report", "lot", "run_commands")
+_LOADED: Final = ("devices", "doctor", "io", "lot", "purge", "report", "resume", "run_commands", "unlock")
 
 
 class Forks:
@@ -91,11 +91,12 @@ def serve() -> None:
 
 def _become(order: dict[str, Any]) -> None:
     for number, name in enumerate(("/dev/null", *order["streams"])):
-        fd = os.open(name, os.O_RDWR)
+        fd = os.open(name, os.O_RDWR | os.O_APPEND)  # both streams may go to one file
         os.dup2(fd, number)
         os.close(fd)
     sys.stdin = open(0)  # noqa: SIM115 the one before has read what comes next
     sys.argv = ["openpts", *order["arguments"]]
-    os.environ.clear()
-    os.environ.update(order["environment"])
+    if "environment" in order:
+        os.environ.clear()
+        os.environ.update(order["environment"])
     os.chdir(order["cwd"])

@@ -14,6 +14,11 @@ from tests.support.openpts_command import COMMAND
 # A run of a few seconds: five rounds of the shortest steps that still complete I/Os of every size.
 SHORT = ("--step-seconds", "0.02", "--max-rounds", "5", "--precondition-passes", "1")
 
+# Of a round of the IOPS test, not 56 elements.
+ONE_ELEMENT = ("--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0")
+# Of a report, its figures alone.
+FIGURES = ("--no-html", "--no-pdf", "--no-csv")
+
 
 @dataclass(frozen=True)
 class Ended:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from openpts.record.decoding import in_visible_lines
 from openpts.record.lot import Lot, LotEntry
-from openpts.report.suite_index import INDEX_NAME, common_mark, index_row, run_of_entry, write_index
+from openpts.report.suite_index import INDEX_NAME, common_mark, found_of_entry, index_row, write_index
 
 __all__ = ["INDEX_NAME", "write_lot_index"]
 
@@ -12,12 +12,12 @@ __all__ = ["INDEX_NAME", "write_lot_index"]
 def write_lot_index(folder: Path, lot: Lot) -> Path:
     """Write index.html beside lot.json, from the records in the folder. Raises RecordError."""
     lot = in_visible_lines(lot, Lot)
-    runs = [run_of_entry(folder, entry) for entry in lot.entries]
+    records = [found_of_entry(folder, entry) for entry in lot.entries]
     rows = [
-        index_row(_title(entry), _where(entry), entry, run)
-        for entry, run in zip(lot.entries, runs, strict=True)
+        index_row(_title(entry), _where(entry), entry, record)
+        for entry, record in zip(lot.entries, records, strict=True)
     ]
-    mark, rows = common_mark(rows, runs)
+    mark, rows = common_mark(rows, records)
     tests = ", ".join(dict.fromkeys(entry.request.test_words[0] for entry in lot.entries))
     heading = f"{tests} on {len(lot.entries)} drives"
     return write_index(

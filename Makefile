@@ -31,7 +31,7 @@ $(VENV)/.built: $(VENV)/.made $(shell find rust \( -name '*.rs' -o -name Cargo.t
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --group developers
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --group developers
 	@touch $@
 
 demo: $(VENV)/.built  ## an IOPS test at full length on a simulated drive, and a short one on a file (5 minutes)
@@ -106,7 +106,7 @@ lab-sample:  ## of these one of each kind (5 minutes)
 # Interleavings are counted, not timed: unoptimised, the crate is compiled in a third of the time.
 loom:  ## the barrier of the engine's threads under every interleaving
 	cargo test --quiet --locked -p openpts-core --features loom --lib barrier \
-	  --config profile.test.package.openpts-core.opt-level=0
+	  --config profile.test.package.openpts-core.opt-level=0 --config 'profile.test.package."*".opt-level=0'
 
 miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust with miri
 	cargo +nightly miri test --quiet --locked -p openpts-core --lib --target-dir target/miri -- clock:: machine:: log_linear

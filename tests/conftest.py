@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from openpts import journal
+from tests.device.openpts_process import Starts
+from tests.support.forks import Forks
 
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
 settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -89,6 +91,16 @@ def _no_width_of_a_terminal() -> Iterator[None]:
         for name in ("COLUMNS", "LINES"):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _starts_of_a_sample_are_forks(pytestconfig: pytest.Config) -> Iterator[None]:
+    if not pytestconfig.getoption("--sample"):
+        yield
+        return
+    Starts.forks = Forks()
+    yield
+    Starts.forks.close()
 
 
 @pytest.fixture(autouse=True, scope="session")

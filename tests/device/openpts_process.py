@@ -8,10 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.forks import Forks
 from tests.support.openpts_command import COMMAND
 
 # A run of a few seconds: five rounds of the shortest steps that still complete I/Os of every size.
 SHORT = ("--step-seconds", "0.02", "--max-rounds", "5", "--precondition-passes", "1")
+
+# Of a round of the IOPS test, not 56 elements.
+ONE_ELEMENT = ("--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0")
+# Of a report, its figures alone.
+FIGURES = ("--no-html", "--no-pdf", "--no-csv")
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,21 @@ class Ended:
         return lines[0]
 
 
-def openpts(*arguments: str, cwd: Path, prefix: Sequence[str] = (), timeout_s: float = 120) -> Ended:
+class Starts:
+    """How openpts is started where a test waits for its end: what a sample has here forks it."""
+
+    forks: Forks | None = None
+
+
+def openpts(
+    *arguments: str, cwd: Path, prefix: Sequence[str] = (), timeout_s: float = 120, **variables: str
+) -> Ended:
+    if Starts.forks is not None and not prefix:
+        return Ended(*Starts.forks.run(arguments, cwd, os.environ | variables, timeout_s))
     process = subprocess.run(
         [*prefix, *COMMAND, *arguments],
         cwd=cwd,
+        env=os.environ | variables,
         capture_output=True,
         text=True,
         timeout=timeout_s,

@@ -16,7 +16,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.command_run import RunKind
 from tests.device.app_runs import eventually, living, run_app, runs_of
-from tests.device.openpts_process import openpts, start_openpts
+from tests.device.openpts_process import FIGURES, openpts, start_openpts
 
 _MIB = 1 << 20
 _FILE_BYTES = 32 * _MIB
@@ -171,7 +171,7 @@ def test_a_command_that_fails_ends_the_run(
     assert [one.failure for one in record.manifest.command_runs] == [failure]
     if "echo" in script:
         assert str(Path("run/output/01-conditioning-1.err")) in ended.stderr
-    assert openpts("report", str(tmp_path / "run"), cwd=tmp_path).exit_code == 0
+    assert openpts("report", str(tmp_path / "run"), *FIGURES, cwd=tmp_path).exit_code == 0
 
 
 def test_a_run_that_failed_goes_on_with_the_run_that_did(directory: Path, tmp_path: Path) -> None:

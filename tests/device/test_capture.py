@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from tests.device.conftest import Attach
+from tests.device.openpts_process import openpts
 from tests.support.block_trace import TRACEFS
 from tests.support.openpts_command import COMMAND
 
@@ -33,13 +34,9 @@ def _io(node: Path, *options: str) -> list[str]:
 
 
 def _captured(*words: object, command: list[str] | None = None) -> dict[str, Any]:
-    ended = subprocess.run(
-        [*COMMAND, "capture", *map(str, words), "--way", "tracefs", "--json", "--", *(command or ["true"])],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    words = ("capture", *map(str, words), "--way", "tracefs", "--json", "--", *(command or ["true"]))
+    ended = openpts(*words, cwd=Path("/"))
+    assert ended.exit_code == 0, ended.stderr
     # the command writes to the same output, in front
     found: dict[str, Any] = json.loads(ended.stdout[ended.stdout.index('{\n  "schema"') :])
     return found
@@ -114,7 +111,7 @@ def test_a_kill_leaves_nothing_for_long(attach: Attach, tmp_path: Path, state: P
     running.send_signal(signal.SIGKILL)
     running.wait()
     assert _instances() != before
-    subprocess.run([*COMMAND, "doctor", "--restore"], check=False, capture_output=True)
+    openpts("doctor", "--restore", cwd=Path("/"))
     assert _instances() == before
     assert list((state / "journal").glob("*.json")) == []
 
@@ -157,14 +154,12 @@ def test_the_file_never_goes_to_the_captured_device(
     run("mkfs.ext4", "-q", node)
     run("mount", node, folder)
     try:
-        words = [*COMMAND, "capture", str(node), "--seconds", "0.2", "--way", "tracefs", "--out"]
-        ended = subprocess.run([*words, str(folder / "c")], capture_output=True, text=True, check=False)
-        assert ended.returncode == 4
+        words = ("capture", str(node), "--seconds", "0.2", "--way", "tracefs", "--out", str(folder / "c"))
+        ended = openpts(*words, cwd=Path("/"))
+        assert ended.exit_code == 4
         assert list(folder.glob("c*")) == []
-        ended = subprocess.run(
-            [*words, str(folder / "c"), "--allow-self"], capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stderr
+        ended = openpts(*words, "--allow-self", cwd=Path("/"))
+        assert ended.exit_code == 0, ended.stderr
         assert "is the capture's" in ended.stdout
     finally:
         run("umount", folder)

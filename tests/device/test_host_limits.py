@@ -15,7 +15,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
 from openpts.units import MB, MIB, NS_PER_S
 
-LOAD_S = 6
+LOAD_S = 4
 LEAST_FOUND = 0.99
 V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 BLKIO = Path("/sys/fs/cgroup/blkio")

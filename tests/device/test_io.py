@@ -23,14 +23,8 @@ SMALL = ("--tc", "2", "--qd", "4")
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
-    """A written scratch file of 32 MiB that openpts made."""
-    made = openpts(
-        *("io", "file:scratch?size=32MiB", "--mix", "0/100", "--bs", "1m", "--pattern", "sequential"),
-        *("--fills", "1", "--qd", "4"),
-        cwd=tmp_path,
-        timeout_s=60,
-    )
-    assert made.exit_code == 0, made.stderr
+    """A written file of 32 MiB."""
+    (tmp_path / "scratch").write_bytes(os.urandom(MIB) * 32)
     return tmp_path / "scratch"
 
 
@@ -87,10 +81,18 @@ def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None
     assert not (tmp_path / "new").exists()
 
 
-def test_amounts_end_it_exactly(scratch: Path) -> None:
+def test_amounts_end_it_exactly(tmp_path: Path) -> None:
+    filled = openpts(
+        *("io", "file:own?size=32MiB", "--mix", "0/100", "--bs", "1m", "--pattern", "sequential"),
+        *("--fills", "1", "--qd", "4", "--json"),
+        cwd=tmp_path,
+        timeout_s=60,
+    )
+    assert filled.exit_code == 0, filled.stderr
+    assert filled.json["total"]["bytes"] == 32 * MIB
     ended = openpts(
-        *("io", "file:scratch", "--mix", "70/30", "--ios", "1000", *SMALL, "--seed", "5", "--json"),
-        cwd=scratch.parent,
+        *("io", "file:own", "--mix", "70/30", "--ios", "1000", *SMALL, "--seed", "5", "--json"),
+        cwd=tmp_path,
         timeout_s=60,
     )
     result = ended.json

@@ -144,32 +144,28 @@ def test_runs_on_one_drive_follow_one_another(tmp_path: Path) -> None:
     assert seconds(lot.entries[1].started_at) >= seconds(lot.entries[0].ended_at)
 
 
-def test_a_run_that_is_killed_costs_only_itself_and_can_be_resumed(tmp_path: Path) -> None:
-    with measuring(tmp_path, 3, "--at-most", "2") as process:
+def test_a_killed_run_costs_only_itself_and_an_interrupt_stops_all_others(tmp_path: Path) -> None:
+    with measuring(tmp_path, 4, "--at-most", "2") as process:
         (victim,) = processes(tmp_path / "lot/1-drive0") or processes(Path("lot/1-drive0"))
         os.kill(victim, signal.SIGKILL)
-        until(lambda: read_lot(tmp_path / "lot").entries[2].state is SuiteState.RUNNING)
-        first, second, _ = read_lot(tmp_path / "lot").entries
-        assert (first.state, second.state) == (SuiteState.INTERRUPTED, SuiteState.RUNNING)
-        assert first.reason == "its process was ended by SIGKILL"
-        assert len(read_run(tmp_path / "lot/1-drive0").steps) > 0
+        until(lambda: is_measuring(tmp_path / "lot", "3-drive2"))
+        interrupted, running, waiting = SuiteState.INTERRUPTED, SuiteState.RUNNING, SuiteState.WAITING
+        lot = read_lot(tmp_path / "lot")
+        assert states(lot) == [interrupted, running, running, waiting]
+        assert lot.entries[0].reason == "its process was ended by SIGKILL"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "openpts resume lot" in errors
-
-
-def test_one_interrupt_stops_all_and_each_keeps_its_record(tmp_path: Path) -> None:
-    with measuring(tmp_path, 3, "--at-most", "2") as process:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 130
     lot = read_lot(tmp_path / "lot")
-    interrupted = SuiteState.INTERRUPTED
-    assert states(lot) == [interrupted, interrupted, SuiteState.WAITING]
-    for entry in lot.entries[:2]:
-        run = read_run(tmp_path / "lot" / entry.folder)
-        assert run.manifest.state is RunState.INTERRUPTED
-        assert run.steps
+    assert states(lot) == [interrupted, interrupted, interrupted, waiting]
+    runs = [read_run(tmp_path / "lot" / entry.folder) for entry in lot.entries[:3]]
+    assert all(run.steps for run in runs)
+    assert [run.manifest.state for run in runs] == [
+        RunState.RUNNING,  # nothing was left to say otherwise
+        RunState.INTERRUPTED,
+        RunState.INTERRUPTED,
+    ]
     assert "interrupted" in (tmp_path / "lot/index.html").read_text()
 
 

@@ -16,6 +16,7 @@ import pytest
 from openpts.errors import DataLossError, RunFailedError, TargetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
+from tests.device.openpts_process import Ended, openpts
 from tests.support.openpts_command import COMMAND
 
 pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit of util-linux is missing")
@@ -38,18 +39,18 @@ def damage_by(folder: Path, statement: str) -> str:
     return shlex.join([sys.executable, "-c", code])
 
 
-def run_powercut(folder: Path, command: str | None, *options: str) -> subprocess.CompletedProcess[str]:
+def run_powercut(folder: Path, command: str | None, *options: str) -> Ended:
     """A run on a file of 8 MiB, and how it ended."""
     cut = [] if command is None else ["--cut-command", command]
-    words = [*COMMAND, "run", "powercut", f"file:{folder / 'drive'}?size=8MiB", "--out", str(folder / "run")]
+    words = ["run", "powercut", f"file:{folder / 'drive'}?size=8MiB", "--out", str(folder / "run")]
     words += ["--range", "4MiB", "--load-seconds", "0.2", "--cycles", "2", "--tc", "2", "--qd", "2"]
     words += [*cut, "--no-report", *options]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    return openpts(*words, cwd=folder)
 
 
 def test_a_sound_target_loses_nothing(tmp_path: Path) -> None:
     ended = run_powercut(tmp_path, cut_by(tmp_path))
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     manifest = read_run(tmp_path / "run").manifest
     assert manifest.state is RunState.COMPLETE
     # of a file it is unknown whether a cache is before it
@@ -70,21 +71,21 @@ def test_a_sound_target_loses_nothing(tmp_path: Path) -> None:
 )
 def test_what_the_cut_changed_is_found(statement: str, losses: set[str], tmp_path: Path) -> None:
     ended = run_powercut(tmp_path, cut_by(tmp_path, damage_by(tmp_path, statement)))
-    assert ended.returncode == DataLossError.exit_code, ended.stderr
+    assert ended.exit_code == DataLossError.exit_code, ended.stderr
     cuts = read_run(tmp_path / "run").manifest.cuts
     assert all(cut.losses and set(cut.losses) <= losses for cut in cuts)
 
 
 def test_a_command_that_cuts_nothing_ends_the_run(tmp_path: Path) -> None:
     ended = run_powercut(tmp_path, "true")
-    assert ended.returncode == RunFailedError.exit_code
+    assert ended.exit_code == RunFailedError.exit_code
     assert "its power was not cut" in ended.stderr
     assert read_run(tmp_path / "run").manifest.state is RunState.FAILED
 
 
 def test_a_command_that_fails_ends_the_run(tmp_path: Path) -> None:
     ended = run_powercut(tmp_path, "sh -c 'echo no relay >&2; exit 3'")
-    assert ended.returncode == RunFailedError.exit_code
+    assert ended.exit_code == RunFailedError.exit_code
     assert "status 3: no relay" in ended.stderr
 
 
@@ -122,7 +123,7 @@ def test_an_error_before_the_cut_is_the_drives(tmp_path: Path) -> None:
 )
 def test_a_command_that_cannot_be_run_is_refused(command: str | None, words: str, tmp_path: Path) -> None:
     ended = run_powercut(tmp_path, command)
-    assert ended.returncode == UsageError.exit_code
+    assert ended.exit_code == UsageError.exit_code
     assert words in ended.stderr
     assert not (tmp_path / "run").exists()
 
@@ -130,7 +131,7 @@ def test_a_command_that_cannot_be_run_is_refused(command: str | None, words: str
 def test_a_target_that_does_not_come_back_is_named(tmp_path: Path) -> None:
     command = cut_by(tmp_path, f"mv {tmp_path / 'drive'} {tmp_path / 'gone'}")
     ended = run_powercut(tmp_path, command, "--back-seconds", "1")
-    assert ended.returncode == TargetError.exit_code
+    assert ended.exit_code == TargetError.exit_code
     assert "did not come back within 1.00 s of its power cut" in ended.stderr
 
 
@@ -140,5 +141,5 @@ def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
         tmp_path, f"cp --sparse=never {drive} {tmp_path / 'other'}; mv {tmp_path / 'other'} {drive}"
     )
     ended = run_powercut(tmp_path, command, "--back-seconds", "1")
-    assert ended.returncode != 0
+    assert ended.exit_code != 0
     assert read_run(tmp_path / "run").manifest.cuts == ()

@@ -15,7 +15,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.sample import StepState
-from tests.device.openpts_process import SHORT, openpts, start_openpts
+from tests.device.openpts_process import FIGURES, ONE_ELEMENT, SHORT, openpts, start_openpts
 
 CLIENT = ("--class", "client")  # its 32 outstanding I/Os need a quarter of the memory and of the file
 
@@ -100,7 +100,7 @@ def test_the_steps_ran_in_the_order_of_the_loops_without_idle(finished: Path) ->
 
 def test_a_scratch_file_of_ours_is_used_again_and_others_are_not(tmp_path: Path) -> None:
     target = "file:x?size=64MiB"
-    arguments = (*CLIENT, *SHORT, "--max-rounds", "1", "--no-report", "--json")
+    arguments = (*CLIENT, *SHORT, *ONE_ELEMENT, "--max-rounds", "1", "--no-report", "--json")
     assert openpts("run", "iops", target, *arguments, "--out", "r1", cwd=tmp_path).exit_code == 0
     assert openpts("run", "iops", target, *arguments, "--out", "r2", cwd=tmp_path).exit_code == 0
     (tmp_path / "thesis").write_bytes(b"years of work" * 10_000_000)
@@ -131,7 +131,7 @@ def test_a_stop_keeps_the_finished_steps_and_says_how_to_report(tmp_path: Path, 
     run = read_run(tmp_path / "r1")
     assert run.manifest.state is RunState.INTERRUPTED
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps[:-1])
-    reported = openpts("report", "r1", "--json", cwd=tmp_path)
+    reported = openpts("report", "r1", "--json", *FIGURES, cwd=tmp_path)
     assert reported.exit_code == 0, reported.stderr
     assert reported.json["state"] == "interrupted"
 
@@ -161,8 +161,8 @@ def test_little_locked_memory_is_enough(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("takes the right to lock memory from root")
     ended = openpts(
-        *("run", "iops", "file:x?size=64MiB", *CLIENT, *SHORT, "--max-rounds", "1", "--no-report", "--json"),
-        *("--out", "r1"),
+        *("run", "iops", "file:x?size=64MiB", *CLIENT, *SHORT, *ONE_ELEMENT, "--max-rounds", "1"),
+        *("--no-report", "--json", "--out", "r1"),
         cwd=tmp_path,
         prefix=("setpriv", "--bounding-set=-ipc_lock", "prlimit", "--memlock=65536"),
     )
@@ -173,7 +173,15 @@ def test_little_locked_memory_is_enough(tmp_path: Path) -> None:
 def _run_without_io_uring(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
-            *(*_openpts_without_io_uring(), "run", "iops", "file:x?size=64MiB", *CLIENT, *SHORT),
+            *(
+                *_openpts_without_io_uring(),
+                "run",
+                "iops",
+                "file:x?size=64MiB",
+                *CLIENT,
+                *SHORT,
+                *ONE_ELEMENT,
+            ),
             *("--max-rounds", "1", "--no-report", "--out", "r1", *options),
         ],
         cwd=tmp_path,

@@ -11,13 +11,33 @@ import pytest
 
 from tests.support.openpts_command import COMMAND
 
+ROOT: Final = Path(__file__).parents[2]
 LAB: Final = os.environ.get("OPENPTS_LAB")
 
 needs_lab: Final = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
 """What each module of these tests is marked with."""
 
 SHORT: Final = "--step-seconds 0.1 --max-rounds 1 --precondition-passes 0.5 --no-report"
+ONE_ELEMENT: Final = "--read-pcts 0 --block-sizes 4KiB --tracking 'RND 4KiB RW0'"
+"""Of a round, not 56: each takes seconds on an emulated processor."""
+
 OPENPTS: Final = shlex.join(COMMAND)
+FORKED: Final = f"""
+mkfifo /tmp/orders /tmp/ended
+(cd {ROOT} && exec {sys.executable} -c 'from tests.support.forks import serve; serve()' \
+  <>/tmp/orders >/tmp/ended) &
+exec 8>/tmp/orders 9</tmp/ended
+openpts() {{
+  words=; for word; do words="$words${{words:+, }}\\"$word\\""; done
+  streams="\\"/proc/$$/fd/1\\", \\"/proc/$$/fd/2\\""
+  echo "{{\\"arguments\\": [$words], \\"cwd\\": \\"$PWD\\", \\"streams\\": [$streams]}}" >&8
+  read -r code <&9; return $code
+}}
+"""
+"""For a script that waits for openpts more than twice: a start takes ten seconds on an emulated processor.
+
+Its environment is that of this place; its words have no quotes, its streams go to files.
+"""
 
 
 def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> subprocess.CompletedProcess[str]:
@@ -29,7 +49,7 @@ def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> sub
 def passes_in_lab(folder: Path, *drives: str, modules: str, before: str = ":", timeout_s: int = 300) -> str:
     """What pytest says of modules of tests/lab/guest on such a machine, all of which have to pass there."""
     tests = f"{sys.executable} -m pytest -q -rs -p no:cacheprovider {modules}"
-    script = f"{before}; cd {Path(__file__).parents[2]} && {tests}"
+    script = f"{before}; cd {ROOT} && {tests}"
     ended = in_lab(folder, *drives, script=script, timeout_s=timeout_s)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert " passed" in ended.stdout

@@ -89,6 +89,7 @@ purge("healed", large, "LABNVME0001")
 
 short = "--step-seconds 0.1 --max-rounds 1 --precondition-passes 0.25 --no-report".split()
 short += ["--confirm-serial", "LABNVME0000", "--confirm-device-path", two]
+short += ["--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0"]
 for name, method in (("run", "nvme-format,discard"), ("overwritten", "overwrite")):
     words = ["--purge", method, "--out", f"{folder}/{name}"]
     openpts(name, "run", "iops", two, *short, *words)

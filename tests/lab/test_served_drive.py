@@ -12,7 +12,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from tests.lab.machine import OPENPTS, SHORT, in_lab, needs_lab
+from tests.lab.machine import FORKED, ONE_ELEMENT, OPENPTS, SHORT, in_lab, needs_lab
 
 pytestmark = needs_lab
 
@@ -39,43 +39,45 @@ node() {{
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the machine left."""
     folder = tmp_path_factory.mktemp("served")
-    purge = f"{OPENPTS} purge --confirm-serial"
+    purge = "openpts purge --confirm-serial"
     ended = in_lab(
         folder,
         timeout_s=900,
         script=f"""
+        exec 2> {folder}/errors.log
         set -x
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
+        {FORKED}
         modprobe nvme-tcp || exit 10
         {_SERVE}
         served {SERIAL} 4420 --sanitize-takes 2 'client-qlc?capacity=200MB' || exit 11
         drive=$(node {SERIAL})
-        {OPENPTS} devices --json > {folder}/devices.json || exit 12
+        openpts devices --json > {folder}/devices.json || exit 12
         fio --name=verify --filename=$drive --direct=1 --rw=randwrite --bs=4k --iodepth=8 \\
           --ioengine=io_uring --size=4M --verify=crc32c --verify_fatal=1 --output-format=json \\
           > {folder}/fio.json || exit 13
         nvme smart-log ${{drive%n1}} -o json > {folder}/cool.json
         nvme device-self-test ${{drive%n1}} -n 0xffffffff -s 2 || exit 14
-        {OPENPTS} doctor $drive --json > {folder}/testing.json || exit 15
+        openpts doctor $drive --json > {folder}/testing.json || exit 15
         nvme device-self-test ${{drive%n1}} -n 0xffffffff -s 0xf || exit 16
-        {OPENPTS} doctor $drive --json > {folder}/tested.json || exit 17
+        openpts doctor $drive --json > {folder}/tested.json || exit 17
         nvme self-test-log ${{drive%n1}} -o json > {folder}/self-tests.json || exit 18
         for method in nvme-sanitize-block nvme-sanitize-crypto nvme-format-crypto nvme-format; do
           {purge} {SERIAL} --method $method $drive --json > {folder}/$method.json || exit 20
         done
-        {OPENPTS} run iops $drive --confirm-serial {SERIAL} --purge nvme-sanitize-block {SHORT} \\
-          --out {folder}/run || exit 30
+        openpts run iops $drive --confirm-serial {SERIAL} --purge nvme-sanitize-block {SHORT} \\
+          {ONE_ELEMENT} --out {folder}/run > {folder}/run.log || exit 30
         nvme get-feature ${{drive%n1}} -f 6 > {folder}/cache-after
         nvme smart-log ${{drive%n1}} -o json > {folder}/warm.json
         served {LIAR} 4421 --format-lies 'client-qlc?capacity=200MB&seed=2' || exit 40
-        {purge} {LIAR} --method nvme-format $(node {LIAR}) 2> {folder}/lie
+        {purge} {LIAR} --method nvme-format $(node {LIAR}) 2> {folder}/lie > {folder}/lie.log
         echo $? > {folder}/lie-status
         nvme disconnect-all
         kill $(cat /tmp/{SERIAL}.pid /tmp/{LIAR}.pid)
-        wait
+        wait $(cat /tmp/{SERIAL}.pid /tmp/{LIAR}.pid)
         """,
     )
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-5000:]
+    assert ended.returncode == 0, ended.stderr + (folder / "errors.log").read_text()[-5000:]
     return folder
 
 

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from tests.lab.machine import OPENPTS, in_lab, needs_lab
+from tests.lab.machine import FORKED, ONE_ELEMENT, OPENPTS, in_lab, needs_lab
 
 pytestmark = needs_lab
 
-SHORT = "--purge none --step-seconds 0.03 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report"
+SHORT = (
+    "--purge none --step-seconds 0.03 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report "
+    f"{ONE_ELEMENT}"
+)
 LONG = "--purge none --step-seconds 60 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report"
 SHELL = """
 is_on() {
@@ -36,6 +39,7 @@ def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: 
         *("--nvme", "64M", "--sata", "64M", "--scsi", "64M"),
         script=f"""{SHELL}
         export OPENPTS_STATE={tmp_path}/state
+        {FORKED}
         cd {tmp_path}
         for serial in LABNVME0000 LABSATA0000 LABSCSI0000; do
           name=$serial; node=$(disk $serial)
@@ -50,13 +54,14 @@ def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: 
           off $name $node || exit 12
           [ $(ls state/journal | wc -l) = 1 ] || exit 13
           case $serial in
-            *NVME*) {OPENPTS} run iops $named {SHORT} --out healed > healed-$serial.log 2>&1 || exit 14 ;;
-            *) {OPENPTS} io $named --mix 0/100 --seconds 0.1 > healed-$serial.log 2>&1 || exit 15 ;;
+            *NVME*) openpts run iops $named {SHORT} --out healed > healed-$serial.log 2>&1 || exit 14 ;;
+            *) openpts io $named --mix 0/100 --seconds 0.1 > healed-$serial.log 2>&1 || exit 15 ;;
           esac
           is_on $name $node || exit 16
           [ $(ls state/journal | wc -l) = 0 ] || exit 17
         done
-        {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT} --out again || exit 18
+        nvme="/dev/nvme0n1 --confirm-serial LABNVME0000"
+        openpts run iops $nvme {SHORT} --out again > again.log 2>&1 || exit 18
         is_on nvme0n1 || exit 19
         """,
         timeout_s=900,

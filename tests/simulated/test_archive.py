@@ -47,6 +47,7 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from tests.device.openpts_process import openpts
 from tests.simulated.one_point import run_one_point
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
@@ -274,7 +275,12 @@ main()
 """
 
 
-@pytest.mark.parametrize("at", sorted(random.Random(22).sample(range(1, 3 * FILES_OF_A_RUN), 4)))
+KILLED_AT = sorted(random.Random(22).sample(range(1, 3 * FILES_OF_A_RUN), 4))
+
+
+@pytest.mark.parametrize(
+    "at", [*KILLED_AT[1::2], *(pytest.param(at, marks=pytest.mark.slow) for at in KILLED_AT[::2])]
+)
 def test_a_killed_add_leaves_an_archive_to_go_on_with(at: int, runs: list[Path], tmp_path: Path) -> None:
     place = tmp_path / "a"
     words = [sys.executable, "-c", KILLED.format(at=at), "archive", "add", *runs, "--to", place]
@@ -547,10 +553,8 @@ def test_a_killed_compact_on_s3_loses_no_run(s3: str, runs: list[Path], labelled
 def test_what_is_answered_and_refused(
     words: tuple[str, ...], archive: Path, snapshot: SnapshotAssertion
 ) -> None:
-    asked = [*COMMAND, "archive", "query", str(archive), *words]
-    wide = {**os.environ, "COLUMNS": "160"}
-    result = subprocess.run(asked, capture_output=True, text=True, check=False, env=wide)
-    shown = f"{result.stdout}{result.stderr}exit code {result.returncode}\n"
+    ended = openpts("archive", "query", str(archive), *words, cwd=Path("/"), COLUMNS="160")
+    shown = f"{ended.stdout}{ended.stderr}exit code {ended.exit_code}\n"
     for row in rows(archive):
         shown = shown.replace(row["run"], f"RUN-{row['test']}-{row['serial']}")
         shown = shown.replace(row["started_at"], "STARTED")

@@ -1,6 +1,5 @@
 """A campaign on this host that is killed, run again, changed and reported on."""
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import DATABASE_NAME
+from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 
 PLAN = """\
@@ -36,12 +36,8 @@ options = ["--precondition-passes=1", "--read-pcts=0", "--block-sizes=4KiB", "--
 RUNS = 4
 
 
-def openpts(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=300, check=False)
-
-
 def status(file: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads(openpts("campaign", "status", str(file), "--json").stdout)
+    found: dict[str, object] = openpts("campaign", "status", str(file), "--json", cwd=file.parent).json
     return found
 
 
@@ -74,13 +70,13 @@ def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(tmp_path: Pat
     planned = (folder / JOURNAL_NAME).read_bytes().partition(b"\n")[0]
     changed = file.read_text()
     file.write_text(changed.replace("repetitions = 2", "repetitions = 3"))
-    refused = openpts("campaign", "run", str(file))
-    assert refused.returncode == 2
+    refused = openpts("campaign", "run", str(file), cwd=tmp_path)
+    assert refused.exit_code == 2
     assert "lot-7.toml:2:1: repetitions is 3; when the campaign began it was 2" in refused.stderr
     file.write_text(changed)
 
-    ended = openpts("campaign", "resume", str(file), "--no-report")
-    assert ended.returncode == 0, ended.stderr
+    ended = openpts("campaign", "resume", str(file), "--no-report", cwd=tmp_path, timeout_s=300)
+    assert ended.exit_code == 0, ended.stderr
     assert (folder / JOURNAL_NAME).read_bytes().startswith(planned + b"\n")
     manifests = [read_manifest(path.parent) for path in folder.glob(f"*/{DATABASE_NAME}")]
     complete = [one for one in manifests if one.state is RunState.COMPLETE]
@@ -93,13 +89,13 @@ def test_a_campaign_that_is_killed_goes_on_and_makes_each_run_once(tmp_path: Pat
     if interrupted == "resume":
         assert len(manifests) == RUNS
     before = {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{DATABASE_NAME}")}
-    assert openpts("campaign", "run", str(file), "--no-report").returncode == 0
+    assert openpts("campaign", "run", str(file), "--no-report", cwd=tmp_path).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{DATABASE_NAME}")} == before
 
     found = status(file)
     assert found["is_running"] is False
-    reported = openpts("campaign", "report", str(file), "--json")
-    assert reported.returncode == 0, reported.stderr
-    (population,) = json.loads(reported.stdout)["populations"]
+    reported = openpts("campaign", "report", str(file), "--json", cwd=tmp_path)
+    assert reported.exit_code == 0, reported.stderr
+    (population,) = reported.json["populations"]
     assert {one["runs"] for value in population["values"] for one in value["drives"]} == {2}
     assert (folder / "population" / "population.html").exists()

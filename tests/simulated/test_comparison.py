@@ -16,8 +16,8 @@ SHORT = ("--tests", "lat,wsat", "--time-scale", "1/60", "--no-report")
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("suites")
-    targets = {f"tlc-{seed}": f"sim:enterprise-tlc?capacity=32GB&seed={seed}" for seed in (1, 2, 3)}
-    targets["qlc"] = "sim:client-qlc?capacity=32GB"
+    targets = {f"tlc-{seed}": f"sim:enterprise-tlc?capacity=8GB&seed={seed}" for seed in (1, 2, 3)}
+    targets["qlc"] = "sim:client-qlc?capacity=8GB"
     for name, target in targets.items():
         command = ["run", "all", target, *SHORT, "--out", str(root / name)]
         result = CliRunner().invoke(cli, command, catch_exceptions=False)

@@ -23,6 +23,7 @@ from openpts.report.sources import read_for_report
 from openpts.report.summary import summarise
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
+from tests.device.openpts_process import openpts
 from tests.simulated.test_export import check_fio_outputs, check_other_forms
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
@@ -133,8 +134,8 @@ def test_verdicts_on_limits_are_written_with_their_bounds(tmp_path: Path) -> Non
     )
     words = ("run", "tp", f"sim:{preset}?seed=42", "--time-scale", "1/500", "--no-report", "--out", "run")
     outputs = ("--limits", "limits.toml", "--events", "e.jsonl", "--ocp-diag", "o.jsonl")
-    done = subprocess.run([*COMMAND, *words, *outputs], cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == LimitError.exit_code, done.stderr
+    done = openpts(*words, *outputs, cwd=tmp_path)
+    assert done.exit_code == LimitError.exit_code, done.stderr
 
     lines = whole_lines((tmp_path / "e.jsonl").read_bytes())
     of = of_file()

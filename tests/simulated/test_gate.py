@@ -1,7 +1,6 @@
 """Runs that are ordered with limits, on simulated drives: exit codes, the record, the page, an early end."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.summary import summarise
 from openpts.vocabulary.drive_class import DriveClass
-from tests.support.openpts_command import COMMAND
+from tests.device.openpts_process import openpts
+from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import run_whole
 
 ALLOW = 'allow = ["deviations", "not steady"]\n'
@@ -73,8 +73,8 @@ def test_a_drive_that_is_not_steady_ends_with_an_error_of_its_own(tmp_path: Path
 
 def answer_of(*words: object) -> tuple[int, dict[str, Any]]:
     """Exit code and the one JSON object of a command."""
-    done = subprocess.run([*COMMAND, *map(str, words), "--json"], capture_output=True, check=False)
-    return done.returncode, json.loads(done.stdout)
+    done = openpts(*map(str, words), "--json", cwd=Path("/"))
+    return done.exit_code, done.json
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,13 @@ def test_limits_that_were_damaged_in_the_record_are_named(tmp_path: Path) -> Non
 
 
 def test_a_suite_holds_each_test_against_its_own_limits(tmp_path: Path) -> None:
-    file = tmp_path / "limits.toml"
+    file, target = tmp_path / "limits.toml", f"sim:{write_oracle(tmp_path, [20_000.0])}"
     file.write_text(ALLOW + 'limits = ["tp.seq-128k.write >= 1 TB/s", "iops.rnd-4k-rw0 >= 1"]')
-    words = ("run", "all", TARGET, "--tests", "tp,iops", "--quick", "--no-report", "--limits", file)
-    found, _ = invoke(*words, "--out", tmp_path / "on")
+    words = ("run", "all", target, "--tests", "tp,iops", "--time-scale", "1/600", "--no-report")
+    found, _ = invoke(*words, "--limits", file, "--out", tmp_path / "on")
     assert found is not None
     assert "1 of 2 tests failed: tp: the drive failed 1 of 1 limits" in str(found)
-    found, _ = invoke(*words, "--out", tmp_path / "off", "--stop-on-fail")
+    found, _ = invoke(*words, "--limits", file, "--out", tmp_path / "off", "--stop-on-fail")
     assert type(found) is LimitError
     entries: list[dict[str, Any]] = json.loads((tmp_path / "off" / "suite.json").read_text())["entries"]
     assert entries[1]["state"] != "complete"

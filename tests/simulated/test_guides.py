@@ -1,10 +1,8 @@
 """The manual's pages on four papers, followed to the letter: their commands run, their tables are true."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.support.openpts_command import COMMAND
+from tests.device.openpts_process import openpts
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 _FILE: Final = re.compile(r"`([\w-]+\.toml)`[^\n]*:\n\n```toml\n(.*?)```", re.DOTALL)
@@ -29,15 +27,8 @@ class Followed:
         for name, content in _FILE.findall(self.text):
             (folder / name).write_text(content, encoding="utf-8")
         for words in _COMMAND.findall(self.text):
-            ended = subprocess.run(
-                [*COMMAND, *shlex.split(words.replace("\\\n", " "))],
-                cwd=folder,
-                env={**os.environ, "COLUMNS": "200"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert ended.returncode == 0, f"{words}\n{ended.stdout}\n{ended.stderr}"
+            ended = openpts(*shlex.split(words.replace("\\\n", " ")), cwd=folder, COLUMNS="200")
+            assert ended.exit_code == 0, f"{words}\n{ended.stdout}\n{ended.stderr}"
             self.printed[words] = ended.stdout
 
     def tables(self, run: str) -> dict[str, dict[str, Any]]:

@@ -1,8 +1,6 @@
 """Job files of fio in rounds, and suites with limits, on drives whose rates are known."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +28,10 @@ from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOpe
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
+from tests.device import openpts_process
+from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CLONE
-from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 
 MS = 1_000_000
@@ -215,11 +214,8 @@ def test_a_run_goes_on_without_the_files_that_it_was_made_of(tmp_path: Path) -> 
     assert summarise(read_run(tmp_path / "run"))["steady"]
 
 
-def openpts(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **variables, "COLUMNS": "100"}
-    return subprocess.run(
-        [*COMMAND, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+def openpts(folder: Path, *words: str, **variables: str) -> Ended:
+    return openpts_process.openpts(*words, cwd=folder, COLUMNS="100", **variables)
 
 
 def test_the_words_of_the_command_line(tmp_path: Path) -> None:
@@ -229,7 +225,7 @@ def test_the_words_of_the_command_line(tmp_path: Path) -> None:
     )
     words = ("--precondition-passes", "0.1", "--max-rounds", "5", "--no-report", "--out", "run")
     ended = openpts(tmp_path, "run", "workload", "two.fio", "sim:mlc?capacity=1GB", *words, BS="8k")
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.exit_code, ended.stderr) == (0, "")
     conditions: Any = read_run(tmp_path / "run").manifest.conditions
     assert conditions.job.values == ("BS=8k",)
     (tmp_path / "plans").mkdir()
@@ -242,7 +238,7 @@ def test_the_words_of_the_command_line(tmp_path: Path) -> None:
 def test_a_failed_limit_has_an_exit_code(tmp_path: Path) -> None:
     words = ("run", "fiosynth", "Two", "--from", str(CLONE), "sim:mlc?capacity=1GB", "--time-scale", "1/20")
     ended = openpts(tmp_path, *words, "--no-report", "--out", "run")
-    assert ended.returncode == 10
+    assert ended.exit_code == 10
     assert "the drive failed" in ended.stderr
     lines = ended.stdout.splitlines()
     (counted,) = [line for line in lines if line.startswith("limits: ")]

@@ -20,6 +20,7 @@ from openpts.sweep.axes import Axis, combinations
 from openpts.sweep.point import Point
 from openpts.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from openpts.vocabulary.drive_class import DriveClass
+from tests.device.openpts_process import openpts
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
 
@@ -130,14 +131,8 @@ def test_a_sweep_that_makes_no_sense_is_refused(
     words: tuple[str, ...], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     given = WORDS[:-2] if {"--slurm", "--dask"} & {*words} else WORDS
-    done = subprocess.run(
-        [*COMMAND, *given, "--out", str(tmp_path), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr.splitlines()[-1].split(": Timed out")[0]) == snapshot
+    done = openpts(*given, "--out", str(tmp_path), *words, cwd=tmp_path)
+    assert (done.exit_code, done.stderr.splitlines()[-1].split(": Timed out")[0]) == snapshot
     assert not list(tmp_path.iterdir())
 
 

@@ -1,6 +1,7 @@
 """The package as syntax trees, for what its modules must not do."""
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -12,3 +13,13 @@ TREES: Final = tuple(
     for path in sorted(PACKAGE.rglob("*.py"))
 )
 """Each with its module's path in the package."""
+
+
+@cache
+def nodes() -> tuple[tuple[str, tuple[ast.AST, ...]], ...]:
+    """Those of each tree but plain names: to walk all trees takes longer than to look at what is in them."""
+    left_out = ast.Name | ast.expr_context
+    return tuple(
+        (name, tuple(node for node in ast.walk(tree) if not isinstance(node, left_out)))
+        for name, tree in TREES
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.syntax_trees import PACKAGE, TREES
+from tests.support.syntax_trees import PACKAGE, nodes
 
 RUST = Path(__file__).parents[2] / "rust"
 
@@ -172,7 +172,7 @@ NAMES_PROGRAMS_ONLY = {"programs.py", "host/software.py"}
 
 
 def _modules(uses: Callable[[ast.AST], bool]) -> set[str]:
-    return {name for name, tree in TREES if any(uses(node) for node in ast.walk(tree))}
+    return {name for name, of_module in nodes() if any(map(uses, of_module))}
 
 
 def _is_of(node: ast.AST, module: str, names: Callable[[str], bool]) -> bool:
@@ -219,8 +219,8 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
     watched |= {"multiprocessing", "asyncio", "pty", "tempfile", "sqlite3"}
     harmless = {("os", "fsdecode"), ("os", "PathLike"), ("io", "StringIO"), ("io", "BytesIO")}
     harmless |= {("multiprocessing.synchronize", "Event"), ("sqlite3", "Cursor")}
-    for name, tree in TREES:
-        for node in ast.walk(tree):
+    for name, of_module in nodes():
+        for node in of_module:
             if isinstance(node, ast.Import):
                 assert not [a for a in node.names if a.name in watched and a.asname], name
             elif isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in watched:
@@ -334,8 +334,8 @@ def test_ioctls_and_calls_of_the_c_library_have_their_modules() -> None:
 
 
 def test_what_is_mapped_is_memory_and_no_file() -> None:
-    for name, tree in TREES:
-        for node in ast.walk(tree):
+    for name, of_module in nodes():
+        for node in of_module:
             if isinstance(node, ast.Call) and _is_of(node.func, "mmap", lambda called: called == "mmap"):
                 assert ast.unparse(node.args[0]) == "-1", name
 

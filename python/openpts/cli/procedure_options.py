@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,7 +14,6 @@ from openpts.fields.conditions import Conditions
 from openpts.parameters.contradictions import doubts, refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.plan_file import Plan, read_plan
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts
@@ -22,6 +21,9 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import AUTO, PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.tuning import Scenario
+
+if TYPE_CHECKING:
+    from openpts.parameters.plan_file import Plan
 
 CLASS_OPTION = click.option(
     "--class",
@@ -85,7 +87,7 @@ class Choices:
     given: Given
     short: Given
     settings: Mapping[str, Any]
-    plan: Plan | None = None
+    plan: "Plan | None" = None
 
     def adjust(self, standard: Conditions) -> Conditions:
         """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
@@ -158,8 +160,7 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     given = given_as_options(test.conditions, options)
-    plan = None if path is None else read_plan(path)
-    choices = chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+    choices = chosen(test, plan_at(path), given, drive_class=drive_class, is_quick=is_quick, seed=seed)
     # refused now, before any target is opened
     conditions = choices.adjust(test.standard_conditions(choices.drive_class, 0))
     for doubt in doubts(choices.given, conditions):
@@ -167,9 +168,18 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     return choices
 
 
+def plan_at(path: Path | None) -> "Plan | None":
+    """The plan that was asked for, if any. Raises WrittenFileError and UsageError."""
+    if path is None:
+        return None
+    from openpts.parameters.plan_file import read_plan  # noqa: PLC0415 takes a twelfth of the time of a start
+
+    return read_plan(path)
+
+
 def chosen(
     test: Procedure,
-    plan: Plan | None,
+    plan: "Plan | None",
     given: Given,
     *,
     drive_class: str | None,

@@ -33,6 +33,7 @@ from openpts.cli.procedure_options import (
     SEED_OPTION,
     Choices,
     chosen,
+    plan_at,
 )
 from openpts.cli.report import documents_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
@@ -41,7 +42,6 @@ from openpts.device.mounted.directory import refuse_simulated
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.near_word import near_word
-from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
@@ -311,7 +311,7 @@ def _choices_of(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Ch
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     given = given_as_options(Conditions, options)
-    plan = None if path is None else read_plan(path)
+    plan = plan_at(path)
     planned = () if plan is None else plan.settings.get("tests", ())
     return [
         chosen(PROCEDURES[name], plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -16,7 +16,7 @@ from openpts.cli.commands_on_demand import of_tests
 from openpts.cli.console import VisibleConsole
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.parameter_options import given_as_options, target_of
-from openpts.cli.procedure_options import SEED_OPTION, chosen, options_of
+from openpts.cli.procedure_options import SEED_OPTION, chosen, options_of, plan_at
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.targets.simulated_target import (
@@ -28,7 +28,6 @@ from openpts.device.targets.simulated_target import (
 from openpts.errors import OpenptsError, UsageError
 from openpts.fields.field import parameters_of
 from openpts.near_word import near_word
-from openpts.parameters.plan_file import Plan, read_plan
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.reference_drive import Wishes, subject_of
@@ -38,6 +37,9 @@ from openpts.sweep.executors import JOB_NAME, dask_workers, processes, slurm_wor
 from openpts.sweep.point import Point
 from openpts.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from openpts.system_files import SystemRoots
+
+if TYPE_CHECKING:
+    from openpts.parameters.plan_file import Plan
 
 _SEED: Final = "seed"
 _TENTHS: Final = 10
@@ -179,7 +181,7 @@ def _swept(
     """Each combination with its point, or with what is wrong with it."""
     names = [axis.name for axis in axes if axis.name not in KEYS and "." not in axis.name]
     of_test = {name: _parameter(context, test, name) for name in names}
-    plan = None if options["plan_path"] is None else read_plan(options["plan_path"])
+    plan = plan_at(options["plan_path"])
     swept = []
     for combination in combinations(axes):
         words = dict(combination)
@@ -213,7 +215,7 @@ def _parameter(context: click.Context, test: Procedure, name: str) -> click.Para
     raise UsageError(f"--vary {name}: neither an option of the test nor of the drive; {hint}")
 
 
-def _point(test: Procedure, plan: Plan | None, drive: SimulatedTarget, options: dict[str, Any]) -> Point:
+def _point(test: Procedure, plan: "Plan | None", drive: SimulatedTarget, options: dict[str, Any]) -> Point:
     """The point of a drive and the values of the test's options. Raises UsageError if they make no sense."""
     choices = chosen(
         test,

@@ -7,7 +7,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.decoding import in_visible_lines
 from openpts.record.lot import Lot, LotEntry, counts_text
 from openpts.record.suite import SuiteState
-from openpts.report.suite_index import INDEX_NAME, common_mark, index_row, run_of_entry, write_index
+from openpts.report.suite_index import INDEX_NAME, common_mark, found_of_entry, index_row, write_index
 
 __all__ = ["INDEX_NAME", "write_lot_index"]
 
@@ -15,12 +15,12 @@ __all__ = ["INDEX_NAME", "write_lot_index"]
 def write_lot_index(folder: Path, lot: Lot) -> Path:
     """Write index.html beside lot.json, from the records in the folder. Raises RecordError."""
     lot = in_visible_lines(lot, Lot)
-    runs = [run_of_entry(folder, entry) for entry in lot.entries]
+    records = [found_of_entry(folder, entry) for entry in lot.entries]
     rows = [
-        index_row(_title(entry), _where(entry), entry, run)
-        for entry, run in zip(lot.entries, runs, strict=True)
+        index_row(_title(entry), _where(entry), entry, record)
+        for entry, record in zip(lot.entries, records, strict=True)
     ]
-    mark, rows = common_mark(rows, runs)
+    mark, rows = common_mark(rows, records)
     names = dict.fromkeys(entry.request.test_words[0] for entry in lot.entries)
     tests = ", ".join(PROCEDURES[name].title if name in PROCEDURES else name for name in names)
     heading = f"{tests} on {len(lot.entries)} drive{'' if len(lot.entries) == 1 else 's'}"

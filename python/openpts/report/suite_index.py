@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +16,10 @@ from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.decoding import in_visible_lines
 from openpts.record.lot import LotEntry
-from openpts.record.manifest import RunState
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
+from openpts.record.writer import DATABASE_NAME
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.sources import read_for_report
 from openpts.report.standing import standing_of
@@ -41,22 +44,33 @@ class IndexRow:
     links: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the page has of a record."""
+
+    manifest: Manifest
+    steady: tuple[str, ...]
+    figures: tuple[tuple[str, str, str], ...]
+    standing: str
+    deviations: tuple[str, ...]
+
+
 def write_suite_index(folder: Path, suite: Suite) -> Path:
     """Write index.html beside suite.json, from the records in the folder. Raises RecordError."""
     suite = in_visible_lines(suite, Suite)
-    runs = [run_of_entry(folder, entry) for entry in suite.entries]
+    records = [found_of_entry(folder, entry) for entry in suite.entries]
     rows = [
-        index_row(entry.title, procedure_of(entry.test).source, entry, run)
-        for entry, run in zip(suite.entries, runs, strict=True)
+        index_row(entry.title, procedure_of(entry.test).source, entry, record)
+        for entry, record in zip(suite.entries, records, strict=True)
     ]
-    mark, rows = common_mark(rows, runs)
+    mark, rows = common_mark(rows, records)
     return write_index(
         folder,
         mark=mark,
         rows=rows,
         title=f"openpts suite on {suite.target}",
         heading=f"{suite.revision} suite on {suite.target}",
-        drive=_drive_text(runs),
+        drive=_drive_text(records),
         of_each="Test",
         counts="",
         not_well=(),
@@ -83,12 +97,12 @@ def write_index(folder: Path, **values: object) -> Path:
     return folder / INDEX_NAME
 
 
-def common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, list[IndexRow]]:
+def common_mark(rows: list[IndexRow], records: Sequence[Found | None]) -> tuple[str, list[IndexRow]]:
     """What all that ran are not, once at the head; each row keeps what is its own."""
-    standings = {row.standing for row, run in zip(rows, runs, strict=True) if run is not None}
+    standings = {record.standing for record in records if record is not None}
     if len(standings) == 1:
         return standings.pop(), [replace(row, standing="") for row in rows]
-    marks = {simulation_mark(run.manifest.target) for run in runs if run is not None}
+    marks = {simulation_mark(record.manifest.target) for record in records if record is not None}
     if len(marks) != 1 or not (mark := marks.pop()):
         return "", rows
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
@@ -96,7 +110,7 @@ def common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, 
 
 def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
-    if entry.state in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}:
+    if not _has_ended(entry):
         return None
     try:
         return read_for_report(folder / entry.folder)
@@ -104,20 +118,53 @@ def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
         return None
 
 
-def index_row(title: str, source: str, entry: SuiteEntry | LotEntry, run: Run | None) -> IndexRow:
+def found_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Found | None:
+    """Likewise, what the page has of it."""
+    if not _has_ended(entry):
+        return None
+    run_folder = folder / entry.folder
+    written = []
+    for name in (DATABASE_NAME, f"{DATABASE_NAME}-wal"):
+        with suppress(OSError):
+            stat = (run_folder / name).stat()
+            written.append((name, stat.st_ino, stat.st_mtime_ns, stat.st_size))
+    try:
+        return _found(run_folder.absolute(), tuple(written))
+    except RecordError:
+        return None
+
+
+def _has_ended(entry: SuiteEntry | LotEntry) -> bool:
+    return entry.state not in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}
+
+
+@lru_cache(maxsize=1000)
+def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Found:
+    """Read once while the record stays as it was written: each change of a suite makes the page again."""
+    run = read_for_report(folder)
+    return Found(
+        manifest=run.manifest,
+        steady=tuple(_steady_lines(run)),
+        figures=tuple(_figures(run)),
+        standing=standing_of(run).red_line,
+        deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
+    )
+
+
+def index_row(title: str, source: str, entry: SuiteEntry | LotEntry, record: Found | None) -> IndexRow:
     """The row of a run that has these words in its first column."""
     reason = "; ".join(word for word in (entry.reason, entry.report_reason) if word)
-    if run is None:
+    if record is None:
         return IndexRow(title, source, entry.state, reason)
     return IndexRow(
         title=title,
         source=source,
         state=entry.state,
         reason=reason,
-        steady=tuple(_steady_lines(run)),
-        figures=tuple(_figures(run)),
-        standing=standing_of(run).red_line,
-        deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
+        steady=record.steady,
+        figures=record.figures,
+        standing=record.standing,
+        deviations=record.deviations,
         links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports),
     )
 
@@ -142,11 +189,11 @@ def _steady_lines(run: Run) -> list[str]:
     return lines
 
 
-def _drive_text(runs: list[Run | None]) -> str:
+def _drive_text(records: list[Found | None]) -> str:
     """Model and serial number as the first record has them."""
-    for run in runs:
-        if run is not None:
-            dut = run.manifest.dut
+    for record in records:
+        if record is not None:
+            dut = record.manifest.dut
             words = [dut[key].value for key in ("model", "serial") if key in dut]
             return ", serial number ".join(word for word in words if word)
     return ""

@@ -1,5 +1,6 @@
 """The index of a suite says what each run is, and what it is not."""
 
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,8 +9,10 @@ import pytest
 
 from openpts.errors import RecordError
 from openpts.procedures.registry import procedure_of
-from openpts.record.reader import read_run
+from openpts.record.reader import Run, read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.report import suite_index
+from openpts.report.sources import read_for_report
 from openpts.report.suite_index import write_suite_index
 from tests.support.report_cases import CASES
 from tests.support.synthetic_run import HOSTILE, write_synthetic_run
@@ -45,6 +48,30 @@ def test_a_complete_run_has_figures_verdict_and_link(tmp_path: Path) -> None:
     assert "RND 4 KiB RW0" in page.text
     assert "SYN-1000 NVMe 1.92 TB, serial number SYN0000001" in page.text
     assert page.links == ["1-iops/report.html"]
+
+
+def test_a_record_is_read_once_and_again_when_it_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counted(folder: Path) -> Run:
+        read.append(folder)
+        return read_for_report(folder)
+
+    monkeypatch.setattr(suite_index, "read_for_report", counted)
+    suite = replace(SUITE, entries=(COMPLETE,))
+    write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    assert "reached in round 8" in page_of(tmp_path, suite).text
+    assert page_of(tmp_path, replace(suite, reports=("report.html",))).links == [
+        "report.html",
+        "1-iops/report.html",
+    ]
+    assert len(read) == 1
+    shutil.rmtree(tmp_path / "1-iops")
+    write_synthetic_run(tmp_path / "1-iops", CASES["not steady"])
+    assert "Steady State not reached" in page_of(tmp_path, suite).text
+    assert len(read) == 2
 
 
 def test_figures_are_the_key_values_of_the_report(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 //! Tests of offsets, as shares of the capacity from 0 to 1.
 
-use rustfft::FftPlanner;
-use rustfft::num_complex::Complex;
+use microfft::real::rfft_8192;
 
 use super::{Outcome, chi_square_p, fit_p};
 
@@ -96,14 +95,14 @@ fn serial_correlation(draws: u64, share: &mut impl FnMut() -> f64) -> f64 {
 /// variance of 1/12.
 fn spectrum(draws: u64, share: &mut impl FnMut() -> f64) -> f64 {
     const LENGTH: usize = 1 << 13;
-    let transform = FftPlanner::new().plan_fft_forward(LENGTH);
     let blocks = draws as usize / LENGTH;
     let mut sums = vec![0.0; LENGTH / 2];
-    let mut block = vec![Complex::from(0.0); LENGTH];
     for _ in 0..blocks {
-        block.fill_with(|| Complex::from(share() - 0.5));
-        transform.process(&mut block);
-        sums.iter_mut().zip(&block).for_each(|(sum, line)| *sum += line.norm_sqr() * 12.0 / LENGTH as f64);
+        let mut block = [0; LENGTH].map(|_| (share() - 0.5) as f32);
+        let lines = rfft_8192(&mut block).iter();
+        sums.iter_mut()
+            .zip(lines)
+            .for_each(|(sum, line)| *sum += f64::from(line.norm_sqr()) * 12.0 / LENGTH as f64);
     }
     let count = blocks as f64;
     let statistic: f64 = sums[1..].iter().map(|sum| (sum - count).powi(2) / count).sum();

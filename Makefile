@@ -5,7 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
 SAMPLES := build/samples
-JOBS   ?= 2
+# one more than processors that are sure to be there: half of the time a test waits for a clock
+JOBS   ?= 3
 # Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -95,7 +96,7 @@ $(VENV)/swift/.made: $(VENV)/.made constraints.txt
 	@touch $@
 
 # One virtual machine for a file: it must not be booted in two processes.
-LAB := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/lab
+LAB := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab
 
 lab lab-sample: setup
 	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see CONTRIBUTING.md"; exit 1; }

@@ -224,4 +224,4 @@ def test_a_damaged_note_is_an_error_and_no_permission(host: Host) -> None:
     (host.folder / f"runs/journal/{run_id}.json").write_text("{")
     ended = host.start(run_id, *SHORT)
     assert ended.exit_code == 15
-    assert "makes no sense" in ended.complaint
+    assert f"{run_id}.json can't be read: " in ended.complaint

@@ -1,10 +1,10 @@
 """Where points are computed: processes of this machine, or workers of Dask, also on Slurm."""
 
+import asyncio
 import multiprocessing
 import shlex
 import signal
 import time
-from asyncio import to_thread
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -115,7 +115,7 @@ def _keep(cluster: Any, count: int) -> None:
         seen.update(job.job_id for name, job in cluster.workers.items() if name in workers)
         unseen = {name: job.job_id for name, job in cluster.workers.items() if job.job_id not in seen}
         with suppress(FleetError):
-            queued = await to_thread(_jobs) if unseen else ()
+            queued = await asyncio.to_thread(_jobs) if unseen else ()
             for name, job_id in unseen.items():
                 if job_id not in queued:
                     cluster.workers.pop(name, None)

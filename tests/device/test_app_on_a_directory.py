@@ -38,10 +38,22 @@ def directory(attach: Callable[..., Path], run: Callable[..., str], mount: Calla
     return mount(node)
 
 
+def page_cache_emptied() -> int:
+    """How many times on this machine."""
+    return int(dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())["drop_pagecache"])
+
+
 @pytest.mark.proves("SOL-BMK-01", "SOL-BMK-02", "SOL-GEN-05", "SOL-GEN-06")
 def test_a_cold_run_reads_the_drive_and_a_warm_run_memory(directory: Path, tmp_path: Path) -> None:
     (directory / "data").write_bytes(os.urandom(_FILE_BYTES))
-    ended = run_app(directory, tmp_path, "sh", "-c", _READ)
+    # other tests empty the page cache, too
+    for others in range(5):
+        tmp_path /= str(others)
+        tmp_path.mkdir()
+        before = page_cache_emptied()
+        ended = run_app(directory, tmp_path, "sh", "-c", _READ)
+        if page_cache_emptied() == before + 1:
+            break
     assert ended.exit_code == 0, ended.stderr
     (conditioning,) = runs_of(tmp_path, RunKind.CONDITIONING)
     (cold,) = runs_of(tmp_path, RunKind.COLD)

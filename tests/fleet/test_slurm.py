@@ -175,6 +175,7 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     cluster.head.kill("slurmctld")
     ended = cluster.openpts("fleet", "observe", new_run_id())
     cluster.ensure(cluster.head, "slurmctld")
+    until(cluster.is_ready, "a controller that knows its hosts again: it refuses jobs before")
     assert ended.returncode == 15
     assert "squeue failed: " in ended.stderr
 
@@ -202,6 +203,7 @@ def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
     def stored() -> dict[str, int]:
         return {path.stem: path.stat().st_mtime_ns for path in tmp_path.glob("points/*/*.json")}
 
+    until(cluster.is_ready, "all hosts")
     on_slurm = [*words, "600", "--slurm", "drives", "--jobs", "2"]  # minutes of work, of which some is done
     with subprocess.Popen(on_slurm, stderr=subprocess.DEVNULL, env=os.environ | alone_on_hosts) as submitter:
         try:

@@ -1,7 +1,7 @@
 """What it takes to add runs to an archive on S3, and to check it, where each request takes a while.
 
 moto stands in for AWS. Between it and openpts, a proxy holds back what a client sends by the time of a
-request; moto itself is one process, whose own time is told by a delay of 0.
+request; moto itself is one process, whose own time a delay of 0 gives.
 
     .venv/bin/python -m benches.archive_on_s3 [--runs 20] [--delay-ms 20]
 

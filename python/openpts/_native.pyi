@@ -408,8 +408,8 @@ def measure_memory(*, cpus: list[int], buffer_bytes: int, duration_ms: int) -> t
     """What a thread on each of ``cpus`` moves while all of them copy, from one buffer of its own to another.
 
     Bytes read and written per second, together, for each processor in the order given; and how much of the
-    time the threads had their processors, 1 if nobody else did. Raises OSError if one may not be used, or
-    there is no memory for the buffers.
+    time the threads had their processors, 1 if no other program did. Raises OSError if one may not be used,
+    or there is no memory for the buffers.
     """
 
 def measure_overhead(*, cpus: list[int]) -> tuple[float, float, float]:

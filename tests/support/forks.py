@@ -74,7 +74,7 @@ class Forks:
 
 def serve() -> None:
     """Fork for each order; the fork goes on as openpts, the process says how it ended."""
-    from openpts.cli.main import main  # noqa: PLC0415 whoever orders need not load it
+    from openpts.cli.main import main  # noqa: PLC0415 those who order need not load it
 
     for name in _LOADED:
         import_module(f"openpts.cli.{name}")
@@ -96,7 +96,6 @@ def _become(order: dict[str, Any]) -> None:
         os.close(fd)
     sys.stdin = open(0)  # noqa: SIM115 the one before has read what comes next
     sys.argv = ["openpts", *order["arguments"]]
-    if "environment" in order:
-        os.environ.clear()
-        os.environ.update(order["environment"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
     os.chdir(order["cwd"])

@@ -10,6 +10,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard
+from openpts.device.guard.claims import Claim, ClaimKind
 from openpts.device.guard.guard import check_drive
 from openpts.device.guard.usage import Usage
 from openpts.system_files import SystemRoots
@@ -59,3 +60,26 @@ def test_a_claim_that_stays_is_a_refusal(device: BlockDevice, claimed_for: Calla
     (refusal,) = check_drive(device, Usage(()))
     assert refusal.rule_id == "busy"
     assert 5 <= time.monotonic() < 5.5
+
+
+def test_drives_that_are_open_for_a_moment_are_looked_at_together(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, /proc is not walked more often."""
+    drives = [BlockDevice.of_name(name, server) for name in ("nvme0n1", "sdb")]
+    first, second = (Claim(ClaimKind.OPEN, "is open in process 1 (fio)", name=one.name) for one in drives)
+    looks = iter([Usage((second,)), Usage(())])
+    monkeypatch.setattr(guard, "read_usage", lambda _roots: next(looks))
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    assert guard.settled(Usage((first, second)), drives) == Usage(())
+    assert next(looks, None) is None
+
+
+def test_a_drive_that_stays_open_is_a_refusal(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
+    drive = BlockDevice.of_name("nvme0n1", server)
+    held = Usage((Claim(ClaimKind.OPEN, "is open in process 1 (fio)", name=drive.name),))
+    waited_s: list[float] = []
+    monkeypatch.setattr(guard, "read_usage", lambda _roots: held)
+    monkeypatch.setattr(time, "sleep", waited_s.append)
+    assert [refusal.rule_id for refusal in check_drive(drive, held)] == ["open"]
+    assert 1 < sum(waited_s) < 2

@@ -144,7 +144,7 @@ def test_what_is_no_query_is_refused(text: str, reason: str) -> None:
 def test_a_word_that_is_of_no_drive_is_refused_also_beside_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a mistyped serial number would be a drive less, and nobody would see it."""
+    """Else a mistyped serial number would be a drive less, unnoticed."""
     monkeypatch.setattr("openpts.lot.query.whole_drives", lambda _: ["A1", "A2"])
     monkeypatch.setitem(_FACTS, "serial", lambda disk, _: Fact(disk, ""))
     roots = SystemRoots(sys=tmp_path)

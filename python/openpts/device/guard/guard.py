@@ -9,7 +9,7 @@ its name may have become another drive's.
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -131,7 +131,8 @@ def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
 
 def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     """As check, for a drive by its place in sysfs."""
-    if known := lasting_refusals(device, usage):
+    usage = settled(usage, [device])
+    if known := quiet_refusals(device, usage):
         return known
     fd = _open_exclusively(device, os.O_RDONLY | os.O_NONBLOCK)
     if fd is None:
@@ -143,18 +144,23 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     return () if signature is None else (signature,)
 
 
-def lasting_refusals(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
-    """What the kernel's lists have against a drive, but for a process that had it open for a moment only.
+def settled(usage: Usage, devices: Sequence[BlockDevice]) -> Usage:
+    """The usage, read again while a process has one of these drives open, and nothing else is against it.
 
-    Another openpts that lists drives does that, so that the two would refuse each other now and then.
+    Another openpts that lists drives has them open for a moment: the two would refuse each other now and
+    then. Raises RefusedError where the kernel's lists can't be read.
     """
-    found = quiet_refusals(device, usage)
     for pause_s in _GLANCES_S:
-        if {refusal.rule_id for refusal in found} != {OPEN_RULE_ID}:
+        only_open = [one for one in devices if _is_only_open(one, usage)]
+        if not only_open:
             break
         time.sleep(pause_s)
-        found = quiet_refusals(device, read_usage(device.roots))
-    return found
+        usage = read_usage(only_open[0].roots)
+    return usage
+
+
+def _is_only_open(device: BlockDevice, usage: Usage) -> bool:
+    return {refusal.rule_id for refusal in quiet_refusals(device, usage)} == {OPEN_RULE_ID}
 
 
 def _free_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> BlockDevice:

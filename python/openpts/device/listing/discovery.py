@@ -19,6 +19,7 @@ from functools import partial
 from typing import Final, Generic, TypeVar
 
 from openpts.device.block_device import BlockDevice, whole_drives
+from openpts.device.guard.guard import settled
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.identity.media import Media
 from openpts.device.link.link import NegotiatedLink
@@ -147,7 +148,7 @@ def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = PAT
 def _look_at(
     disks: list[BlockDevice], roots: SystemRoots, patience_s: float, *, may_wake: bool
 ) -> list[DeviceListing]:
-    usage = _usage(roots)
+    usage = _usage(disks, roots)
     replies = ask_each(disks, partial(_answers, usage=usage, may_wake=may_wake), patience_s)
     silent = f"no answer within {patience_s:g} s: see dmesg"
     return [_heard(disk, reply, silent) for disk, reply in zip(disks, replies, strict=True)]
@@ -174,8 +175,8 @@ def _answers(disk: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool) 
     yield from look(disk, usage, may_wake=may_wake)
 
 
-def _usage(roots: SystemRoots) -> Usage | RefusedError:
+def _usage(disks: list[BlockDevice], roots: SystemRoots) -> Usage | RefusedError:
     try:
-        return read_usage(roots)
+        return settled(read_usage(roots), disks)
     except RefusedError as error:
         return error

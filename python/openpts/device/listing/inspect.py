@@ -10,7 +10,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.erase_in_progress import at_work
-from openpts.device.guard.guard import check, check_drive, lasting_refusals
+from openpts.device.guard.guard import check, check_drive
 from openpts.device.guard.rules import SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures
 from openpts.device.guard.usage import Usage
@@ -140,10 +140,8 @@ def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
 def _verdict(
     device: BlockDevice, usage: Usage | RefusedError, known: DeviceListing, *, may_wake: bool
 ) -> Verdict:
-    if isinstance(usage, RefusedError) or device.capacity_bytes == 0:
+    if isinstance(usage, RefusedError) or known.verdict.refusals or device.capacity_bytes == 0:
         return known.verdict
-    if refusals := lasting_refusals(device, usage):
-        return Verdict(refusals)
     if not may_wake and (recorded := recorded_signatures(device)) is not None:
         evidence = f"{device.node} holds {', '.join(recorded)}, according to udev"
         return Verdict((SIGNATURE_RULE.refusal(device, evidence),)) if recorded else Verdict()

@@ -1,7 +1,5 @@
 """Runs of `openpts run app` in tests, and the processes of their commands."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from openpts.record.reader import read_run
@@ -20,14 +18,6 @@ def run_app(place: Path | str, folder: Path, *words: str, options: tuple[str, ..
 def runs_of(folder: Path, kind: RunKind) -> list[CommandRun]:
     """The command's runs of this kind in the record."""
     return [one for one in read_run(folder / "run").manifest.command_runs if one.kind is kind]
-
-
-def eventually(what: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    deadline_s = time.monotonic() + _PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def living(mark: str) -> list[int]:

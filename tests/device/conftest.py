@@ -18,6 +18,7 @@ import pytest
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from tests.support.block_trace import TracingUnavailableError, require_tracing
+from tests.support.processes import until
 
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SHARED_MEMORY = Path("/dev/shm")
@@ -67,10 +68,26 @@ def attach(tmp_path: Path, cleanup: ExitStack, run: Run) -> Attach:
             node = Path(run("losetup", "--find", "--show", *options, backing))
         except subprocess.CalledProcessError as error:
             pytest.skip(f"losetup does not work here: {error.stderr.strip()}")
-        cleanup.callback(run, "losetup", "--detach", node)
+        cleanup.callback(_detach, run, node)
         return node
 
     return attach_loop
+
+
+def _detach(run: Run, node: Path) -> None:
+    """Until its backing file is let go: a program that looks at all drives may hold the node for a moment,
+    and the kernel detaches it only then.
+    """
+    backing = _backing_file(node)
+    run("losetup", "--detach", node)
+    until(lambda: backing is None or _backing_file(node) != backing, f"{node} lets go of {backing}")
+
+
+def _backing_file(node: Path) -> str | None:
+    try:
+        return Path("/sys/block", node.name, "loop/backing_file").read_text()
+    except OSError:
+        return None
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from openpts.errors import RunFailedError, TargetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.command_run import RunKind
-from tests.device.app_runs import eventually, living, run_app, runs_of
+from tests.device.app_runs import living, run_app, runs_of
 from tests.device.openpts_process import FIGURES, openpts, start_openpts
+from tests.support.processes import until
 
 _MIB = 1 << 20
 _FILE_BYTES = 32 * _MIB
@@ -212,7 +213,7 @@ def test_an_interrupt_stops_all_that_the_command_started(directory: Path, tmp_pa
     process = start_openpts(
         "run", "app", str(directory), "--out", str(tmp_path / "run"), "--", *words, cwd=tmp_path
     )
-    eventually(lambda: len(living(mark)) == 2)
+    until(lambda: len(living(mark)) == 2)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130

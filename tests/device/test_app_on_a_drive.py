@@ -13,8 +13,9 @@ from openpts.errors import RefusedError, RunFailedError, TargetError
 from openpts.record.reader import read_run
 from openpts.vocabulary.command_run import RunKind
 from tests.device import app_runs
-from tests.device.app_runs import eventually, living, runs_of
+from tests.device.app_runs import living, runs_of
 from tests.device.openpts_process import Ended, openpts, start_openpts
+from tests.support.processes import until
 
 _MIB = 1 << 20
 
@@ -128,7 +129,7 @@ def _killed_in_its_command(file: str, tmp_path: Path) -> str:
     process = start_openpts(
         "run", "app", file, "--out", str(tmp_path / "run"), "--no-report", "--", *words, cwd=tmp_path
     )
-    eventually(lambda: len(living(mark)) == 2)
+    until(lambda: len(living(mark)) == 2)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=20)
     assert len(mounts()) == 1

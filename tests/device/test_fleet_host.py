@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Observation, RunStage
 from openpts.ownership import new_run_id
 from tests.device.openpts_process import Ended, openpts, start_openpts
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     import subprocess
@@ -63,13 +62,6 @@ class Host:
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def end(process: "subprocess.Popen[str]") -> tuple[int, str]:

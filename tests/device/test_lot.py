@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -28,6 +27,7 @@ from openpts.units import MIB
 from openpts.vocabulary.run_request import RunRequest
 from tests.device.openpts_process import openpts, start_openpts
 from tests.support.endurance_presets import write_short_lived
+from tests.support.processes import until
 
 TEST = (
     *("iops", "--class", "client", "--precondition-passes", "1", "--read-pcts", "0", "--block-sizes", "4KiB"),
@@ -52,13 +52,6 @@ def seconds(moment: str | None) -> float:
 
 def states(lot: Lot) -> list[SuiteState]:
     return [entry.state for entry in lot.entries]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.1)
 
 
 def is_measuring(folder: Path, name: str) -> bool:

@@ -56,13 +56,6 @@ def stop_by_freezer(process: subprocess.Popen[str]) -> None:
         (group.parent / "cgroup.procs").write_text(str(process.pid))
 
 
-def wait_until(reached: Callable[[], bool]) -> None:
-    give_up_s = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("stop", [stop_by_signal, stop_by_freezer])
 def test_a_measurement_that_stood_still_says_so(
     tmp_path: Path, stop: Callable[[subprocess.Popen[str]], None]

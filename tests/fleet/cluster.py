@@ -14,15 +14,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from tests.fleet.first_process import processes_of
+from tests.support.processes import until
 from tests.support.systemd_host import SSHD, client_options
 
 HOSTS: Final = ("h1", "h2", "h3")
@@ -92,14 +92,6 @@ def call(*words: object, check: bool = True, timeout_s: float = _PATIENCE_S) -> 
     if check and done.returncode:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
     return done.stdout.strip()
-
-
-def until(holds: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
-    deadline_s = time.monotonic() + patience_s
-    while not holds():
-        if time.monotonic() > deadline_s:
-            raise TimeoutError(f"not within {patience_s:g} s: {what}")
-        time.sleep(0.1)
 
 
 @dataclass

@@ -32,8 +32,9 @@ from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
 from tests.fleet.client import Answer, Call
-from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster, until
+from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster
 from tests.fleet.watch import Watch
+from tests.support.processes import until
 
 TEST: Final = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
 _ENDED: Final = {RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED, RunStage.INTERRUPTED}

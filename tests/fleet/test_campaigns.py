@@ -13,8 +13,9 @@ from openpts.fleet.port import RunStage
 from openpts.ownership import CLAIM_NAME
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
-from tests.fleet.cluster import Cluster, until
+from tests.fleet.cluster import Cluster
 from tests.support.openpts_command import COMMAND
+from tests.support.processes import until
 from tests.support.systemd_host import SystemdHost
 
 PLAN = """title = "Lot 7"

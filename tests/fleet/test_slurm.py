@@ -14,7 +14,8 @@ import pytest
 from docs.interface_schemas import OUTPUTS
 
 from openpts.ownership import new_run_id
-from tests.fleet.cluster import Cluster, Machine, until
+from tests.fleet.cluster import Cluster, Machine
+from tests.support.processes import until
 
 SHORT = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
 LONG = ("wsat", "--time-scale", "0.1", *SHORT[3:])

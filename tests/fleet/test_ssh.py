@@ -1,8 +1,7 @@
 """Runs as units of a real systemd, over a real ssh, with links that are cut and processes that are killed."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from openpts.ownership import CLAIM_NAME, new_run_id
 from openpts.programs import Answer, run_program
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.processes import until
 from tests.support.systemd_host import SystemdHost
 
 PATIENCE_S = 180
@@ -50,13 +50,6 @@ def request_(backend: SshBackend, systemd_hosts: list[SystemdHost]) -> Iterator[
         host.inside("systemctl", "kill", "--signal=KILL", unit(wanted))
     until(lambda: unit(wanted) not in units(host))
     until(lambda: answers(host))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.1)
 
 
 def answers(host: SystemdHost) -> bool:

@@ -9,8 +9,9 @@ import pytest
 
 from openpts.ownership import new_run_id
 from tests.fleet import cluster, watch
-from tests.fleet.cluster import Cluster, Machine, new_drive, until
+from tests.fleet.cluster import Cluster, Machine, new_drive
 from tests.fleet.watch import Watch
+from tests.support.processes import until
 
 _WRITES_AT_EACH_LINE = """
 import os, sys

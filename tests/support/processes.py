@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,6 +12,15 @@ from multiprocessing.context import ForkProcess
 from typing import Any
 
 _PATIENCE_S = 60
+
+
+def until(holds: Callable[[], bool], what: str = "", patience_s: float = 180.0) -> None:
+    """Wait until it holds. Raises TimeoutError after ``patience_s``, with what was waited for."""
+    deadline_s = time.monotonic() + patience_s
+    while not holds():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"not within {patience_s:g} s: {what}")
+        time.sleep(0.05)
 
 
 def in_process(function: Callable[[], Any]) -> Any:

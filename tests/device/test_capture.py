@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.device.conftest import Attach
 from tests.device.openpts_process import openpts
 from tests.support.block_trace import TRACEFS
 from tests.support.openpts_command import COMMAND
+from tests.support.processes import until
 
 pytestmark = pytest.mark.usefixtures("traceable")
 CANARY = b"a canary in a coal mine"
@@ -143,7 +145,14 @@ def test_a_partition_is_its_own_range(attach: Attach, tmp_path: Path, run: Calla
             assert found["summary"]["ios"] == len(offsets)
             assert all(0 <= offset < 32768 * 512 for offset in offsets)
     finally:
+        until(lambda: _no_partitions(node, run), f"the partitions of {node} are let go")
+
+
+def _no_partitions(node: Path, run: Callable[..., str]) -> bool:
+    """A program that looks at all drives may have one open for a moment."""
+    with suppress(subprocess.CalledProcessError):
         run("partx", "-d", node)
+    return not list(node.parent.glob(f"{node.name}p*"))
 
 
 def test_the_file_never_goes_to_the_captured_device(

@@ -1,5 +1,6 @@
 """Which way the probe chooses on real block devices, and that the work is done on it."""
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import DriveFills, Duration
+from tests.support.processes import until
 
 CAPACITY = 64 * MIB
 CONTROL = Path("/sys/class/zram-control")
@@ -25,9 +27,20 @@ def zram(cleanup: ExitStack) -> Path:
     if os.geteuid() != 0 or not CONTROL.is_dir():
         pytest.skip("needs root and the kernel's zram")
     number = (CONTROL / "hot_add").read_text().strip()
-    cleanup.callback((CONTROL / "hot_remove").write_text, number)
+    cleanup.callback(until, lambda: _removed(number), f"zram{number} is let go")
     Path(f"/sys/block/zram{number}/disksize").write_text(str(CAPACITY))
     return Path(f"/dev/zram{number}")
+
+
+def _removed(number: str) -> bool:
+    """A program that looks at all drives may have it open for a moment."""
+    try:
+        (CONTROL / "hot_remove").write_text(number)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True
 
 
 def engine_on(drive: Path, cleanup: ExitStack, options: NativeOptions) -> NativeEngine:

@@ -220,8 +220,8 @@ class Trial:
         self._has_ended(ended, command)
 
     def _has_ended(self, ended: Ended, *doing: object) -> None:
-        self.was_complete = "nothing is left to resume" in ended.output
-        assert ended.code == 0 or self.was_complete, (*doing, ended.output)
+        self.was_complete = "no step is left to measure" in ended.output
+        assert ended.code == 0, (*doing, ended.output)
 
     def _has_begun(self) -> bool:
         """A folder without its manifest belongs to a run that had told of no step, nor touched its drive."""

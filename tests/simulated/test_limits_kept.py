@@ -150,6 +150,20 @@ def test_a_resumed_run_ends_as_one_that_was_left_alone(
         assert len(read_manifest(run).attempts) == (1 if run == folder else 2)
 
 
+def test_a_complete_run_is_judged_again(tmp_path: Path) -> None:
+    """A kill may have come before its report and its verdict."""
+    folder = tmp_path / "run"
+    words = ("--limits", limits_file(tmp_path, f"{WRITE} >= 1 TB/s"), "--out", folder)
+    first, _ = invoke("run", "tp", TARGET, *QUICK, *words)
+    assert not (folder / "report.json").exists()
+    again, said = invoke("resume", folder)
+    assert (type(first), str(first)) == (type(again), str(again))
+    assert isinstance(again, LimitError)
+    assert "is complete: no step is left to measure" in said
+    assert (folder / "report.json").exists()
+    assert len(read_manifest(folder).attempts) == 1
+
+
 @pytest.mark.parametrize(
     ("least", "more", "kind", "number"),
     [

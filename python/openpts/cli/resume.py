@@ -19,6 +19,7 @@ from openpts.cli.suite import resume_suite
 from openpts.errors import UsageError
 from openpts.procedures.registry import procedure_of
 from openpts.record.lot import LOT_NAME
+from openpts.record.manifest import RunState
 from openpts.record.reader import stored_run
 from openpts.record.suite import SUITE_NAME
 from openpts.runner.order import Order
@@ -72,7 +73,8 @@ def resume(
     Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
     off after a purge begins again with this purge, as the specification allows no interruption; with
     --accept-interruption it goes on with the round that was cut off, as `lifetime` always does. A run on a
-    simulated drive goes on exactly where it was. The report shows all attempts.
+    simulated drive goes on exactly where it was. The report shows all attempts. Of a run that is complete,
+    report and verdict are made again.
     """
     accepted = {
         "accept_interruption": accept_interruption,
@@ -92,7 +94,9 @@ def resume(
         resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
         return
     run = stored_run(folder)
-    order = Order.to_resume(Resumption(run, **accepted), agreed, target)
     test = procedure_of(run.manifest.conditions.test)
-    run_and_log(test, order, stream)
+    if run.manifest.state is RunState.COMPLETE:  # a kill may have come before its report or its verdict
+        click.echo(f"{folder} is complete: no step is left to measure", file=stream)
+    else:
+        run_and_log(test, Order.to_resume(Resumption(run, **accepted), agreed, target), stream)
     end_run(test, folder, stream, no_report=no_report, as_json=as_json)

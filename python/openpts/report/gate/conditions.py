@@ -6,7 +6,8 @@ from typing import Final
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
-from openpts.report.gate.figures import GatedRun, JudgedRun
+from openpts.report.gate.baseline import HeldAgainst
+from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.limits_file import Required
 from openpts.report.health_page import counted_events
 from openpts.report.imported_run import import_mark
@@ -18,13 +19,13 @@ _Found = tuple[Judgement, str]
 
 
 def judge_required(
-    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
+    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
 ) -> tuple[JudgedLimit, ...]:
     """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
     return tuple(_over_all(one, runs, baseline) for one in required)
 
 
-def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]) -> JudgedLimit:
+def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]) -> JudgedLimit:
     if required is Required.SAME_FIRMWARE:
         judgement, reason = _same_firmware([*runs, *baseline])
     else:
@@ -89,7 +90,7 @@ def _counted(run: Run, kind: str, words: str) -> _Found:
     return (Judgement.FAIL, ", ".join(events)) if events else (Judgement.PASS, "")
 
 
-def _same_firmware(runs: Sequence[JudgedRun]) -> _Found:
+def _same_firmware(runs: Sequence[HeldAgainst]) -> _Found:
     found = dict.fromkeys(run.firmware for run in runs)
     if "" in found:
         return Judgement.NO_VERDICT, "the firmware of a run is not known"

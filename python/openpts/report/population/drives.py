@@ -18,7 +18,6 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
 from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import DATABASE_NAME
-from openpts.report.compare.contenders import conditions_key
 from openpts.report.gate.figures import GatedRun
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts.report.standing import standing_of
@@ -185,7 +184,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
         test=manifest.conditions.test,
         drive=fact_of(dut, "serial") or manifest.target.path,
         kind=(model, format_capacity(manifest.target.user_capacity_bytes)),
-        conditions=conditions_key(run),
+        conditions=gated.conditions,
         condition=labels.get("condition", ""),
         started_at=manifest.started_at,
         red_line=standing_of(run).red_line,

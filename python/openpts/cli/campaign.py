@@ -31,6 +31,7 @@ from openpts.cli.printed_document import print_document
 from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.fleet.port import RunStage
 from openpts.record.suite import SuiteState
+from openpts.units import format_count
 
 if TYPE_CHECKING:
     from openpts.fleet.port import Observation
@@ -188,7 +189,7 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
             planned = refuse_changes(state.campaign, file)
         else:
             state = begin(place, planned, requests_of(planned))
-        click.echo(f"{_runs(len(state.requests))}, {planned.order}, in {place}")
+        click.echo(f"{format_count(len(state.requests), 'run')}, {planned.order}, in {place}")
         if on_fleet and fleet_file is not None:
             _on_fleet(place, msgspec.structs.replace(state, campaign=planned), fleet_file)
         else:
@@ -280,18 +281,14 @@ def _end(found: CampaignStatus, file: Path) -> None:
         first = left[0]
         reason = f": {first.reason}" if first.reason else ""
         raise RunFailedError(
-            f"{len(left)} of {_runs(len(found.runs))} did not end well: run {first.number}, on "
+            f"{len(left)} of {format_count(len(found.runs), 'run')} did not end well: run {first.number}, on "
             f"{first.drive}, is {first.state}{reason}; `openpts campaign status {file}` lists all"
         )
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'' if count == 1 else 's'}"
-
-
 def _counts(found: CampaignStatus) -> str:
     states = ", ".join(f"{count} {state}" for state, count in found.counts().items())
-    return f"{_runs(len(found.runs))}: {states}"
+    return f"{format_count(len(found.runs), 'run')}: {states}"
 
 
 def _print(found: CampaignStatus, *, begun: bool) -> None:
@@ -312,4 +309,6 @@ def _print(found: CampaignStatus, *, begun: bool) -> None:
         table.add_row(*(text or "-" for text in texts), style=_STYLES.get(one.state, ""))
     table_console().print(table)
     running = ", carried out now" if found.is_running else ""
-    click.echo(f"{_counts(found)}{running}" if begun else f"{_runs(len(found.runs))}, not begun")
+    click.echo(
+        f"{_counts(found)}{running}" if begun else f"{format_count(len(found.runs), 'run')}, not begun"
+    )

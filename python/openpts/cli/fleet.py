@@ -19,7 +19,7 @@ from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.fleet.slurm import SlurmBackend
 from openpts.fleet.ssh import SshBackend
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.document import Document
@@ -150,9 +150,8 @@ def _refuse(test_words: Sequence[str]) -> None:
     from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 hosts load what they carry out
 
     if test_words[0] not in PROCEDURES:
-        near = near_word(test_words[0], PROCEDURES)
-        known = f"did you mean {near}?" if near else f"there are {', '.join(PROCEDURES)}"
-        raise UsageError(f"there is no test {test_words[0]!r}: {known}")
+        hint = did_you_mean(test_words[0], PROCEDURES, f"there are {', '.join(PROCEDURES)}")
+        raise UsageError(f"there is no test {test_words[0]!r}: {hint}")
     refuse_test_words(test_words, "/dev/x")
 
 

@@ -20,6 +20,7 @@ from openpts.fields.kinds import (
     percent,
 )
 from openpts.fields.workload_table import WorkloadTable, workload_or_same, workload_word
+from openpts.units import format_count
 
 
 def _with_workload(name: str, word: str | WorkloadTable, conditions: Any) -> Any:
@@ -32,7 +33,7 @@ def _demand_text(word: str, where: str) -> Any:
 
 
 def _rounds(rounds: int) -> str:
-    return f"up to {rounds} round{'' if rounds == 1 else 's'}"
+    return f"up to {format_count(rounds, 'round')}"
 
 
 TC: Final = Field("Thread count (TC)", "Thread count.", THREADS, text="TC {}")

@@ -12,6 +12,7 @@ from openpts.report.gate.limits_file import Required
 from openpts.report.health_page import counted_events
 from openpts.report.imported_run import import_mark
 from openpts.report.standing import standing_of
+from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 
@@ -56,7 +57,7 @@ def steady(run: Run) -> _Found:
         return Judgement.PASS, ""
     number, first = missed[0]
     if run.manifest.imported is not None and first.outcome.last_round < WINDOW_ROUNDS:
-        few = "1 round" if first.outcome.last_round == 1 else f"{first.outcome.last_round} rounds"
+        few = format_count(first.outcome.last_round, "round")
         return (
             Judgement.NO_VERDICT,
             f"{few} of {run.manifest.imported.tool}, steady state takes {WINDOW_ROUNDS}",
@@ -69,7 +70,7 @@ def _no_media_errors(run: Run) -> _Found:
     failed = sum(error.count for step in run.steps for error in step.sample.errors)
     failed += sum(step.sample.failure is not None and not step.sample.errors for step in run.steps)
     if failed:
-        return Judgement.FAIL, f"{failed:,} failed {'I/O' if failed == 1 else 'I/Os'}"
+        return Judgement.FAIL, format_count(failed, "failed I/O")
     return _counted(run, "error", "media errors")
 
 

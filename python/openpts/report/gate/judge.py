@@ -18,6 +18,7 @@ from openpts.report.gate.figures import Figure, GatedRun, test_named
 from openpts.report.gate.limits_file import Allowed, LimitSet
 from openpts.report.gate.reference import words_of
 from openpts.report.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs
+from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 
 _ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
@@ -212,7 +213,7 @@ def _deviations(run: GatedRun, limits: LimitSet) -> str:
     ledger = run.run.ledger
     if not ledger or Allowed.DEVIATIONS in limits.allowed:
         return ""
-    count = f"{len(ledger)} {'deviation' if len(ledger) == 1 else 'deviations'}"
+    count = format_count(len(ledger), "deviation")
     return f"{count} recorded ({ledger[0].used}): {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
 
 

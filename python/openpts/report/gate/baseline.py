@@ -41,8 +41,8 @@ HeldAgainst = GatedRun | BaselineRun
 """A run of the baseline: read from its folder, or as another run keeps it."""
 
 
-def read_baseline(paths: Sequence[Path]) -> tuple[GatedRun, ...]:
-    """The runs of a baseline, those of suites included.
+def gated_runs(paths: Sequence[Path]) -> tuple[GatedRun, ...]:
+    """The runs that paths name, those of suites and lots included.
 
     Raises RecordError, and UsageError for a run that is named twice.
     """

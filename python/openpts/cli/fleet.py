@@ -12,7 +12,7 @@ import msgspec
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
-from openpts.cli.run import labels_of
+from openpts.cli.run import LABELS
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts.fleet.host_side import HostSide
@@ -101,14 +101,7 @@ def backend_of(fleet_file: Path) -> Backend:
 @click.option(
     "--run-id", metavar="UUID", type=click.UUID, help="ID of the run, to submit it once more; a new one."
 )
-@click.option(
-    "--label",
-    "labels",
-    metavar="NAME=VALUE",
-    multiple=True,
-    callback=labels_of,
-    help="Label the run, in record, report, metrics and exports; may be repeated.",
-)
+@LABELS
 @_ON_CLIENT
 @click.argument("test_words", metavar="TEST [OPTION]...", nargs=-1, required=True, type=click.UNPROCESSED)
 def submit(

@@ -32,10 +32,6 @@ def _demand_text(word: str, where: str) -> Any:
     return lambda value: f"{word} of the test{where}" if value is None else f"{word} {value}{where}"
 
 
-def _rounds(rounds: int) -> str:
-    return f"up to {format_count(rounds, 'round')}"
-
-
 TC: Final = Field("Thread count (TC)", "Thread count.", THREADS, text="TC {}")
 QD: Final = Field("Queue depth (QD)", "Queue depth of each thread.", DEPTH, text="QD {}")
 SEQUENTIAL_TC: Final = Field(
@@ -72,7 +68,12 @@ PRECONDITION_TC: Final = Field(
 PRECONDITION_QD: Final = Field(
     "Pre-conditioning queue depth (QD)", kind=DEPTH, text=_demand_text("QD", " in preconditioning"), rare=True
 )
-MAX_ROUNDS: Final = Field("Rounds at most", "Give up after this many rounds.", ROUNDS, text=_rounds)
+MAX_ROUNDS: Final = Field(
+    "Rounds at most",
+    "Give up after this many rounds.",
+    ROUNDS,
+    text=lambda rounds: f"up to {format_count(rounds, 'round')}",
+)
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",
     "Time from the start of one tracked minute to that of the next.",

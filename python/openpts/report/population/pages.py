@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
@@ -18,7 +18,7 @@ from openpts.pages.model import (
     Table,
     Verdict,
 )
-from openpts.report.population.figures import DriveValue, TestFigures, ValueFigures
+from openpts.report.population.figures import TestFigures, ValueFigures
 from openpts.report.population.words import effect_line, named_line, number, off_text, repeat_line
 from openpts.vocabulary.slots import slot_order
 
@@ -39,7 +39,7 @@ def pages_of(finding: TestFigures) -> Iterator[Page]:
 def _drives_table(finding: TestFigures) -> Table:
     """All drives with all values, by host, slot and start: what those beside each other have in common."""
     drives = {one.drive: one for value in finding.values for one in value.drives}
-    in_order = sorted(drives.values(), key=_place)
+    in_order = sorted(drives.values(), key=lambda one: (one.host, slot_order(one.slot or ""), one.started_at))
     values = [value for value in finding.values if value.differs]
     of_value = [_value_cells(value) for value in values]
     places = {
@@ -82,10 +82,6 @@ def _value_cells(value: ValueFigures) -> dict[str, Cell]:
         else Cell(number(one.value), one.value)
         for one in value.drives
     }
-
-
-def _place(one: DriveValue) -> tuple[Any, ...]:
-    return one.host, slot_order(one.slot or ""), one.started_at
 
 
 def value_page_id(finding: TestFigures, value: ValueFigures) -> str:

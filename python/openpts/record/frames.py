@@ -38,9 +38,13 @@ def frame(run: "Run", name: str) -> "pyarrow.Table":
 
 def declared_table(columns: Columns, things: Iterable[object]) -> "pyarrow.Table":
     """A row for each thing. Raises UsageError without pyarrow."""
+    return arrow_table(types_of(columns), declared_rows(columns, things))
+
+
+def declared_rows(columns: Columns, things: Iterable[object]) -> Iterator[Row]:
+    """A row for each thing, without Arrow."""
     values = {name: of if callable(of) else _attribute(of) for name, (_, of) in columns.items()}
-    rows = ({name: value(thing) for name, value in values.items()} for thing in things)
-    return arrow_table(types_of(columns), rows)
+    return ({name: value(thing) for name, value in values.items()} for thing in things)
 
 
 def types_of(columns: Columns) -> dict[str, str]:

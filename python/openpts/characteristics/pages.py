@@ -22,7 +22,7 @@ from openpts.characteristics.time_pages import time_pages
 from openpts.pages.cells import missing
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import rows_table
-from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Page, Report, Verdict
+from openpts.pages.model import Block, Cell, Page, Report, Verdict
 from openpts.units import format_capacity, format_gap
 
 Figures = Mapping[str, Any]
@@ -63,17 +63,11 @@ def characteristics_report(figures: Figures, name: str) -> Report:
         _definitions_page(),
     )
     return Report(
-        schema_version=SCHEMA_VERSION,
         title="Characteristics of a Trace",
         subtitle=name,
         run_name=name,
-        report_date="",
-        red_line="",
         footer=_FOOTER,
         front=pages,
-        sections=(),
-        back=(),
-        deviation_count=0,
         stem="characteristics",
     )
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.kit import rows_table
-from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Page, Report, Table, Verdict
+from openpts.pages.model import Block, Cell, Page, Report, Table, Verdict
 from openpts.report.population.drives import Populations
 from openpts.report.population.figures import (
     LeftOut,
@@ -38,7 +38,6 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
     subtitle = f"{len(figures.drives)} drives: {', '.join(kinds)}"
     lines = list(dict.fromkeys(run.red_line for run in runs if run.red_line))
     return Report(
-        schema_version=SCHEMA_VERSION,
         title=f"{'SIMULATED ' if simulated else ''}SSD Population",
         subtitle=subtitle,
         run_name=subtitle,
@@ -49,8 +48,6 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
             _front_page(figures),
             *(page for one in figures.populations for page in pages_of(one)),
         ),
-        sections=(),
-        back=(),
         deviation_count=sum(run.deviations for run in runs),
         stem="population",
         paper=paper,

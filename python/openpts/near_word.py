@@ -11,3 +11,9 @@ def near_word(word: str, known: Iterable[str]) -> str | None:
     by_lower_case = {one.lower(): one for one in known}
     near = difflib.get_close_matches(word.lower(), list(by_lower_case), n=1, cutoff=_LEAST_RATIO)
     return by_lower_case[near[0]] if near else None
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The question for the end of an error; ``otherwise`` where no known word is near."""
+    near = near_word(word, known)
+    return f"did you mean {near}?" if near else otherwise

@@ -110,6 +110,11 @@ def format_significant(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def format_count(count: int, noun: str) -> str:
+    """A number of things that get an s in the plural: ``1 run``, ``1,200 runs``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def in_ms(time_ns: float | None) -> float | None:
     """A time in ms for machines; None stays None."""
     return None if time_ns is None else time_ns / NS_PER_MS

@@ -3,10 +3,11 @@
 import hashlib
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from openpts.archive.distributions import (
     INTERVAL_BUCKETS_PER_OCTAVE,
@@ -17,10 +18,9 @@ from openpts.exchange.arrow_files import MEASURE_COLUMNS, RUN_NAME, columns_of_t
 from openpts.exchange.flat_rows import RUN_COLUMNS, run_row
 from openpts.pages.measure import key_of
 from openpts.procedures.registry import procedure_of
-from openpts.record.frames import FRAMES, PLACE_COLUMNS, Row, arrow_table, place_of
+from openpts.record.frames import FRAMES, PLACE, Columns, Part, Row, declared_table, types_of
 from openpts.record.reader import Run
 from openpts.report.gate.figures import parts_of
-from openpts.vocabulary.sample import Measured, OperationSample
 
 if TYPE_CHECKING:
     import pyarrow
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 VERSION: Final = "1.0"
 _INT, _TEXT = "int64", "string"
 _INTS, _TEXTS = "list<int64>", "list<string>"
-_DISTRIBUTION: Final = {
-    "operation": _TEXT,
-    "ios": _INT,
-    "bytes": _INT,
-    "latency_sum_ns": _INT,
-    "latency_min_ns": _INT,
-    "latency_max_ns": _INT,
-    "bucket_highest_ns": _INTS,
-    "bucket_ios": _INTS,
+_DISTRIBUTION: Final[Columns] = {
+    "operation": (_TEXT, "name"),
+    "ios": (_INT, "of.ios"),
+    "bytes": (_INT, "of.bytes"),
+    "latency_sum_ns": (_INT, "of.latency_sum_ns"),
+    "latency_min_ns": (_INT, "of.latency_min_ns"),
+    "latency_max_ns": (_INT, "of.latency_max_ns"),
+    "bucket_highest_ns": (_INTS, lambda part: part.buckets[0]),
+    "bucket_ios": (_INTS, lambda part: part.buckets[1]),
 }
 LATENCIES: Final = "latencies"
 INTERVAL_LATENCIES: Final = "interval_latencies"
-DISTRIBUTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    LATENCIES: {**PLACE_COLUMNS, "stream": _INT, "subjects": _TEXTS, **_DISTRIBUTION},
-    INTERVAL_LATENCIES: {"step": _INT, "interval": _INT, **_DISTRIBUTION},
+DISTRIBUTIONS: Final[Mapping[str, Columns]] = {
+    LATENCIES: {**PLACE, "stream": (_INT, "stream"), "subjects": (_TEXTS, "subjects"), **_DISTRIBUTION},
+    INTERVAL_LATENCIES: {"step": (_INT, "number"), "interval": (_INT, "interval.index"), **_DISTRIBUTION},
 }
 """``subjects`` are what results are made of this row: the names by which limits find a stimulus or stream.
 ``stream`` is null in the row of the whole step."""
@@ -76,7 +76,7 @@ def columns_of_archive() -> dict[str, dict[str, str]]:
         "runs": {name: CATALOGUE_COLUMNS[name] for name in RUN_VIEW},
         "measures": exported["measures"],
         **{name: exported[name] for name in FRAMES if name != "histograms"},
-        **{name: {RUN_NAME: _TEXT, **columns} for name, columns in DISTRIBUTIONS.items()},
+        **{name: {RUN_NAME: _TEXT, **types_of(columns)} for name, columns in DISTRIBUTIONS.items()},
     }
 
 
@@ -86,7 +86,7 @@ def parquet_tables(run: Run) -> dict[str, bytes]:
     """
     tables = {name: run.frame(name) for name in FRAMES if name != "histograms"}
     for name, rows in ((LATENCIES, _latencies(run)), (INTERVAL_LATENCIES, _interval_latencies(run))):
-        tables[name] = arrow_table(DISTRIBUTIONS[name], rows)
+        tables[name] = declared_table(DISTRIBUTIONS[name], rows)
     return {name: parquet_bytes([with_run(run, one)]) for name, one in tables.items() if one.num_rows}
 
 
@@ -134,21 +134,39 @@ def parquet_bytes(tables: "list[pyarrow.Table]") -> bytes:
     return file.getvalue()
 
 
-def _latencies(run: Run) -> Iterator[Row]:
-    """A row for each operation of each step; where it has several streams, also of each of them."""
+@dataclass(frozen=True)
+class _Operation(Part):
+    """An operation of a step, a stream or an interval; ``buckets`` as ``coarse_buckets`` has them."""
+
+    subjects: Sequence[str] = ()
+    buckets: tuple[Sequence[int], Sequence[int]] = ((), ())
+
+
+def _latencies(run: Run) -> Iterator[_Operation]:
+    """Each operation of each step; where it has several streams, also of each of them."""
     subjects = _subjects(run)
     for number, step in enumerate(run.steps):
-        sample = step.sample
-        parts: list[tuple[int | None, Measured]] = [(None, sample), *enumerate(sample.streams)]
-        for stream, part in parts:
-            for name, operation in part.operations.items():
-                if operation.ios:
-                    yield {
-                        **place_of(number, step),
-                        "stream": stream,
-                        "subjects": subjects.get(id(operation), []),
-                        **_distribution(name, operation, STEP_BUCKETS_PER_OCTAVE),
-                    }
+        yield from _operations(Part(number, step, step.sample), STEP_BUCKETS_PER_OCTAVE, subjects)
+        for stream, part in enumerate(step.sample.streams):
+            yield from _operations(Part(number, step, part, None, stream), STEP_BUCKETS_PER_OCTAVE, subjects)
+
+
+def _interval_latencies(run: Run) -> Iterator[_Operation]:
+    for number, step in enumerate(run.steps):
+        for interval in step.sample.intervals:
+            yield from _operations(Part(number, step, interval, interval), INTERVAL_BUCKETS_PER_OCTAVE, {})
+
+
+def _operations(
+    part: Part, buckets_per_octave: int, subjects: Mapping[int, Sequence[str]]
+) -> Iterator[_Operation]:
+    for name, operation in part.of.operations.items():
+        if operation.ios:
+            yield _Operation(
+                *(part.number, part.step, operation, part.interval, part.stream, name),
+                subjects=subjects.get(id(operation), ()),
+                buckets=coarse_buckets(operation.histogram, buckets_per_octave),
+            )
 
 
 def _subjects(run: Run) -> dict[int, list[str]]:
@@ -159,29 +177,3 @@ def _subjects(run: Run) -> dict[int, list[str]]:
             if operation.histogram:  # imported results have none
                 found[id(operation)].append(key_of(name))
     return found
-
-
-def _interval_latencies(run: Run) -> Iterator[Row]:
-    for number, step in enumerate(run.steps):
-        for interval in step.sample.intervals:
-            for name, operation in interval.operations.items():
-                if operation.ios:
-                    yield {
-                        "step": number,
-                        "interval": interval.index,
-                        **_distribution(name, operation, INTERVAL_BUCKETS_PER_OCTAVE),
-                    }
-
-
-def _distribution(name: str, operation: OperationSample, buckets_per_octave: int) -> dict[str, Any]:
-    highest_ns, ios = coarse_buckets(operation.histogram, buckets_per_octave)
-    return {
-        "operation": name,
-        "ios": operation.ios,
-        "bytes": operation.bytes,
-        "latency_sum_ns": operation.latency_sum_ns,
-        "latency_min_ns": operation.latency_min_ns,
-        "latency_max_ns": operation.latency_max_ns,
-        "bucket_highest_ns": highest_ns,
-        "bucket_ios": ios,
-    }

@@ -5,7 +5,7 @@ again by their IDs, so that none is made twice.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,19 +85,15 @@ def read_state(folder: Path) -> CampaignState:
         lines = [decoder.decode(line) for line in whole]
     if not lines or not isinstance(lines[0], Planned):
         raise RecordError(f"can't read {folder / JOURNAL_NAME}: it does not begin with a plan")
-    requests = {request.run_id: request for request in lines[0].requests}
+    requests = lines[0].requests
     seen: dict[str, Observation] = {}
     for line in lines[1:]:
         match line:
             case Replaced():
-                requests = {by.run_id: by for by in _with(requests.values(), line)}
+                requests = tuple(line.by if one.run_id == line.run_id else one for one in requests)
             case Seen():
                 seen[line.observation.run_id] = line.observation
-    return CampaignState(campaign=lines[0].campaign, requests=tuple(requests.values()), seen=seen)
-
-
-def _with(requests: Iterable[RunRequest], line: Replaced) -> list[RunRequest]:
-    return [line.by if request.run_id == line.run_id else request for request in requests]
+    return CampaignState(campaign=lines[0].campaign, requests=requests, seen=seen)
 
 
 def note_replaced(folder: Path, run_id: str, by: RunRequest) -> None:

@@ -48,7 +48,7 @@ class OnFleet:
         """
         self._last = dict(self.state.seen)
         waiting = [self._again(request) for request in self.state.requests]
-        waiting = [request for request in waiting if not self._is_over(request)]
+        waiting = [request for request in waiting if not self._is_certainly(request, ENDED)]
         # what was under way when the campaign was cut off may still have its slot
         waiting.sort(key=lambda request: self._stage(request) in {None, RunStage.INTERRUPTED})
         interrupted = {one.run_id for one in waiting if self._stage(one) is RunStage.INTERRUPTED}
@@ -80,8 +80,8 @@ class OnFleet:
         seen = self._last.get(request.run_id)
         return None if seen is None else seen.stage
 
-    def _is_over(self, request: RunRequest) -> bool:
-        return self._stage(request) in ENDED and self._last[request.run_id].is_certain
+    def _is_certainly(self, request: RunRequest, stages: Collection[RunStage]) -> bool:
+        return self._stage(request) in stages and self._last[request.run_id].is_certain
 
     def _ready(self, waiting: Sequence[RunRequest]) -> Sequence[RunRequest]:
         """The next run for each place where none is under way, as far as its host has said."""
@@ -125,7 +125,7 @@ class OnFleet:
             known = {request.run_id: _unknown(request, str(error)) for request in requests}
         for request in requests:
             self._seen(request, known.get(request.run_id) or self._missed(request, known))
-        lost = [request for request in self._open.values() if self._is_lost(request)]
+        lost = [request for request in self._open.values() if self._is_certainly(request, {RunStage.UNKNOWN})]
         for request in lost:
             del self._open[request.run_id]
         return lost
@@ -137,9 +137,6 @@ class OnFleet:
             return self.backend.observe(request.run_id)
         except FleetError as error:
             return _unknown(request, str(error))
-
-    def _is_lost(self, request: RunRequest) -> bool:
-        return self._stage(request) is RunStage.UNKNOWN and self._last[request.run_id].is_certain
 
     def _seen(self, request: RunRequest, found: Observation) -> None:
         self._note(request, found)

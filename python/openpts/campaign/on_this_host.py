@@ -1,7 +1,6 @@
 """A campaign's runs on this host, carried out as a lot in the campaign's folder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,56 +18,52 @@ from openpts.record.writer import remove_unbegun
 from openpts.vocabulary.run_request import RunRequest
 
 
-@dataclass(frozen=True, slots=True)
-class OnThisHost:
-    """What is left of a campaign to carry out in its folder."""
+def runner_here(
+    folder: Path, campaign: Campaign, requests: Sequence[RunRequest], report: Reporter | None
+) -> LotRunner:
+    """What carries out the runs of a campaign that are not done, in its folder. Raises RecordError.
 
-    folder: Path
-    campaign: Campaign
-    requests: Sequence[RunRequest]
+    The lot is on the disk already, so that its claims of the folder are those of one lot.
+    """
+    lot = _lot(folder, campaign, requests)
+    lot = replace(lot, at_most=campaign.at_most, stagger_s=campaign.stagger_s, ended_at=None)
+    write_lot(folder, lot)
+    return LotRunner(folder, lot, report=report)
 
-    def runner(self, report: Reporter | None) -> LotRunner:
-        """What carries out the runs that are not done. Raises RecordError.
 
-        The lot is on the disk already, so that its claims of the folder are those of one lot.
-        """
-        campaign = self.campaign
-        lot = replace(self.lot(), at_most=campaign.at_most, stagger_s=campaign.stagger_s, ended_at=None)
-        write_lot(self.folder, lot)
-        return LotRunner(self.folder, lot, report=report)
+def _lot(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> Lot:
+    """The lot with what is left as waiting."""
+    if not (folder / LOT_NAME).exists():
+        return new_lot(requests)
+    lot = read_lot(folder)
+    known = {entry.request.run_id for entry in lot.entries}
+    if len(lot.entries) != len(requests):
+        raise RecordError(f"{folder / LOT_NAME} has other runs than the campaign")
+    entries = []
+    for entry, request in zip(lot.entries, requests, strict=True):
+        # of a replacement that was cut off behind the journal's line, the lot has the run before
+        own = entry if request.run_id in known else _replaced(entry, request)
+        entries.append(_left(folder, own, campaign.interrupted))
+    return replace(lot, entries=tuple(entries))
 
-    def lot(self) -> Lot:
-        """The lot with what is left as waiting. Raises RecordError."""
-        if not (self.folder / LOT_NAME).exists():
-            return new_lot(self.requests)
-        lot = read_lot(self.folder)
-        known = {entry.request.run_id for entry in lot.entries}
-        if len(lot.entries) != len(self.requests):
-            raise RecordError(f"{self.folder / LOT_NAME} has other runs than the campaign")
-        entries = []
-        for entry, request in zip(lot.entries, self.requests, strict=True):
-            # of a replacement that was cut off behind the journal's line, the lot has the run before
-            own = entry if request.run_id in known else _replaced(entry, request)
-            entries.append(self._left(own))
-        return replace(lot, entries=tuple(entries))
 
-    def _left(self, entry: LotEntry) -> LotEntry:
-        """By its record, since the campaign may have been killed before it was told."""
-        run_folder = self.folder / entry.folder
-        until_unlocked(run_folder / CLAIM_NAME)  # a run that the kernel ends with its campaign takes seconds
-        if entry.state in DONE:
-            return entry
-        if run_folder.exists() and not has_begun(run_folder):
-            remove_unbegun(run_folder)
-        elif run_folder.exists():
-            state = read_manifest(run_folder).state
-            if state in {RunState.COMPLETE, RunState.FAILED}:
-                return replace(entry, state=SuiteState(state), exit_code=None, reason=None)
-            if self.campaign.interrupted is OnInterruption.REPEAT:
-                again = replace(entry.request, run_id=new_run_id())
-                note_replaced(self.folder, entry.request.run_id, again)
-                return _replaced(entry, again)
-        return replace(entry, state=SuiteState.WAITING, exit_code=None, reason=None)
+def _left(folder: Path, entry: LotEntry, interrupted: OnInterruption) -> LotEntry:
+    """By its record, since the campaign may have been killed before it was told."""
+    run_folder = folder / entry.folder
+    until_unlocked(run_folder / CLAIM_NAME)  # a run that the kernel ends with its campaign takes seconds
+    if entry.state in DONE:
+        return entry
+    if run_folder.exists() and not has_begun(run_folder):
+        remove_unbegun(run_folder)
+    elif run_folder.exists():
+        state = read_manifest(run_folder).state
+        if state in {RunState.COMPLETE, RunState.FAILED}:
+            return replace(entry, state=SuiteState(state), exit_code=None, reason=None)
+        if interrupted is OnInterruption.REPEAT:
+            again = replace(entry.request, run_id=new_run_id())
+            note_replaced(folder, entry.request.run_id, again)
+            return _replaced(entry, again)
+    return replace(entry, state=SuiteState.WAITING, exit_code=None, reason=None)
 
 
 def _replaced(entry: LotEntry, request: RunRequest) -> LotEntry:

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.campaign.journal import CampaignState, is_carried_out
-from openpts.record.lot import LOT_NAME, LotEntry, read_lot
+from openpts.record.lot import LOT_NAME, read_lot
 from openpts.record.suite import SuiteState
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
@@ -53,37 +53,24 @@ def status_of(folder: Path, state: CampaignState) -> CampaignStatus:
     running = is_carried_out(folder)
     entries = read_lot(folder).entries if (folder / LOT_NAME).exists() else ()
     by_id = {entry.request.run_id: entry for entry in entries}
+    runs = []
+    for number, request in enumerate(state.requests, start=1):
+        seen, entry = state.seen.get(request.run_id), by_id.get(request.run_id)
+        if request.host and seen is not None:
+            place = folder / FETCHED / request.run_id
+            runs.append(_status(number, request, seen.stage, seen.reason or None, folder=place))
+        elif not request.host and entry is not None:
+            was_killed = entry.state is SuiteState.RUNNING and not running
+            stands = SuiteState.INTERRUPTED if was_killed else entry.state
+            reason = "the campaign was killed" if was_killed else entry.reason
+            runs.append(
+                _status(number, request, stands, reason, folder=folder / entry.folder, slot=entry.slot)
+            )
+        else:
+            runs.append(_status(number, request, SuiteState.WAITING))
     return CampaignStatus(
-        title=state.campaign.title,
-        folder=str(folder),
-        is_running=running,
-        runs=tuple(
-            _on_fleet(folder, state, number, request)
-            if request.host
-            else _here(folder, number, request, by_id.get(request.run_id), running=running)
-            for number, request in enumerate(state.requests, start=1)
-        ),
+        title=state.campaign.title, folder=str(folder), is_running=running, runs=tuple(runs)
     )
-
-
-def _here(
-    folder: Path, number: int, request: RunRequest, entry: LotEntry | None, *, running: bool
-) -> RunStatus:
-    if entry is None:
-        return _status(number, request, SuiteState.WAITING)
-    killed = entry.state is SuiteState.RUNNING and not running
-    state, reason = entry.state, entry.reason
-    if killed:
-        state, reason = SuiteState.INTERRUPTED, "the campaign was killed"
-    return _status(number, request, state, reason, folder=folder / entry.folder, slot=entry.slot)
-
-
-def _on_fleet(folder: Path, state: CampaignState, number: int, request: RunRequest) -> RunStatus:
-    seen = state.seen.get(request.run_id)
-    if seen is None:
-        return _status(number, request, SuiteState.WAITING)
-    place = folder / FETCHED / request.run_id
-    return _status(number, request, seen.stage, seen.reason or None, folder=place)
 
 
 def _status(

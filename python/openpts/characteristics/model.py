@@ -64,7 +64,7 @@ _Tried = tuple[Candidate, str, Figures]
 class PlaceCandidate:
     """A way to choose places, with the distances of its I/Os from the trace; None for what is not known."""
 
-    name: str
+    places: str
     hot_cold: float | None
     miss_ratio: float | None
 
@@ -129,11 +129,11 @@ def modeled(trace: Path, selection: Selection, figures: Figures, seconds: float 
         for name, words, shown in ((_STACK, text, made), (_ZONES, zoned, _made(zoned)))
     ]
     nearest, text, made = min(places, key=lambda one: one[0].distance)
-    without = ["the order of reuse: places of a zone are drawn independently"] * (nearest.name == _ZONES)
+    without = ["the order of reuse: places of a zone are drawn independently"] * (nearest.places == _ZONES)
     return TraceModel(
         text=text,
         chosen=best.process,
-        chosen_places=nearest.name,
+        chosen_places=nearest.places,
         candidates=tuple(one for one, _, _ in tried),
         place_candidates=tuple(one for one, _, _ in places),
         lost=(*lost, *left_out(figures, "zeroes", "other"), *without),

@@ -17,12 +17,12 @@ from openpts.characteristics.tables import (
     percentile,
     share,
     size,
-    table,
 )
 from openpts.characteristics.time_pages import time_pages
-from openpts.pages.cells import missing, words
+from openpts.pages.cells import missing
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Page, Report, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Page, Report, Verdict
 from openpts.units import format_capacity, format_gap
 
 Figures = Mapping[str, Any]
@@ -63,17 +63,11 @@ def characteristics_report(figures: Figures, name: str) -> Report:
         _definitions_page(),
     )
     return Report(
-        schema_version=SCHEMA_VERSION,
         title="Characteristics of a Trace",
         subtitle=name,
         run_name=name,
-        report_date="",
-        red_line="",
         footer=_FOOTER,
         front=pages,
-        sections=(),
-        back=(),
-        deviation_count=0,
         stem="characteristics",
     )
 
@@ -96,10 +90,10 @@ def _overview(figures: Figures) -> Page:
             f"+ {damaged:,} damaged; {records['lost']:,} lost by the source",
         ),
     ]
-    answers = [(words(answer.question), words(answer.text)) for answer in questions(figures)]
+    answers = [(answer.question, answer.text) for answer in questions(figures)]
     blocks: list[Block] = [
         items_table("overview", "The trace", items),
-        table("questions", "Five questions", ("<Question", "<Answer"), answers),
+        rows_table("questions", "Five questions", ("Question:<", "Answer:<"), answers),
         *(Verdict(warning, "fail") for warning in figures["trace"]["warnings"]),
     ]
     if records["lost"]:
@@ -109,13 +103,13 @@ def _overview(figures: Figures) -> Page:
 
 def _mix_page(whole: Figures) -> Page:
     operations = whole["mix"]["by_operation"]
-    mix = table(
+    mix = rows_table(
         "mix",
         "Operations",
-        ("<Operation", "I/Os", "I/Os %", "Bytes", "Bytes %", "FUA", "Sync", "Preflush", "Failed"),
+        ("Operation:<", "I/Os", "I/Os %", "Bytes", "Bytes %", "FUA", "Sync", "Preflush", "Failed"),
         [
             (
-                words(kind),
+                kind,
                 number(counts["ios"]),
                 share(counts["share_of_ios"]),
                 amount(counts["bytes"]),
@@ -127,18 +121,20 @@ def _mix_page(whole: Figures) -> Page:
         ],
     )
     moved = {kind: counts for kind, counts in in_order(operations) if kind not in {"flush", "other"}}
-    sizes = table(
+    sizes = rows_table(
         "sizes",
         "Sizes",
-        ("<Operation", "Mean", "p5", "p50", "p95", "p99", "Max", "Distinct", *_ALIGNED, "Partial 4 KiB"),
-        [(words(kind), *_sizes(counts)) for kind, counts in moved.items()],
+        ("Operation:<", "Mean", "p5", "p50", "p95", "p99", "Max", "Distinct", *_ALIGNED, "Partial 4 KiB"),
+        [(kind, *_sizes(counts)) for kind, counts in moved.items()],
     )
     top = [
-        (words(kind), size(length), number(ios), share(ios / counts["ios"]))
+        (kind, size(length), number(ios), share(ios / counts["ios"]))
         for kind, counts in moved.items()
         for length, ios in counts["lengths"]["top"]
     ]
-    tops = table("top-sizes", "Most frequent sizes", ("<Operation", "Size", "I/Os", "% of operation"), top)
+    tops = rows_table(
+        "top-sizes", "Most frequent sizes", ("Operation:<", "Size", "I/Os", "% of operation"), top
+    )
     return Page("mix", "Operations and Sizes", (mix, sizes, tops))
 
 
@@ -166,18 +162,18 @@ def _streams_page(figures: Figures) -> Page:
     chosen = {one.stream: one for one in applied.streams}
     rows = [
         (
-            words(stream.name),
+            stream.name,
             number(stream.ios),
             share(stream.ios / total),
             amount(stream.bytes),
             share(stream.bytes / total_bytes if total_bytes else None),
-            share(float(chosen[stream].applied_share)) if stream in chosen else words("left out"),
+            share(float(chosen[stream].applied_share)) if stream in chosen else "left out",
         )
         for stream in streams
     ]
-    heads = ("<Stream", "I/Os", "I/Os %", "Bytes", "Bytes %", "Applied %")
+    heads = ("Stream:<", "I/Os", "I/Os %", "Bytes", "Bytes %", "Applied %")
     note = f"All {len(streams):,} streams are in --json." if len(streams) > _MOST_ROWS else ""
-    cumulative = table("cumulative", "Cumulative workload", heads, rows[:_MOST_ROWS], note=note)
+    cumulative = rows_table("cumulative", "Cumulative workload", heads, rows[:_MOST_ROWS], note=note)
     return Page("streams", "Streams", (cumulative, Verdict(_applied_words(applied))))
 
 
@@ -201,7 +197,7 @@ def _processes_page(whole: Figures) -> tuple[Page, ...]:
     total, total_bytes = whole["mix"]["ios"], whole["mix"]["bytes"]
     rows = [
         (
-            words(f"{process['command']} {process['pid'] or ''}".strip()),
+            f"{process['command']} {process['pid'] or ''}".strip(),
             number(process["ios"]),
             share(process["ios"] / total),
             amount(process["bytes"]),
@@ -211,24 +207,26 @@ def _processes_page(whole: Figures) -> tuple[Page, ...]:
         )
         for process in shown["processes"][:_MOST_ROWS]
     ]
-    heads = ("<Process", "I/Os", "I/Os %", "Bytes", "Bytes %", "Reads", "Writes")
+    heads = ("Process:<", "I/Os", "I/Os %", "Bytes", "Bytes %", "Reads", "Writes")
     active = shown["active_per_second"]
     text = (
         f"Processes that issue I/Os in a second: {active['mean']:.3g} on average, at most {active['max']:,}."
     )
-    return (Page("processes", "Processes", (table("processes", "Processes", heads, rows), Verdict(text))),)
+    return (
+        Page("processes", "Processes", (rows_table("processes", "Processes", heads, rows), Verdict(text))),
+    )
 
 
 def _parts_page(figures: Figures) -> tuple[Page, ...]:
     if not figures["parts"]:
         return ()
-    rows = [(words(part["part"]), *_part(part["figures"])) for part in figures["parts"]]
+    rows = [(part["part"], *_part(part["figures"])) for part in figures["parts"]]
     heads = (
-        "<Part", "I/Os", "Bytes", "Reads %", "Sequential %", "Footprint", "Gap mean s", "Gap CV", "Depth",
+        "Part:<", "I/Os", "Bytes", "Reads %", "Sequential %", "Footprint", "Gap mean s", "Gap CV", "Depth",
         "Busy %",
     )  # fmt: skip
     note = "All figures of each part are in --json."
-    return (Page("parts", "Parts", (table("parts", "Parts", heads, rows, note=note),)),)
+    return (Page("parts", "Parts", (rows_table("parts", "Parts", heads, rows, note=note),)),)
 
 
 def _part(figures: Figures) -> tuple[Cell, ...]:
@@ -254,7 +252,9 @@ def _part(figures: Figures) -> tuple[Cell, ...]:
 
 
 def _definitions_page() -> Page:
-    rows = [(words(name.replace("_", " ")), words(text)) for name, text in DEFINITIONS.items()]
+    rows = [(name.replace("_", " "), text) for name, text in DEFINITIONS.items()]
     return Page(
-        "definitions", "Definitions", (table("definitions", "Definitions", ("<Figure", "<Meaning"), rows),)
+        "definitions",
+        "Definitions",
+        (rows_table("definitions", "Definitions", ("Figure:<", "Meaning:<"), rows),),
     )

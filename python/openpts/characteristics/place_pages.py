@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from openpts.characteristics.tables import SPREAD_HEADS, amount, figure, number, share, spread, table
-from openpts.pages.cells import missing, words
+from openpts.characteristics.tables import SPREAD_HEADS, amount, figure, number, share, spread
+from openpts.pages.cells import missing
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Plot, PlotName, category_axis, rows_table
+from openpts.pages.kit import Cells, Plot, PlotName, category_axis, rows_table
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import linear_axis, log_axis
 from openpts.units import format_capacity, format_gap
@@ -46,23 +46,23 @@ def _footprint(blocks: Figures) -> Table:
     shown = blocks["footprint"]
     names = ("touched", "read", "written", "read_and_written", "read_before_write")
     rows = [
-        (words(name.replace("_", " ")), amount(shown[name]["bytes"], error=shown[name]["relative_error"]))
+        (name.replace("_", " "), amount(shown[name]["bytes"], error=shown[name]["relative_error"]))
         for name in names
     ]
-    rows.append((words("trimmed"), amount(shown["trimmed_bytes"], reason="unknown: too many extents")))
-    return table("footprint", "Footprint", ("<Blocks", "Bytes"), rows)
+    rows.append(("trimmed", amount(shown["trimmed_bytes"], reason="unknown: too many extents")))
+    return rows_table("footprint", "Footprint", ("Blocks:<", "Bytes"), rows)
 
 
 def _working_set(blocks: Figures) -> Table:
-    rows = [
+    rows: list[Cells] = [
         (
-            words(format_gap(window["window_s"] * 10**9)),
+            format_gap(window["window_s"] * 10**9),
             *(missing("the trace is shorter") if window["is_longer_than_trace"] else amount(window[key])
               for key in ("mean_bytes", "max_bytes")),
         )
         for window in blocks["working_set"]
     ]  # fmt: skip
-    return table("working-set", "Working set", ("<Window", "Mean", "Max"), rows)
+    return rows_table("working-set", "Working set", ("Window:<", "Mean", "Max"), rows)
 
 
 def _heat_page(blocks: Figures) -> Page:
@@ -70,7 +70,7 @@ def _heat_page(blocks: Figures) -> Page:
     title = "Hot and Cold"
     if not known:
         return Page("hot-cold", title, (Verdict("No block is read or written."),))
-    rows = []
+    rows: list[Cells] = []
     for kind, heat in known:
         zipf = heat["zipf"]
         reason = zipf.get("reason", "")
@@ -80,21 +80,18 @@ def _heat_page(blocks: Figures) -> Page:
             else [figure(zipf["slope"]), figure(zipf["r2"], "flat")]
         )
         hottest = (share(one["share"], error=one["error"]) for one in heat["hottest"])
-        rows.append(
-            (words(kind), number(heat["accesses"]), *hottest, number(heat["most_of_a_block"]), *slope)
-        )
+        rows.append((kind, number(heat["accesses"]), *hottest, number(heat["most_of_a_block"]), *slope))
     heads = (
-        "<Accesses", "Blocks accessed", "Hottest 1 % of blocks %", "5 %", "20 %", "Most of a block",
+        "Accesses:<", "Blocks accessed", "Hottest 1 % of blocks %", "5 %", "20 %", "Most of a block",
         "Zipf slope", "R2",
     )  # fmt: skip
-    summary = table("hot-cold", "Accesses to the hottest blocks", heads, rows)
-    curve = Table(
-        id="hot-cold-table",
-        title="Accesses (%) by hottest blocks",
-        head=Column("Hottest blocks (%)"),
-        columns=tuple(Column(kind) for kind, _ in known),
-        rows=tuple(
-            Row(Cell(f"{pct:g}", pct), tuple(share(heat["curve"][n][1]) for _, heat in known))
+    summary = rows_table("hot-cold", "Accesses to the hottest blocks", heads, rows)
+    curve = rows_table(
+        "hot-cold-table",
+        "Accesses (%) by hottest blocks",
+        ("Hottest blocks (%)", *(Column(kind) for kind, _ in known)),
+        (
+            (Cell(f"{pct:g}", pct), *(share(heat["curve"][n][1]) for _, heat in known))
             for n, (pct, _) in enumerate(known[0][1]["curve"])
         ),
     )
@@ -140,7 +137,7 @@ def _reuse_page(whole: Figures) -> Page:
         )
         blocks = [plot.over(PlotName("miss-ratio", "Plot CHR-4", "Miss Ratio"), shown), Verdict(text), shown]
     intervals = [
-        (words(name.replace("_", " ")), number(one["count"] if one else 0), *spread(one, "none"))
+        (name.replace("_", " "), number(one["count"] if one else 0), *spread(one, "none"))
         for name, one in updates["intervals_ns"].items()
     ]
     again = [
@@ -148,8 +145,8 @@ def _reuse_page(whole: Figures) -> Page:
         ("Writes per written block", figure(updates["writes_per_block"])),
     ]
     items = items_table("updates", "Updates", again)
-    times = table(
-        "update-times", "Time to the next access of a block", ("<Access", "Count", *SPREAD_HEADS), intervals
+    times = rows_table(
+        "update-times", "Time to the next access of a block", ("Access:<", "Count", *SPREAD_HEADS), intervals
     )
     return Page("reuse", "Reuse and Updates", (*blocks, times, items))
 
@@ -185,18 +182,15 @@ def _map_page(shown: Figures) -> Page:
         )
         for n in reversed(range(rows))
     ]
-    grid = Table(
-        id="map-table",
-        title="Reads and writes",
-        head=Column("From offset"),
-        columns=tuple(Column(label) for label in labels),
-        rows=tuple(made),
+    grid = rows_table(
+        "map-table",
+        "Reads and writes",
+        ("From offset", *(Column(label) for label in labels)),
+        made,
         printed=False,
     )
     nothing = tuple(Row(row.head, tuple(Cell("") for _ in row.cells)) for row in made)
-    details = Table(
-        id="map-details", title="-", head=grid.head, columns=grid.columns, rows=nothing, printed=False
-    )
+    details = rows_table("map-details", "-", (grid.head, *grid.columns), nothing, printed=False)
     figure_ = Figure(
         id="map-plot",
         number="Plot CHR-5",

@@ -6,8 +6,8 @@ from typing import Final
 
 from openpts.characteristics.tables import figure
 from openpts.pages.cells import fixed
-from openpts.pages.kit import Plot, PlotName
-from openpts.pages.model import Cell, Column, Figure, Row, Series, Table
+from openpts.pages.kit import Plot, PlotName, rows_table
+from openpts.pages.model import Cell, Column, Figure, Series, Table
 from openpts.pages.ticks import linear_axis, time_axis
 from openpts.units import NS_PER_S
 
@@ -52,13 +52,12 @@ def stream_map(
         rates = (figure(step.rate_of(column, named)) for column in columns)
         return (*rates, figure(step.depth, no_depth))
 
-    shown = Table(
-        id=f"{name.id}-table",
-        title="IOPS by stream, and queue depth",
-        head=Column(axis.axis.title),
-        columns=tuple(Column(column) for column in (*columns, "Queue depth")),
-        rows=tuple(
-            Row(Cell(f"{axis.place(step.start_ns):g}", axis.place(step.start_ns)), cells_of(step))
+    shown = rows_table(
+        f"{name.id}-table",
+        "IOPS by stream, and queue depth",
+        (Column(axis.axis.title), *(Column(column) for column in (*columns, "Queue depth"))),
+        (
+            (Cell(f"{axis.place(step.start_ns):g}", axis.place(step.start_ns)), *cells_of(step))
             for step in steps
         ),
         printed=False,

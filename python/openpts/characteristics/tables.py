@@ -1,28 +1,16 @@
 """Cells and tables of what a trace is like: what a trace can't tell is n/a, with the reason."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from openpts.pages.cells import count, missing, percent
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.model import Cell
 from openpts.units import KIB, format_block_size, format_capacity, format_gap, format_significant
 
 Figures = Mapping[str, Any]
 
 NO_COMPLETIONS: Final = "unknown: the trace has no completions"
-_LEFT: Final = "<"
 _OPERATIONS: Final = ("read", "write", "trim", "zeroes", "flush", "other")
-
-
-def table(
-    table_id: str, title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], *, note: str = ""
-) -> Table:
-    """A row for each sequence of cells; heads that begin with ``<`` are of words."""
-    head, *others = (
-        Column(name.lstrip(_LEFT), align="left" if name.startswith(_LEFT) else "right") for name in heads
-    )
-    made = tuple(Row(first, tuple(rest)) for first, *rest in rows)
-    return Table(id=table_id, title=title, head=head, columns=tuple(others), rows=made, note=note)
 
 
 def share(value: float | None, *, error: float = 0.0) -> Cell:

@@ -13,11 +13,10 @@ from openpts.characteristics.tables import (
     number,
     share,
     spread,
-    table,
     time,
 )
-from openpts.pages.cells import missing, words
-from openpts.pages.kit import Plot, PlotName, rows_table
+from openpts.pages.cells import missing
+from openpts.pages.kit import Cells, Plot, PlotName, rows_table
 from openpts.pages.model import Block, Cell, Page, Series, Table, Verdict
 from openpts.pages.ticks import amount_axis, log_axis
 from openpts.units import format_block_size
@@ -58,9 +57,9 @@ def _map_page(figures: Figures) -> Page:
 
 
 def _sequences(whole: Figures) -> Table:
-    rows = [
+    rows: list[Cells] = [
         (
-            words(f"{kind}s"),
+            f"{kind}s",
             number(op["ios"]),
             *(share(op[rule]["share_of_ios"]) for rule in ("strict", "windowed", "near")),
             share(op["near"]["share_in_streams_from_512k"]),
@@ -72,22 +71,22 @@ def _sequences(whole: Figures) -> Table:
         for kind, op in whole["places"]["by_operation"].items()
     ]
     heads = (
-        "<Operation", "I/Os", "Strict %", "Windowed %", "Near %", "In streams %", "Far from last 32 %",
+        "Operation:<", "I/Os", "Strict %", "Windowed %", "Near %", "In streams %", "Far from last 32 %",
         "Runs", "I/Os per run", "Longest run",
     )  # fmt: skip
-    return table("sequences", "Sequential and random I/Os", heads, rows)
+    return rows_table("sequences", "Sequential and random I/Os", heads, rows)
 
 
 def _arrivals_page(whole: Figures) -> Page:
     arrivals = whole["arrivals"]
     lines = [("all", arrivals["all"]), *in_order(arrivals["by_operation"])]
-    gaps = table(
+    gaps = rows_table(
         "gaps",
         "Gaps between issues",
-        ("<Operation", *SPREAD_HEADS, "Equal %", "Below 1 us %", "10 us %", "100 us %"),
+        ("Operation:<", *SPREAD_HEADS, "Equal %", "Below 1 us %", "10 us %", "100 us %"),
         [
             (
-                words(name),
+                name,
                 *spread(shown["gap_ns"], "one I/O"),
                 *(
                     share(shown[f"share_{word}"])
@@ -99,20 +98,18 @@ def _arrivals_page(whole: Figures) -> Page:
     )
     lags = arrivals["autocorrelation"]
     coefficients = [
-        (words(f"lag {lag}"), figure(lags[lag - 1]))
-        for lag in (1, 2, 3, 5, 10, 20, 50, 100)
-        if lag <= len(lags)
+        (f"lag {lag}", figure(lags[lag - 1])) for lag in (1, 2, 3, 5, 10, 20, 50, 100) if lag <= len(lags)
     ]
     correlation: Block = (
-        table("autocorrelation", "Autocorrelation of gaps", ("<Lag", "Coefficient"), coefficients)
+        rows_table("autocorrelation", "Autocorrelation of gaps", ("Lag:<", "Coefficient"), coefficients)
         if coefficients
         else Verdict("Autocorrelation of gaps: not defined, all gaps are equal or there are too few.")
     )
     rates = whole["rates"]
-    peaks = table(
+    peaks = rows_table(
         "peaks",
         "Busiest bin over mean",
-        ("<Bin", "Peak / mean"),
+        ("Bin:<", "Peak / mean"),
         [
             (time(1e9 * width), figure(peak, "the trace is shorter"))
             for width, peak in rates["peak_over_mean"]
@@ -152,14 +149,14 @@ def _hurst(rates: Figures) -> tuple[Block, ...]:
         "rescaled_range": "rescaled range",
         "wavelet": "wavelet",
     }
-    rows = [
-        (words(name), *(figure(hurst[key][part]) for part in ("h", "low", "high")),
+    rows: list[Cells] = [
+        (name, *(figure(hurst[key][part]) for part in ("h", "low", "high")),
          *(time(1e9 * hurst[key][part]) for part in ("from_s", "to_s")))
         for key, name in names.items()
     ]  # fmt: skip
-    heads = ("<Estimator", "H", "95 % from", "to", "Fit from", "Fit to")
+    heads = ("Estimator:<", "H", "95 % from", "to", "Fit from", "Fit to")
     note = f"{hurst['bins']:,} bins of {hurst['bin_s'] * 1e3:.3g} ms."
-    return (table("hurst", "Hurst parameter", heads, rows, note=note),)
+    return (rows_table("hurst", "Hurst parameter", heads, rows, note=note),)
 
 
 def _completions_page(figures: Figures) -> Page:
@@ -170,43 +167,43 @@ def _completions_page(figures: Figures) -> Page:
         text = f"Queue depth, busy time, latency and think time are {NO_COMPLETIONS}."
         return Page("completions", title, (Verdict(text),))
     depths = [("all", shown["queue_depth"]["all"]), *in_order(shown["queue_depth"]["by_operation"])]
-    depth = table(
+    depth = rows_table(
         "depth",
         "Queue depth",
-        ("<Operation", "Mean", "Max", "Mean at arrival", "p50 at arrival", "p99 at arrival"),
-        [(words(name), *_depth(one)) for name, one in depths],
+        ("Operation:<", "Mean", "Max", "Mean at arrival", "p50 at arrival", "p99 at arrival"),
+        [(name, *_depth(one)) for name, one in depths],
     )
     span_ns = shown["span_ns"]
-    busy = table(
+    busy = rows_table(
         "busy",
         "Busy and idle time",
-        ("<", "Time", "%"),
-        [(words(name), time(shown[f"{name}_ns"]), share(shown[f"{name}_ns"] / span_ns if span_ns else None))
+        (":<", "Time", "%"),
+        [(name, time(shown[f"{name}_ns"]), share(shown[f"{name}_ns"] / span_ns if span_ns else None))
          for name in ("busy", "idle")],
     )  # fmt: skip
     edges = [*(f"{edge['from_s']:,} s" for edge in shown["idle_gaps"]["by_edge"])]
-    gaps = table(
+    gaps = rows_table(
         "idle-gaps",
         "Idle gaps",
-        ("<From", "Gaps", "Idle time"),
-        [(words(name), number(edge["gaps"]), time(edge["sum_ns"]))
+        ("From:<", "Gaps", "Idle time"),
+        [(name, number(edge["gaps"]), time(edge["sum_ns"]))
          for name, edge in zip(edges, shown["idle_gaps"]["by_edge"], strict=True) if edge["gaps"]],
     )  # fmt: skip
-    heads = ("<Operation", "I/Os", *SPREAD_HEADS)
-    latencies = [
-        (words(f"{kind}{label}"), number(one["count"]), *spread(one))
+    heads = ("Operation:<", "I/Os", *SPREAD_HEADS)
+    latencies: list[Cells] = [
+        (f"{kind}{label}", number(one["count"]), *spread(one))
         for kind, of in in_order(shown["latency"])
         for label, one in _latencies(of)
     ]
-    latency = table("latency", "Latency", heads, latencies)
+    latency = rows_table("latency", "Latency", heads, latencies)
     think = [
         ("after the last completion", "slack_ns"),
         ("with nothing in flight", "slack_with_nothing_in_flight_ns"),
     ]
     slack: Block = Verdict("Think time is unknown: the trace is not of class A.")
     if thought is not None:
-        rows = [(words(name), *spread(thought[key], "none")) for name, key in think]
-        slack = table("think-time", "Think time", ("<", *SPREAD_HEADS), rows)
+        rows: list[Cells] = [(name, *spread(thought[key], "none")) for name, key in think]
+        slack = rows_table("think-time", "Think time", (":<", *SPREAD_HEADS), rows)
     text = f"{shown['uncompleted_ios']:,} I/Os have no completion."
     return Page("completions", title, (depth, busy, gaps, latency, slack, _worst(figures), Verdict(text)))
 
@@ -238,7 +235,7 @@ def _worst(figures: Figures) -> Table:
     """The steps with the longest 99.9th percentile, with their streams."""
     known = [line for line in figures["steps"]["rows"] if line["latency"] is not None]
     known.sort(key=lambda line: (-line["latency"]["p99_9_ns"], line["step"]))
-    rows = [
+    rows: list[Cells] = [
         (
             number(line["step"]),
             time(line["start_ns"]),
@@ -246,9 +243,9 @@ def _worst(figures: Figures) -> Table:
             figure(line["bytes"] * 1e3 / line["length_ns"]),
             figure(line["mean_depth"]),
             *(time(line["latency"][key]) for key in ("mean_ns", "p99_ns", "p99_9_ns", "max_ns")),
-            words(", ".join(sorted(line["streams"], key=lambda name: -line["streams"][name][0])[:3])),
+            ", ".join(sorted(line["streams"], key=lambda name: -line["streams"][name][0])[:3]),
         )
         for line in known[:_WORST]
     ]
-    heads = ("Step", "From", "IOPS", "MB/s", "Depth", "Mean", "p99", "p99.9", "Max", "<Streams")
-    return table("worst-steps", "Worst ten steps by p99.9", heads, rows)
+    heads = ("Step", "From", "IOPS", "MB/s", "Depth", "Mean", "p99", "p99.9", "Max", "Streams:<")
+    return rows_table("worst-steps", "Worst ten steps by p99.9", heads, rows)

@@ -2,21 +2,25 @@
 
 import csv
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
+from openpts.archive.add import Added, add_runs
+from openpts.archive.catalogue import existing
+from openpts.archive.check import check as checked_archive
+from openpts.archive.check import compact as compact_archive
+from openpts.archive.engine import Engine
+from openpts.archive.query import Answer, ArchiveAnswer, asked
+from openpts.archive.store import Store
+from openpts.cli.console import table_console, table_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.report import REDACT
 from openpts.errors import RecordError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from openpts.archive.add import Added
-    from openpts.archive.query import Answer
-    from openpts.archive.store import Store
+from openpts.report.gate.reference import percentile_of, words_of
+from openpts.report.sources import run_folders_of
 
 _COPIED: Final = {"run", "measure", "key"}
 _PLACE: Final = click.argument("place", metavar="ARCHIVE")
@@ -44,10 +48,6 @@ def add(runs: tuple[Path, ...], place: str, *, redact: bool, replace: bool) -> N
     left alone; one that was resumed since is added again. Each is there as a whole or not at all, also if
     this is killed. Several processes may add at once.
     """
-    from openpts.archive.add import add_runs  # noqa: PLC0415 slow to load, and help needs none
-    from openpts.archive.store import Store  # noqa: PLC0415 likewise
-    from openpts.report.sources import run_folders_of  # noqa: PLC0415 likewise
-
     failed = 0
     for added in add_runs(Store.of(place), run_folders_of(runs), redact=redact, replace=replace):
         failed += added.error is not None
@@ -56,7 +56,7 @@ def add(runs: tuple[Path, ...], place: str, *, redact: bool, replace: bool) -> N
         raise RecordError(f"{failed} of the runs {'was' if failed == 1 else 'were'} not added")
 
 
-def _added_line(added: "Added") -> str:
+def _added_line(added: Added) -> str:
     if added.error is not None:
         return f"not added: {added.error}"
     if not added.size_bytes:
@@ -73,8 +73,6 @@ def check(place: str, *, quick: bool, as_json: bool) -> int:
 
     Exit code 8 if a file is damaged or missing. What a killed `add` left behind harms nothing.
     """
-    from openpts.archive.check import check as checked_archive  # noqa: PLC0415 slow to load
-
     found = checked_archive(_existing(place), quick=quick)
     checked, harmed = found.checked, sum(one.is_harm for one in found.findings)
     if as_json:
@@ -98,8 +96,6 @@ def compact(place: str) -> None:
     `add` merges them too, once there are many. Folders that a killed or repeated `add` has left are removed
     if they are older than a day.
     """
-    from openpts.archive.check import compact as compact_archive  # noqa: PLC0415 slow to load
-
     merged, removed = compact_archive(_existing(place))
     for folder in removed:
         click.echo(f"removed: {folder}")
@@ -145,9 +141,6 @@ def query(
     Without --by, measures are those of each run, and percentiles of all selected runs together. Response
     times are merged as distributions, never averaged: a percentile is at most 0.8 % too high.
     """
-    from openpts.archive.engine import Engine  # noqa: PLC0415 slow to load
-    from openpts.archive.query import Answer, asked  # noqa: PLC0415 likewise
-
     if sql and (measures or percentiles or by):
         raise UsageError("--sql is a question of its own: leave out --measure, --percentile and --by")
     stated = [_percentile(one) for one in percentiles]
@@ -163,7 +156,7 @@ def query(
     _print(_settled(answer), as_csv=as_csv, as_json=as_json)
 
 
-def _settled(answer: "Callable[[], Answer]") -> "Answer":
+def _settled(answer: Callable[[], Answer]) -> Answer:
     """Once more if a file was merged into another one between two looks."""
     try:
         return answer()
@@ -172,8 +165,6 @@ def _settled(answer: "Callable[[], Answer]") -> "Answer":
 
 
 def _percentile(text: str) -> float:
-    from openpts.report.gate.reference import percentile_of, words_of  # noqa: PLC0415 slow to load
-
     words = words_of(text)
     found = percentile_of(words[0]) if len(words) == 1 else None
     if found is None:
@@ -181,17 +172,12 @@ def _percentile(text: str) -> float:
     return found
 
 
-def _existing(place: str) -> "Store":
-    from openpts.archive.catalogue import existing  # noqa: PLC0415 slow to load
-    from openpts.archive.store import Store  # noqa: PLC0415 likewise
-
+def _existing(place: str) -> Store:
     return existing(Store.of(place))
 
 
-def _print(answer: "Answer", *, as_csv: bool, as_json: bool) -> None:
+def _print(answer: Answer, *, as_csv: bool, as_json: bool) -> None:
     if as_json:
-        from openpts.archive.query import ArchiveAnswer  # noqa: PLC0415 slow to load
-
         print_document(ArchiveAnswer.by(answer))
     elif as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -201,9 +187,7 @@ def _print(answer: "Answer", *, as_csv: bool, as_json: bool) -> None:
         _print_table(answer)
 
 
-def _print_table(answer: "Answer") -> None:
-    from openpts.cli.console import table_console, table_of  # noqa: PLC0415 slow to load
-
+def _print_table(answer: Answer) -> None:
     of_numbers = [
         any(isinstance(row[place], int | float) and not isinstance(row[place], bool) for row in answer.rows)
         for place in range(len(answer.columns))

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 import msgspec
@@ -20,21 +20,23 @@ from openpts.campaign.journal import (
     read_state,
 )
 from openpts.campaign.on_fleet import OnFleet
-from openpts.campaign.on_this_host import OnThisHost
+from openpts.campaign.on_this_host import runner_here
 from openpts.campaign.status import FETCHED, CampaignStatus, status_of
 from openpts.cli.console import table_console, table_of
+from openpts.cli.fleet import backend_of
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.lot_display import lot_shown_on
-from openpts.cli.population import show_population
 from openpts.cli.printed_document import print_document
+from openpts.cli.report import documents_on
 from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.fleet.port import RunStage
+from openpts.fleet.configuration import read_fleet
+from openpts.fleet.fetch import fetch, in_the_way
+from openpts.fleet.port import Observation, RunStage
+from openpts.lot.lot_runner import LotRunner
 from openpts.record.suite import SuiteState
-
-if TYPE_CHECKING:
-    from openpts.fleet.port import Observation
-    from openpts.vocabulary.run_request import RunRequest
+from openpts.units import format_count
+from openpts.vocabulary.run_request import RunRequest
 
 _DONE: Final = frozenset({SuiteState.COMPLETE, RunStage.COMPLETE})
 _STYLES: Final = {"complete": "green", "running": "bold", "failed": "red", "refused": "red"}
@@ -99,7 +101,12 @@ def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
     """
     place = _place(file, folder)
     begun = has_begun(place)
-    found = status_of(place, read_state(place) if begun else _unbegun(read_campaign(file)))
+    if begun:
+        state = read_state(place)
+    else:
+        planned = read_campaign(file)
+        state = CampaignState(campaign=planned, requests=requests_of(planned))  # it begins with other IDs
+    found = status_of(place, state)
     if as_json:
         print_document(found)
         return
@@ -135,6 +142,8 @@ def report(
 
     With --fleet it first fetches the folders of runs that have ended on hosts that measure nothing.
     """
+    from openpts.cli.population import show_population  # noqa: PLC0415 large, and only reports need it
+
     place = _begun(file, folder)
     found = status_of(place, read_state(place))
     if fleet_file is not None and any(one.host for one in found.runs):
@@ -146,11 +155,6 @@ def report(
     if archived is not None:
         _archive([Path(one.folder) for one in found.runs if one.folder and one.state in _DONE], archived)
     show_population(folders, out=out or place / "population", as_json=as_json)
-
-
-def _unbegun(planned: Campaign) -> CampaignState:
-    """IDs of its runs are minted again when it begins."""
-    return CampaignState(campaign=planned, requests=requests_of(planned))
 
 
 def _place(file: Path, folder: Path | None) -> Path:
@@ -188,11 +192,11 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
             planned = refuse_changes(state.campaign, file)
         else:
             state = begin(place, planned, requests_of(planned))
-        click.echo(f"{_runs(len(state.requests))}, {planned.order}, in {place}")
+        click.echo(f"{format_count(len(state.requests), 'run')}, {planned.order}, in {place}")
         if on_fleet and fleet_file is not None:
             _on_fleet(place, msgspec.structs.replace(state, campaign=planned), fleet_file)
         else:
-            _here(OnThisHost(place, planned, state.requests), no_report=no_report)
+            _here(runner_here(place, planned, state.requests, None if no_report else documents_on))
     _end(status_of(place, read_state(place)), file)
 
 
@@ -212,10 +216,7 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
     at_options(file, wrong)
 
 
-def _here(runs: OnThisHost, *, no_report: bool) -> None:
-    from openpts.cli.report import documents_on  # noqa: PLC0415 slow to load
-
-    runner = runs.runner(None if no_report else documents_on)
+def _here(runner: LotRunner) -> None:
     with heard_apart(lot_shown_on(sys.stdout, runner.lot)) as hear:
         runner.listener = hear
         runner.run()
@@ -226,9 +227,7 @@ def _here(runs: OnThisHost, *, no_report: bool) -> None:
 
 
 def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:
-    from openpts.cli.fleet import backend_of  # noqa: PLC0415 only for other hosts
-
-    def told(request: "RunRequest", found: "Observation") -> None:
+    def told(request: RunRequest, found: Observation) -> None:
         where = "/".join(word for word in (request.host, request.slot or request.target) if word)
         reason = f": {found.reason}" if found.reason else ""
         click.echo(f"{where} {request.test_words[0]} {request.run_id}: {found.stage}{reason}")
@@ -242,10 +241,6 @@ def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:
 
 
 def _fetch(found: CampaignStatus, fleet_file: Path, out: Path) -> None:
-    from openpts.cli.fleet import backend_of  # noqa: PLC0415 only for other hosts
-    from openpts.fleet.configuration import read_fleet  # noqa: PLC0415 likewise
-    from openpts.fleet.fetch import fetch, in_the_way  # noqa: PLC0415 likewise
-
     backend, fleet = backend_of(fleet_file), read_fleet(fleet_file)
     left = [run for run in found.runs if run.folder is None and run.state != SuiteState.WAITING]
     known = {run.run_id: run for run in backend.list({run.host for run in left if run.host})} if left else {}
@@ -280,18 +275,14 @@ def _end(found: CampaignStatus, file: Path) -> None:
         first = left[0]
         reason = f": {first.reason}" if first.reason else ""
         raise RunFailedError(
-            f"{len(left)} of {_runs(len(found.runs))} did not end well: run {first.number}, on "
+            f"{len(left)} of {format_count(len(found.runs), 'run')} did not end well: run {first.number}, on "
             f"{first.drive}, is {first.state}{reason}; `openpts campaign status {file}` lists all"
         )
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'' if count == 1 else 's'}"
-
-
 def _counts(found: CampaignStatus) -> str:
     states = ", ".join(f"{count} {state}" for state, count in found.counts().items())
-    return f"{_runs(len(found.runs))}: {states}"
+    return f"{format_count(len(found.runs), 'run')}: {states}"
 
 
 def _print(found: CampaignStatus, *, begun: bool) -> None:
@@ -312,4 +303,6 @@ def _print(found: CampaignStatus, *, begun: bool) -> None:
         table.add_row(*(text or "-" for text in texts), style=_STYLES.get(one.state, ""))
     table_console().print(table)
     running = ", carried out now" if found.is_running else ""
-    click.echo(f"{_counts(found)}{running}" if begun else f"{_runs(len(found.runs))}, not begun")
+    click.echo(
+        f"{_counts(found)}{running}" if begun else f"{format_count(len(found.runs), 'run')}, not begun"
+    )

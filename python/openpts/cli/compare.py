@@ -2,18 +2,22 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
+from openpts.cli.compare_text import print_comparison
 from openpts.cli.printed_document import print_object
 from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.errors import UsageError
-
-if TYPE_CHECKING:
-    from openpts.pages.model import Report
+from openpts.pages.model import Report
+from openpts.report.compare.build import build_comparison
+from openpts.report.compare.contenders import compare_runs
+from openpts.report.compare.figures import comparison_document
+from openpts.report.compare.sources import read_entries
+from openpts.report.redaction import redacted, redacted_figures
+from openpts.report.write import ReportOptions, write_model
 
 _OUT = Path("openpts-comparison")
 
@@ -87,13 +91,6 @@ def compare(
     three warm runs or more, an odd number. The more figures are compared, the more runs a difference needs to
     count; the page says how many. A red list names the conditions in which runs differ.
     """
-    from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
-    from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise
-    from openpts.report.compare.contenders import compare_runs  # noqa: PLC0415 likewise
-    from openpts.report.compare.figures import comparison_document  # noqa: PLC0415 likewise
-    from openpts.report.compare.sources import read_entries  # noqa: PLC0415 likewise
-    from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
-
     entries = read_entries(runs, _labels(labels), cold)
     comparison = compare_runs(entries, base, least_difference_pct, rse_limit_pct)
     report, records = build_comparison(comparison, paper=paper), [run.run.manifest for run in comparison.runs]
@@ -120,10 +117,8 @@ def _labels(texts: tuple[str, ...]) -> dict[Path, str]:
     return labels
 
 
-def _write(report: "Report", wanted: dict[str, bool], out: Path | None) -> list[str]:
+def _write(report: Report, wanted: dict[str, bool], out: Path | None) -> list[str]:
     """Write the files that are wanted; all three where only their place was said."""
-    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 slow to load
-
     files = wanted if any(wanted.values()) else dict.fromkeys(wanted, True)
     options = ReportOptions(html=files["html"], pdf=files["pdf"], csv=files["csv"])
     written = write_model(report, out or _OUT, options)

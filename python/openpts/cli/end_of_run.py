@@ -89,11 +89,11 @@ class RunLimits:
                     f"{BASELINE if baseline else '--stop-on-fail'} needs a limits file: give --limits FILE"
                 )
             return cls(None, (), stop_on_fail=False, require_steady=require_steady)
-        from openpts.report.gate.baseline import read_baseline  # noqa: PLC0415 slow to load
+        from openpts.report.gate.baseline import gated_runs  # noqa: PLC0415 slow to load
         from openpts.report.gate.limits_file import read_limits  # noqa: PLC0415 likewise
 
         limits = read_limits(limits_path)
-        return cls(limits, read_baseline(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
+        return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
 
     def ordered(self, order: Order, test: Procedure) -> Order:
         """The order with copies of its limits. Raises UsageError where one can never have a verdict."""

@@ -1,17 +1,20 @@
 """`openpts export`: finished runs in the forms that other programs read."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from openpts.cli.report import REDACT, note_unfinished
 from openpts.errors import RecordError, UsageError, failing_as
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from openpts.record.reader import Run
+from openpts.exchange.arrow_files import parquet_files
+from openpts.exchange.fio_output import fio_files
+from openpts.exchange.flat_rows import csv_text, flat_row
+from openpts.exchange.junit import junit_of
+from openpts.folder_files import write_files
+from openpts.record.reader import Run
+from openpts.report.redaction import redacted_run
+from openpts.report.sources import read_for_report, run_folders_of
 
 _STDOUT = "-"
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -56,11 +59,6 @@ def export(
     """
     if not (fio_json or csv_row or parquet or junit):
         raise UsageError("nothing to export: name --fio-json, --csv-row, --parquet or --junit")
-    from openpts.exchange.arrow_files import parquet_files  # noqa: PLC0415 slow to load, and help needs none
-    from openpts.exchange.flat_rows import csv_text, flat_row  # noqa: PLC0415 likewise
-    from openpts.exchange.junit import junit_of  # noqa: PLC0415 likewise
-    from openpts.report.sources import run_folders_of  # noqa: PLC0415 likewise
-
     if junit:
         write_export(junit.parent, {junit.name: junit_of(runs, redact=redact)})
         _say(f"junit: {junit}")
@@ -84,19 +82,14 @@ def export(
     note_unfinished(folders)
 
 
-def _read(folders: tuple[Path, ...], *, redact: bool) -> "Iterator[Run]":
-    from openpts.report.redaction import redacted_run  # noqa: PLC0415 slow to load
-    from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
-
+def _read(folders: tuple[Path, ...], *, redact: bool) -> Iterator[Run]:
     for folder in folders:
         run = read_for_report(folder)
         yield redacted_run(run) if redact else run
 
 
-def _write_fio(folder: Path, run: "Run") -> None:
+def _write_fio(folder: Path, run: Run) -> None:
     """One step at a time: bins of thousands of steps are large."""
-    from openpts.exchange.fio_output import fio_files  # noqa: PLC0415 slow to load
-
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"cannot export into {folder}: it is not empty; remove it or name another folder")
     count = 0
@@ -108,8 +101,6 @@ def _write_fio(folder: Path, run: "Run") -> None:
 
 def write_export(folder: Path, files: dict[str, bytes]) -> None:
     """Write files into a folder, which is made if it is not there. Raises RecordError."""
-    from openpts.folder_files import write_files  # noqa: PLC0415 slow to load
-
     with failing_as(RecordError, f"can't write the export into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, files, lasting=False)

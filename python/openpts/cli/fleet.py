@@ -12,14 +12,14 @@ import msgspec
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
-from openpts.cli.run import labels_of
+from openpts.cli.run import LABELS
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.fleet.slurm import SlurmBackend
 from openpts.fleet.ssh import SshBackend
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.document import Document
@@ -101,14 +101,7 @@ def backend_of(fleet_file: Path) -> Backend:
 @click.option(
     "--run-id", metavar="UUID", type=click.UUID, help="ID of the run, to submit it once more; a new one."
 )
-@click.option(
-    "--label",
-    "labels",
-    metavar="NAME=VALUE",
-    multiple=True,
-    callback=labels_of,
-    help="Label the run, in record, report, metrics and exports; may be repeated.",
-)
+@LABELS
 @_ON_CLIENT
 @click.argument("test_words", metavar="TEST [OPTION]...", nargs=-1, required=True, type=click.UNPROCESSED)
 def submit(
@@ -150,9 +143,8 @@ def _refuse(test_words: Sequence[str]) -> None:
     from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 hosts load what they carry out
 
     if test_words[0] not in PROCEDURES:
-        near = near_word(test_words[0], PROCEDURES)
-        known = f"did you mean {near}?" if near else f"there are {', '.join(PROCEDURES)}"
-        raise UsageError(f"there is no test {test_words[0]!r}: {known}")
+        hint = did_you_mean(test_words[0], PROCEDURES, f"there are {', '.join(PROCEDURES)}")
+        raise UsageError(f"there is no test {test_words[0]!r}: {hint}")
     refuse_test_words(test_words, "/dev/x")
 
 

@@ -15,6 +15,7 @@ from openpts.errors import FleetError
 from openpts.fleet.check.finding import Finding, Severity
 from openpts.fleet.check.fleet import check_fleet
 from openpts.fleet.configuration import read_fleet
+from openpts.units import format_count
 from openpts.vocabulary.document import Document
 
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
@@ -38,13 +39,9 @@ def checked(fleet_file: Path, *, as_json: bool) -> int:
         _print(findings)
         slots = sum(len(host.slots) for host in fleet.hosts.values())
         counts = Counter(one.severity for one in findings)
-        told = ", ".join(_count(counts[severity], severity) for severity in Severity)
-        click.echo(f"{_count(len(fleet.hosts), 'host')} with {_count(slots, 'slot')}: {told}")
+        told = ", ".join(format_count(counts[severity], severity) for severity in Severity)
+        click.echo(f"{format_count(len(fleet.hosts), 'host')} with {format_count(slots, 'slot')}: {told}")
     return FleetError.exit_code if any(one.severity is Severity.ERROR for one in findings) else 0
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _print(findings: Sequence[Finding]) -> None:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +10,16 @@ from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.export import write_export
 from openpts.cli.printed_document import print_document
 from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.exchange.verdicts import gate_junit, gate_tap
+from openpts.report.gate.baseline import gated_runs
+from openpts.report.gate.documents import ErrorRates, GateDocument, PowerDocument
+from openpts.report.gate.figures import OF_SUBJECTS, GatedRun
+from openpts.report.gate.judge import GateResult, judge
+from openpts.report.gate.limits_file import LimitSet, parse_limits, read_limits
+from openpts.report.gate.power import PowerOfLimit, power_of
+from openpts.report.gate.words import error_words, limit_line, verdict_line
+from openpts.report.sources import run_folders_of
 from openpts.vocabulary.limit import Judgement
-
-if TYPE_CHECKING:
-    from openpts.report.gate.figures import GatedRun
-    from openpts.report.gate.judge import GateResult
-    from openpts.report.gate.limits_file import LimitSet
-    from openpts.report.gate.power import PowerOfLimit
 
 _EXIT_CODES = {
     Judgement.PASS: 0,
@@ -79,29 +81,21 @@ def gate(
     if tap and as_json:
         raise UsageError("--tap and --json both write to standard output: give one of them")
     limits = _limits(limits_path, lines)
-    candidates, bases = _read(runs, baseline)
+    run_folders_of([*runs, *baseline])  # refuses a run that is named twice
+    candidates, bases = gated_runs(runs), gated_runs(baseline)
     if power_analysis:
         _print_power(limits, candidates, bases, as_json=as_json)
         return 0
     if limits is None and not any(run.content.limits for run in candidates):
         _list_measures(candidates, err=as_json)
         raise UsageError("no limits: give --limits FILE, or --limit 'KEY >= VALUE' with a key of this list")
-    from openpts.report.gate.judge import judge  # noqa: PLC0415 slow to load
-    from openpts.report.gate.limits_file import LimitSet  # noqa: PLC0415 likewise
-
     result = judge(limits or LimitSet(), candidates, bases)
     if junit is not None:
-        from openpts.exchange.verdicts import gate_junit  # noqa: PLC0415 slow to load
-
         xml = gate_junit(result.judged, [run.folder for run in candidates])
         write_export(junit.parent, {junit.name: xml})
     if as_json:
-        from openpts.report.gate.documents import GateDocument  # noqa: PLC0415 slow to load
-
         print_document(GateDocument.by(result, candidates, bases))
     elif tap:
-        from openpts.exchange.verdicts import gate_tap  # noqa: PLC0415 slow to load
-
         for line in gate_tap(result.judged):
             click.echo(line)
     else:
@@ -109,30 +103,14 @@ def gate(
     return _EXIT_CODES[result.verdict]
 
 
-def _limits(path: Path | None, lines: Sequence[str]) -> "LimitSet | None":
-    from openpts.report.gate.limits_file import parse_limits, read_limits  # noqa: PLC0415 slow to load
-
+def _limits(path: Path | None, lines: Sequence[str]) -> LimitSet | None:
     if path is not None:
         return read_limits(path, lines)
     return parse_limits(b"", "--limit", lines) if lines else None
 
 
-def _read(runs: Sequence[Path], baseline: Sequence[Path]) -> "tuple[list[GatedRun], list[GatedRun]]":
-    """Raises UsageError for a run that is named twice: it would count as two."""
-    from openpts.report.compare.sources import read_entries  # noqa: PLC0415 slow to load
-    from openpts.report.gate.figures import GatedRun  # noqa: PLC0415 likewise
-    from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
-
-    entries = read_entries([*runs, *baseline])
-    bases = {folder.resolve() for path in baseline for folder in ReportSource.of([path]).run_folders}
-    gated = [(entry.run.folder.resolve() in bases, GatedRun.of(entry.run)) for entry in entries]
-    return [run for is_base, run in gated if not is_base], [run for is_base, run in gated if is_base]
-
-
-def _list_measures(runs: "Sequence[GatedRun]", *, err: bool) -> None:
+def _list_measures(runs: Sequence[GatedRun], *, err: bool) -> None:
     """What each test of the runs measures, with the key values of its first run."""
-    from openpts.report.gate.figures import OF_SUBJECTS  # noqa: PLC0415 slow to load
-
     first = {run.test: run for run in reversed(runs)}
     for run in first.values():
         click.echo(f"key measures of {run.test}, {run.run.folder}:", err=err)
@@ -144,9 +122,7 @@ def _list_measures(runs: "Sequence[GatedRun]", *, err: bool) -> None:
             click.echo(f"  {subject}", err=err)
 
 
-def _print(result: "GateResult") -> None:
-    from openpts.report.gate.words import error_words, limit_line, verdict_line  # noqa: PLC0415 slow to load
-
+def _print(result: GateResult) -> None:
     for one in result.judged:
         line = limit_line(one)
         word = (
@@ -162,12 +138,8 @@ def _print(result: "GateResult") -> None:
 
 
 def _print_power(
-    limits: "LimitSet | None", runs: "Sequence[GatedRun]", baseline: "Sequence[GatedRun]", *, as_json: bool
+    limits: LimitSet | None, runs: Sequence[GatedRun], baseline: Sequence[GatedRun], *, as_json: bool
 ) -> None:
-    from openpts.report.gate.documents import ErrorRates, PowerDocument  # noqa: PLC0415 slow to load
-    from openpts.report.gate.power import power_of  # noqa: PLC0415 likewise
-    from openpts.report.gate.words import error_words  # noqa: PLC0415 likewise
-
     rule, found = power_of(limits, runs, baseline)
     if as_json:
         print_document(PowerDocument(errors=ErrorRates.of(rule), limits=found))
@@ -179,7 +151,7 @@ def _print_power(
         click.echo(line)
 
 
-def _power_lines(one: "PowerOfLimit") -> Sequence[str]:
+def _power_lines(one: PowerOfLimit) -> Sequence[str]:
     head = f"{one.name} {one.limit}"
     if one.spread_pct is None:
         return (f"{head}: {one.reason}",)

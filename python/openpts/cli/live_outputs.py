@@ -48,11 +48,7 @@ def publish(event: Event) -> None:
 
 def log_stream(*, as_json: bool) -> IO[str]:
     """Where the log goes: not to standard output if that is taken by what programs read."""
-    return sys.stderr if as_json or _takes_stdout() else sys.stdout
-
-
-def _takes_stdout() -> bool:
-    return STDOUT in given_outputs().values()
+    return sys.stderr if as_json or STDOUT in given_outputs().values() else sys.stdout
 
 
 def given_outputs() -> dict[str, str]:

@@ -18,7 +18,6 @@ from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
-from openpts.cli.population import population_beside
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
@@ -174,6 +173,8 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
             runner.listener = hear
             lot = runner.run()
         if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
+            from openpts.cli.population import population_beside  # noqa: PLC0415 large, and needed at the end
+
             click.echo(population_beside(runner.folder), file=stream)
     except KeyboardInterrupt:
         if all(entry.state in DONE for entry in runner.lot.entries):

@@ -10,7 +10,7 @@ from openpts.cli.guard_verdict import SafetyVerdict
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply
 from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed
-from openpts.units import MB, NS_PER_US, format_capacity, format_duration
+from openpts.units import MB, NS_PER_US, format_capacity, format_count, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.phase import Phase, phase_text
@@ -173,7 +173,7 @@ def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
     turn = ", in turn" if len(block.pattern) > 1 else ""
     each = " each" if block.count > 1 else ""
     for planned in block.pattern:
-        name, steps = _range_text(planned, block.count), _steps_text(planned)
+        name, steps = _range_text(planned, block.count), format_count(len(planned.apply.steps), "step")
         yield f"{name}: {steps}, {format_duration(sum(planned.durations_ns))}{each}{turn}"
         for again in collapsed(planned.apply.steps):
             times = f"{again.count} x  " if again.count > 1 else ""
@@ -185,11 +185,6 @@ def _range_text(planned: PlannedApply, count: int) -> str:
     if count == 1:
         return first
     return f"{first.replace('round', 'rounds')} to {planned.apply.number + count - 1}"
-
-
-def _steps_text(planned: PlannedApply) -> str:
-    count = len(planned.apply.steps)
-    return "1 step" if count == 1 else f"{count} steps"
 
 
 def step_text(step: Step) -> str:

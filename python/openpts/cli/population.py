@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -12,9 +12,12 @@ from openpts.cli.console import table_console
 from openpts.cli.printed_document import print_object
 from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.errors import OpenptsError
-
-if TYPE_CHECKING:
-    from openpts.pages.model import Report
+from openpts.pages.model import Report, Table, Verdict
+from openpts.report.population.build import build_population
+from openpts.report.population.drives import read_populations
+from openpts.report.population.findings import population_figures
+from openpts.report.redaction import redacted, redacted_figures
+from openpts.report.write import write_model
 
 _PIPE_COLUMNS = 150
 
@@ -49,11 +52,6 @@ def show_population(
     as_json: bool = False,
 ) -> None:
     """Print the population of runs, and write its report where ``out`` says so."""
-    from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
-    from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
-    from openpts.report.population.findings import population_figures  # noqa: PLC0415 likewise
-    from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
-
     populations = read_populations(runs)
     found = population_figures(populations)
     report = build_population(populations, found, paper=paper)
@@ -72,10 +70,6 @@ def show_population(
 
 def population_beside(folder: Path) -> str:
     """Write the population of a lot into its folder, and say where it is, or why there is none."""
-    from openpts.report.population.build import build_population  # noqa: PLC0415 slow to load
-    from openpts.report.population.drives import read_populations  # noqa: PLC0415 likewise
-    from openpts.report.population.findings import population_figures  # noqa: PLC0415 likewise
-
     try:
         populations = read_populations([folder])
         written = _write(
@@ -86,18 +80,14 @@ def population_beside(folder: Path) -> str:
     return "\n".join(f"population: {path}" for path in written)
 
 
-def _write(report: "Report", out: Path) -> list[str]:
-    from openpts.report.write import write_model  # noqa: PLC0415 slow to load
-
+def _write(report: Report, out: Path) -> list[str]:
     written = write_model(report, out)
     print_notes(written)
     return [str(path) for path in written.documents]
 
 
-def _print(report: "Report") -> None:
+def _print(report: Report) -> None:
     """The first page as text."""
-    from openpts.pages.model import Table, Verdict  # noqa: PLC0415 slow to load
-
     console = table_console(sys.stdout, pipe_columns=_PIPE_COLUMNS)
     for line in report.alerts():
         console.print(line, style="bold red")

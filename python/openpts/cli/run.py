@@ -108,6 +108,16 @@ def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence
     return labels
 
 
+LABELS: Final = click.option(
+    "--label",
+    "labels",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=labels_of,
+    help="Label the run, in record, report, metrics and exports; may be repeated.",
+)
+
+
 def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         Hook.of(word)
@@ -161,14 +171,7 @@ RUN_OPTIONS = together(
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
     click.option("--sponsor", help="Test sponsor, for the report."),
-    click.option(
-        "--label",
-        "labels",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=labels_of,
-        help="Label the run, in record, report, metrics and exports; may be repeated.",
-    ),
+    LABELS,
     click.option(
         "--hook",
         "hooks",

@@ -41,7 +41,7 @@ from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
@@ -72,9 +72,8 @@ class _Tests(click.ParamType[tuple[str, ...]]):
         names = tuple(dict.fromkeys(str(value).replace(",", " ").lower().split()))
         for name in names:
             if name not in PROCEDURES:
-                near = near_word(name, PROCEDURES)
                 known = f"the tests are {', '.join(PROCEDURES)}"
-                self.fail(f"{name}: {f'did you mean {near}?' if near else known}", param, ctx)
+                self.fail(f"{name}: {did_you_mean(name, PROCEDURES, known)}", param, ctx)
         return names
 
 

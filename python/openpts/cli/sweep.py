@@ -27,7 +27,7 @@ from openpts.device.targets.simulated_target import (
 )
 from openpts.errors import OpenptsError, UsageError
 from openpts.fields.field import parameters_of
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.reference_drive import Wishes, subject_of
@@ -210,8 +210,7 @@ def _parameter(context: click.Context, test: Procedure, name: str) -> click.Para
     }
     if name in known:
         return known[name]
-    near = near_word(name, [*known, *KEYS])
-    hint = f"did you mean {near}?" if near else f"`openpts run {test.name} --help` lists the options"
+    hint = did_you_mean(name, [*known, *KEYS], f"`openpts run {test.name} --help` lists the options")
     raise UsageError(f"--vary {name}: neither an option of the test nor of the drive; {hint}")
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import click
 from msgspec import Struct
@@ -12,16 +12,17 @@ from msgspec import Struct
 from openpts.characteristics.definitions import DEFINITIONS, SCHEMA
 from openpts.characteristics.distances import Distance, by_group, distances
 from openpts.characteristics.native import Selection, figures_of, is_clean
+from openpts.characteristics.pages import applied_in_json, characteristics_report
+from openpts.characteristics.questions import questions
 from openpts.cli.console import table_console, table_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.trace_options import DEVICES, FORMAT
 from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.errors import UsageError
+from openpts.pages.model import Report, Table, Verdict
+from openpts.report.write import ReportOptions, write_model
 from openpts.traces.recipes import PREFIX, recipes
 from openpts.vocabulary.document import Document
-
-if TYPE_CHECKING:
-    from openpts.pages.model import Report, Table
 
 Figures = Mapping[str, Any]
 
@@ -94,8 +95,6 @@ def characterise(
 def _show(
     trace: Path, figures: Figures, out: Path | None, wanted: Mapping[str, bool], *, as_json: bool
 ) -> None:
-    from openpts.characteristics.pages import characteristics_report  # noqa: PLC0415 slow to load
-
     if as_json and out is None:
         click.echo(json.dumps(_described(figures), indent=2))
         return
@@ -111,25 +110,18 @@ def _show(
 
 def _described(figures: Figures) -> dict[str, Any]:
     """The figures with their definitions, and what follows from them."""
-    from openpts.characteristics.pages import applied_in_json  # noqa: PLC0415 slow to load
-    from openpts.characteristics.questions import questions  # noqa: PLC0415 likewise
-
     answers = {answer.question: answer.text for answer in questions(figures)}
     own = {"schema": SCHEMA, "definitions": DEFINITIONS, "applied_workload": applied_in_json(figures)}
     return {**own, "questions": answers, **figures}
 
 
-def _write(report: "Report", out: Path, wanted: Mapping[str, bool]) -> list[str]:
-    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 slow to load
-
+def _write(report: Report, out: Path, wanted: Mapping[str, bool]) -> list[str]:
     options = ReportOptions(html=wanted["html"], pdf=wanted["pdf"], csv=False)
     return [str(path) for path in write_model(report, out, options).documents]
 
 
-def print_pages(stream: IO[str], report: "Report") -> None:
+def print_pages(stream: IO[str], report: Report) -> None:
     """The tables and sentences of all pages, as far as lines of text can show them."""
-    from openpts.pages.model import Table, Verdict  # noqa: PLC0415 slow to load
-
     console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
     for page in report.pages():
         console.print(f"\n== {page.title}", style="bold")
@@ -143,7 +135,7 @@ def print_pages(stream: IO[str], report: "Report") -> None:
                     console.print(block.note)
 
 
-def _text_table(shown: "Table") -> Any:
+def _text_table(shown: Table) -> Any:
     heads = (shown.head, *shown.columns)
     table = table_of(*(f">{column.label}" if column.align == "right" else column.label for column in heads))
     for row in shown.rows:

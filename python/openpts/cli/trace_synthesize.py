@@ -27,6 +27,7 @@ from openpts.units import GB, NS_PER_S
 
 _SCHEMA: Final = "openpts.synthetic/2"
 _LEAST_DRIVE_BYTES: Final = 8 * GB
+_DISTANCE: Final = ("group", "figure", "measure", "value")
 _ROOM: Final = 2
 """Capacity of a drive that is checked on over what the trace touches."""
 
@@ -208,53 +209,34 @@ def _issue(made: Synthetic, target: SimulatedTarget, folder: Path) -> None:
 
 
 def _in_json(shown: _Shown) -> dict[str, Any]:
-    def listed(all_: Sequence[Distance] | None) -> list[dict[str, Any]] | None:
-        keys = ("group", "figure", "measure", "value")
-        return None if all_ is None else [{key: getattr(one, key) for key in keys} for one in all_]
-
+    made, model = shown.made, shown.model
+    figures = ("figure", "unit", "trace", "synthetic", "difference_pct", "limit_pct", "holds")
     return {
         "schema": _SCHEMA,
         "job": shown.job.job if shown.job else None,
-        "model": shown.model.text if shown.model else None,
+        "model": model.text if model else None,
         "arrivals": {
-            "chosen": shown.made.chosen,
-            "closed_share": shown.made.fit.closed_share,
-            "distances": [
-                {"process": one.process, "dispersion": one.dispersion, "gaps": one.gaps}
-                for one in shown.made.candidates
-            ],
+            "chosen": made.chosen,
+            "closed_share": made.fit.closed_share,
+            "distances": _listed(made.candidates, "process", "dispersion", "gaps"),
         },
-        "places": None
-        if shown.model is None
-        else {
-            "chosen": shown.model.chosen_places,
-            "distances": [
-                {"places": one.name, "hot_cold": one.hot_cold, "miss_ratio": one.miss_ratio}
-                for one in shown.model.place_candidates
-            ],
+        "places": model
+        and {
+            "chosen": model.chosen_places,
+            "distances": _listed(model.place_candidates, "places", "hot_cold", "miss_ratio"),
         },
-        "not_expressed": list(shown.made.lost),
-        "distances": listed(shown.found),
-        "half_to_half": listed(shown.halves),
+        "not_expressed": list(made.lost),
+        "distances": _listed(shown.found, *_DISTANCE),
+        "half_to_half": _listed(shown.halves, *_DISTANCE),
         "checks": [
-            {
-                "target": target,
-                "figures": [
-                    {
-                        "figure": one.figure,
-                        "unit": one.unit,
-                        "trace": one.trace,
-                        "synthetic": one.synthetic,
-                        "difference_pct": one.difference_pct,
-                        "limit_pct": one.limit_pct,
-                        "holds": one.holds,
-                    }
-                    for one in found
-                ],
-            }
-            for target, found in shown.checked
+            {"target": target, "figures": _listed(found, *figures)} for target, found in shown.checked
         ],
     }
+
+
+def _listed(all_: Sequence[object] | None, *names: str) -> list[dict[str, Any]] | None:
+    """The attributes of each that are named; None for what was not asked for."""
+    return None if all_ is None else [{name: getattr(one, name) for name in names} for one in all_]
 
 
 def _print(shown: _Shown) -> None:
@@ -293,7 +275,7 @@ def _print_candidates(shown: _Shown) -> None:
         click.echo(f"Places: {shown.model.chosen_places}. Distances of those that were tried:")
         places = table_of("Places", ">Hot and cold", ">Miss ratio")
         for place in shown.model.place_candidates:
-            places.add_row(place.name, _text(place.hot_cold), _text(place.miss_ratio))
+            places.add_row(place.places, _text(place.hot_cold), _text(place.miss_ratio))
         console.print(places)
 
 

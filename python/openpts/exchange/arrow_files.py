@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from openpts.exchange.flat_rows import RUN_COLUMNS, run_row
 from openpts.procedures.registry import procedure_of
-from openpts.record.frames import FRAMES, arrow_table
+from openpts.record.frames import FRAMES, arrow_table, types_of
 from openpts.record.reader import Run
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ MEASURE_COLUMNS: Final = {
 
 def columns_of_tables() -> dict[str, dict[str, str]]:
     """The columns of each table by its name, with Arrow's names of their types."""
-    frames = {name: columns for name, (columns, _) in FRAMES.items()}
+    frames = {name: types_of(columns) for name, (columns, _) in FRAMES.items()}
     of_run = {"labels": _LABELS, "measures": MEASURE_COLUMNS, **frames}
     return {"runs": RUN_COLUMNS, **{name: {RUN_NAME: _TEXT, **columns} for name, columns in of_run.items()}}
 

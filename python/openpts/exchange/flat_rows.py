@@ -3,9 +3,11 @@
 import csv
 import io
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import procedure_of
+from openpts.record.frames import Columns, declared_rows, types_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.csv_files import harmless
@@ -16,28 +18,36 @@ from openpts.vocabulary.verdict import SteadyState
 
 _LABEL: Final = "label."
 _TEXT, _INT = "string", "int64"
-RUN_COLUMNS: Final = {
-    "run": _TEXT,
-    "test": _TEXT,
-    "profile": _TEXT,
-    "state": _TEXT,
-    "mark": _TEXT,
-    "simulated": _TEXT,
-    "conformant": _TEXT,
-    "steady": _TEXT,
-    "deviations": _INT,
-    "started_at": _TEXT,
-    "ended_at": _TEXT,
-    "target": _TEXT,
-    "model": _TEXT,
-    "serial": _TEXT,
-    "firmware": _TEXT,
-    "user_capacity_bytes": _INT,
-    "sector_bytes": _INT,
-    "seed": _INT,
-    "software": _TEXT,
-    "operator": _TEXT,
+
+
+class _Judged(NamedTuple):
+    run: Run
+    standing: Standing
+
+
+_RUN: Final[Columns] = {
+    "run": (_TEXT, "run.manifest.test_id"),
+    "test": (_TEXT, "run.manifest.conditions.test"),
+    "profile": (_TEXT, "run.manifest.conditions.class_text"),
+    "state": (_TEXT, "run.manifest.state.value"),
+    "mark": (_TEXT, lambda of: of.standing.red_line or None),
+    "simulated": (_TEXT, "run.manifest.target.simulation.preset"),
+    "conformant": (_TEXT, lambda of: _word(of.standing.conformant)),
+    "steady": (_TEXT, lambda of: _steady(of.run)),
+    "deviations": (_INT, lambda of: len(of.run.ledger)),
+    "started_at": (_TEXT, "run.manifest.started_at"),
+    "ended_at": (_TEXT, "run.manifest.ended_at"),
+    "target": (_TEXT, "run.manifest.target.path"),
+    "model": (_TEXT, lambda of: fact_of(of.run.manifest.dut, "model")),
+    "serial": (_TEXT, lambda of: fact_of(of.run.manifest.dut, "serial")),
+    "firmware": (_TEXT, lambda of: fact_of(of.run.manifest.dut, "firmware")),
+    "user_capacity_bytes": (_INT, "run.manifest.target.user_capacity_bytes"),
+    "sector_bytes": (_INT, "run.manifest.target.sector_bytes"),
+    "seed": (_INT, "run.manifest.conditions.seed"),
+    "software": (_TEXT, lambda of: fact_of(of.run.manifest.software, "test_software")),
+    "operator": (_TEXT, "run.manifest.people.operator"),
 }
+RUN_COLUMNS: Final = types_of(_RUN)
 """What a run is of, by Arrow's names of the types. ``mark`` says what it is not."""
 
 Row = dict[str, str | int | float | None]
@@ -45,31 +55,8 @@ Row = dict[str, str | int | float | None]
 
 def run_row(run: Run) -> Row:
     """``RUN_COLUMNS`` of a run."""
-    manifest, target = run.manifest, run.manifest.target
-    standing = standing_of(run)
-    values: tuple[str | int | None, ...] = (
-        manifest.test_id,
-        manifest.conditions.test,
-        manifest.conditions.class_text,
-        manifest.state.value,
-        standing.red_line or None,
-        None if target.simulation is None else target.simulation.preset,
-        _word(standing.conformant),
-        _steady(run),
-        len(run.ledger),
-        manifest.started_at,
-        manifest.ended_at,
-        target.path,
-        fact_of(manifest.dut, "model"),
-        fact_of(manifest.dut, "serial"),
-        fact_of(manifest.dut, "firmware"),
-        target.user_capacity_bytes,
-        target.sector_bytes,
-        manifest.conditions.seed,
-        fact_of(manifest.software, "test_software"),
-        manifest.people.operator,
-    )
-    return dict(zip(RUN_COLUMNS, values, strict=True))
+    (row,) = declared_rows(_RUN, [_Judged(run, standing_of(run))])
+    return row
 
 
 def flat_row(run: Run) -> Row:

@@ -2,10 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Thread
@@ -18,9 +17,9 @@ from openpts.errors import UsageError
 from openpts.runner import events
 from openpts.runner.events import Event, Listener
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text
-from openpts.vocabulary.limit import Judgement
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import phase_text
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Sample, StepState
 
 _MOST_WAITING: Final = 50
 _PAUSES_S: Final = (1.0, 5.0, 20.0)
@@ -44,79 +43,63 @@ class Messages:
     _steady: bool = False
     _throttled: bool = False
 
-    @singledispatchmethod
-    def of(self, _event: Event) -> Message | None:
+    def of(self, event: Event) -> Message | None:
         """The message, None for most events."""
-        return None
-
-    @of.register
-    def _(self, event: events.RunStarted) -> Message:
-        manifest = event.manifest
-        self._name = f"{manifest.conditions.test} on {manifest.target.name}"
-        self._steady = self._throttled = False
-        return self._message(NotifyType.INFO, "run started", f"run folder {event.folder.absolute()}")
-
-    @of.register
-    def _(self, event: events.SteadyStateJudged) -> Message | None:
-        if self._steady or not all(report.steady for report in event.reports):
-            return None
-        self._steady = True
-        return self._message(NotifyType.INFO, "steady", f"in {phase_text(event.phase, event.round_number)}")
-
-    @of.register
-    def _(self, event: events.IoHangs) -> Message:
-        return self._message(NotifyType.WARNING, "an I/O hangs", hang_text(event.io))
-
-    @of.register
-    def _(self, event: events.StoodStill) -> Message:
-        return self._message(NotifyType.WARNING, standstill_text(event.sample), f"in {event.place}")
-
-    @of.register
-    def _(self, event: events.RecordDelayed) -> Message:
-        return self._message(NotifyType.WARNING, "can't write the record", event.reason)
-
-    @of.register
-    def _(self, event: events.HookEnded) -> Message | None:
-        run = event.run
-        if run.succeeded:
-            return None
-        text = f"{run.command}: {run.how_it_ended}"
-        return self._message(NotifyType.WARNING, f"hook {run.moment} failed", text)
-
-    @of.register
-    def _(self, event: events.RunEnded) -> Message:
-        kind = NotifyType.SUCCESS if event.reason is None else NotifyType.FAILURE
-        return self._message(kind, f"run {event.state}", event.reason or "")
-
-    @of.register
-    def _(self, event: events.LimitsJudged) -> Message:
-        found = Counter(limit.judgement for limit in event.limits)
-        text = ", ".join(f"{found[judgement]} {judgement}" for judgement in Judgement if found[judgement])
-        failed = (limit for limit in event.limits if limit.judgement is Judgement.FAIL)
-        body = "\n".join(f"{limit.name} {limit.limit}: {limit.reason}" for limit in failed)
-        kind = NotifyType.FAILURE if found[Judgement.FAIL] else NotifyType.SUCCESS
-        return self._message(kind, f"limits: {text}", body)
-
-    @of.register
-    def _(self, event: events.ProgramEnded) -> Message | None:
-        if not event.exit_code:
-            return None
-        title = f"ended with exit code {event.exit_code}"
-        return self._message(NotifyType.FAILURE, title, event.error or "")
-
-    @of.register
-    def _(self, event: events.StepFinished) -> Message | None:
-        sample = event.sample
-        if sample.state is StepState.FAILED and sample.failure is not None:
-            text = f"{failed_io_text(sample.failure)}, in {event.place}"
-            return self._message(NotifyType.FAILURE, "an I/O failed", text)
-        if not self._throttled and any(interval.throttled for interval in sample.intervals):
-            self._throttled = True
-            return self._message(NotifyType.WARNING, "the drive throttles", f"in {event.place}")
-        return None
-
-    def _message(self, kind: NotifyType, title: str, body: str) -> Message:
+        match event:
+            case events.RunStarted(folder, manifest):
+                self._name = f"{manifest.conditions.test} on {manifest.target.name}"
+                self._steady = self._throttled = False
+                said = NotifyType.INFO, "run started", f"run folder {folder.absolute()}"
+            case events.SteadyStateJudged() if not self._steady and all(one.steady for one in event.reports):
+                self._steady = True
+                said = NotifyType.INFO, "steady", f"in {phase_text(event.phase, event.round_number)}"
+            case events.StepFinished(place, sample) if not self._throttled and _throttles(sample):
+                self._throttled = True
+                said = NotifyType.WARNING, "the drive throttles", f"in {place}"
+            case events.LimitsJudged(limits):
+                said = _judged(limits)
+            case _ if (found := _said(event)) is not None:
+                said = found
+            case _:
+                return None
+        kind, title, body = said
         return Message(kind, f"{self._name}: {title}", body)
+
+
+def _throttles(sample: Sample) -> bool:
+    """Whether the drive throttles, and that is the worst to say of the step."""
+    failed = sample.state is StepState.FAILED and sample.failure is not None
+    return not failed and any(interval.throttled for interval in sample.intervals)
+
+
+def _said(event: Event) -> tuple[NotifyType, str, str] | None:
+    """Kind, title and body, whatever was said before."""
+    match event:
+        case events.IoHangs(io):
+            return NotifyType.WARNING, "an I/O hangs", hang_text(io)
+        case events.StoodStill(place, sample):
+            return NotifyType.WARNING, standstill_text(sample), f"in {place}"
+        case events.RecordDelayed(_, reason):
+            return NotifyType.WARNING, "can't write the record", reason
+        case events.HookEnded(run) if not run.succeeded:
+            return NotifyType.WARNING, f"hook {run.moment} failed", f"{run.command}: {run.how_it_ended}"
+        case events.StepFinished(place, sample) if sample.state is StepState.FAILED and sample.failure:
+            return NotifyType.FAILURE, "an I/O failed", f"{failed_io_text(sample.failure)}, in {place}"
+        case events.RunEnded(state, why):
+            return NotifyType.SUCCESS if why is None else NotifyType.FAILURE, f"run {state}", why or ""
+        case events.ProgramEnded(exit_code, error) if exit_code:
+            return NotifyType.FAILURE, f"ended with exit code {exit_code}", error or ""
+    return None
+
+
+def _judged(limits: Sequence[JudgedLimit]) -> tuple[NotifyType, str, str]:
+    """How many limits became what, and those that failed."""
+    found = Counter(limit.judgement for limit in limits)
+    text = ", ".join(f"{found[judgement]} {judgement}" for judgement in Judgement if found[judgement])
+    failed = (limit for limit in limits if limit.judgement is Judgement.FAIL)
+    body = "\n".join(f"{limit.name} {limit.limit}: {limit.reason}" for limit in failed)
+    kind = NotifyType.FAILURE if found[Judgement.FAIL] else NotifyType.SUCCESS
+    return kind, f"limits: {text}", body
 
 
 def services_in(path: Path) -> apprise.Apprise:

@@ -35,7 +35,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import phase_text
-from openpts.vocabulary.sample import Measured, Sample, StepState
+from openpts.vocabulary.sample import Sample, StepState
 
 _NO_TARGET: Final = "no target was opened"
 _DIAGNOSES: Final = {
@@ -149,7 +149,8 @@ class OcpDiagStream:
         step = self._step or self._begin_step(str(event.place))
         sample, name = event.sample, str(event.sample.step)
         self._write_series(step, name, sample)
-        self._write_figures(step, name, sample)
+        for title, value, unit in _figures(sample):
+            step.add_measurement(name=f"{name} {title}", value=value, unit=unit, hardware_info=self._drive)
         if sample.failure is not None:
             step.add_error(symptom="io-error", message=failed_io_text(sample.failure), source_location=None)
             self._diagnose(DiagnosisType.FAIL, "io-error")
@@ -288,7 +289,7 @@ class OcpDiagStream:
 
     def _write_series(self, step: TestStep, name: str, sample: Sample) -> None:
         """IOPS and throughput of each interval; in virtual time, all of them are of the moment of writing."""
-        series = (("IOPS", "IO/s", _iops), ("throughput", "B/s", _bytes_per_s))
+        series = (("IOPS", "IO/s", "iops"), ("throughput", "B/s", "bandwidth_bytes_per_s"))
         ended_s = time.time()
         for title, unit, figure in series:
             started = step.start_measurement_series(
@@ -298,12 +299,8 @@ class OcpDiagStream:
             for interval in sample.intervals:
                 left_ns -= interval.elapsed_ns
                 ago_s = 0.0 if self._simulated else max(0, left_ns) / NS_PER_S
-                started.add_measurement(value=figure(interval), timestamp=ended_s - ago_s)
+                started.add_measurement(value=getattr(interval, figure), timestamp=ended_s - ago_s)
             started.end()  # type: ignore[no-untyped-call]
-
-    def _write_figures(self, step: TestStep, name: str, sample: Sample) -> None:
-        for title, value, unit in _figures(sample):
-            step.add_measurement(name=f"{name} {title}", value=value, unit=unit, hardware_info=self._drive)
 
 
 def _validators(limit: JudgedLimit) -> list[Validator]:
@@ -314,14 +311,6 @@ def _validators(limit: JudgedLimit) -> list[Validator]:
     return [
         Validator(type=kind, value=bound, name=limit.limit) for kind, bound in bounds if bound is not None
     ]
-
-
-def _iops(measured: Measured) -> float:
-    return measured.iops
-
-
-def _bytes_per_s(measured: Measured) -> float:
-    return measured.bandwidth_bytes_per_s
 
 
 def _figures(sample: Sample) -> Iterable[tuple[str, float, str]]:

@@ -20,6 +20,7 @@ from openpts.fields.kinds import (
     percent,
 )
 from openpts.fields.workload_table import WorkloadTable, workload_or_same, workload_word
+from openpts.units import format_count
 
 
 def _with_workload(name: str, word: str | WorkloadTable, conditions: Any) -> Any:
@@ -29,10 +30,6 @@ def _with_workload(name: str, word: str | WorkloadTable, conditions: Any) -> Any
 def _demand_text(word: str, where: str) -> Any:
     """A thread count or queue depth for the ledger; None is that of the test."""
     return lambda value: f"{word} of the test{where}" if value is None else f"{word} {value}{where}"
-
-
-def _rounds(rounds: int) -> str:
-    return f"up to {rounds} round{'' if rounds == 1 else 's'}"
 
 
 TC: Final = Field("Thread count (TC)", "Thread count.", THREADS, text="TC {}")
@@ -71,7 +68,12 @@ PRECONDITION_TC: Final = Field(
 PRECONDITION_QD: Final = Field(
     "Pre-conditioning queue depth (QD)", kind=DEPTH, text=_demand_text("QD", " in preconditioning"), rare=True
 )
-MAX_ROUNDS: Final = Field("Rounds at most", "Give up after this many rounds.", ROUNDS, text=_rounds)
+MAX_ROUNDS: Final = Field(
+    "Rounds at most",
+    "Give up after this many rounds.",
+    ROUNDS,
+    text=lambda rounds: f"up to {format_count(rounds, 'round')}",
+)
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",
     "Time from the start of one tracked minute to that of the next.",

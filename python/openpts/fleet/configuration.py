@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import FleetError, UsageError, failing_as
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.operator_files.source_position import Path as Keys
 from openpts.operator_files.toml_text import read_toml
 from openpts.operator_files.written_file import placed_text, read_written, shaped
@@ -113,8 +113,7 @@ class Fleet(Struct, frozen=True):
     def host(self, name: str) -> Host:
         """The host of that name. Raises UsageError."""
         if name not in self.hosts:
-            near = near_word(name, self.hosts)
-            meant = f"did you mean {near}?" if near else f"known are {', '.join(self.hosts) or 'none'}"
+            meant = did_you_mean(name, self.hosts, f"known are {', '.join(self.hosts) or 'none'}")
             raise UsageError(f"the fleet file has no host {name}: {meant}")
         return self.hosts[name]
 

@@ -18,7 +18,7 @@ from openpts.system_files import (
     read_mounts,
     read_text,
 )
-from openpts.units import GB, format_capacity
+from openpts.units import GB, format_capacity, format_count
 from openpts.vocabulary.facts import Fact, Facts
 
 
@@ -32,9 +32,9 @@ def _cpu_fact(roots: SystemRoots) -> Fact:
         sockets = {read_text(topology / "physical_package_id") for topology in topologies}
         cores = {_core(topology) for topology in topologies}
         parts += [
-            _count(len(sockets), "socket"),
-            _count(len(cores), "core"),
-            _count(len(topologies), "thread"),
+            format_count(len(sockets), "socket"),
+            format_count(len(cores), "core"),
+            format_count(len(topologies), "thread"),
         ]
     return Fact(", ".join(parts) or None, f"{cpuinfo}, {roots.sys}/devices/system/cpu/cpu*/topology")
 
@@ -62,10 +62,6 @@ def _model(cpuinfo: Path) -> str | None:
 def _core(topology: Path) -> tuple[str | None, ...]:
     """A core's identity: its number alone recurs on each socket, and on some processors on each die."""
     return tuple(read_text(topology / name) for name in ("physical_package_id", "die_id", "core_id"))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 _KHZ_PER_MHZ: Final = 1000

@@ -353,13 +353,8 @@ def outcome_of(run_folder: Path, code: int) -> SuiteState:
     """What became of a run whose process has ended with this code, negative for a signal."""
     if not has_record(run_folder):
         return SuiteState.INTERRUPTED if code == _INTERRUPTED or code < 0 else SuiteState.REFUSED
-    match read_manifest(run_folder).state:
-        case RunState.COMPLETE:
-            return SuiteState.COMPLETE
-        case RunState.FAILED:
-            return SuiteState.FAILED
-        case _:
-            return SuiteState.INTERRUPTED
+    state = read_manifest(run_folder).state
+    return SuiteState(state) if state in {RunState.COMPLETE, RunState.FAILED} else SuiteState.INTERRUPTED
 
 
 def _last_words(folder: Path, name: str) -> str:

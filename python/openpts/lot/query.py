@@ -9,7 +9,7 @@ from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
 from openpts.errors import UsageError
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 
@@ -43,8 +43,7 @@ def _what_is_wrong(key: str, word: str) -> str:
     if not key:
         return f"{word} stands behind no key: {_HOW}"
     if key not in _FACTS:
-        near = near_word(key, _FACTS)
-        return f"{key} is none of {', '.join(_FACTS)}: {f'did you mean {near}?' if near else _HOW}"
+        return f"{key} is none of {', '.join(_FACTS)}: {did_you_mean(key, _FACTS, _HOW)}"
     return "" if word else f"{key}= names nothing: {_HOW}"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Union
 import msgspec
 from msgspec import Struct
 
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean, near_word
 from openpts.operator_files.source_position import Path
 from openpts.schema_words import words_and_place
 
@@ -117,11 +117,10 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     word = key.replace("-", "_").lower()
     tables = {name: table for name, hint in hints.items() if (table := _table_in(hint))}
     homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
-    near = near_word(word, hints)
     if homes:
         hint = f"{word} belongs in {' or '.join(homes) if len(homes) <= _MOST_HOMES else homes[0]}"
     else:
-        hint = f"did you mean {near}?" if near else f"known are {', '.join(hints)}"
+        hint = did_you_mean(word, hints, f"known are {', '.join(hints)}")
     return f"unknown key {key}{where}: {hint}"
 
 

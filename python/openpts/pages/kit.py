@@ -35,7 +35,7 @@ from openpts.vocabulary.document import filled
 T = TypeVar("T")
 C = TypeVar("C")
 
-_HEAD: Final = re.compile(r"(?P<label>.+?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
+_HEAD: Final = re.compile(r"(?P<label>.*?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
 _ALIGNED: Final = {"": "right", "<": "left", "^": "center"}
 Cells = Sequence[str | Cell]
 """A row of a table: its head, then its cells."""
@@ -80,21 +80,20 @@ class Col(Generic[T]):
         return Column(self.label, None if self.place is None else float(self.place), self.align, self.width)
 
 
-def columns_of(heads: str) -> tuple[Column, ...]:
-    """Columns by their labels, between bars: ``Bytes | File:<2 | Found:^``.
+def columns_of(*heads: str | Column) -> tuple[Column, ...]:
+    """Columns by their labels, between bars: ``Bytes | File:<2 | Found:^``; those that are columns stay.
 
     Behind a colon stand where a label is aligned, if not right, and its column's width, if not 1.
     """
-    found = (_HEAD.fullmatch(head) for head in heads.split(" | "))
-    return tuple(
-        Column(
-            one["label"],
-            align=_ALIGNED[one["align"] or ""],
-            width=msgspec.json.decode(one["width"] or "1", type=int | float),
-        )
-        for one in found
-        if one is not None
-    )
+    split = (one for head in heads for one in (head.split(" | ") if isinstance(head, str) else (head,)))
+    return tuple(_column(one) if isinstance(one, str) else one for one in split)
+
+
+def _column(head: str) -> Column:
+    found = _HEAD.fullmatch(head)
+    assert found is not None  # noqa: S101 any text is a label
+    width = msgspec.json.decode(found["width"] or "1", type=int | float)
+    return Column(found["label"], align=_ALIGNED[found["align"] or ""], width=width)
 
 
 def table(
@@ -128,7 +127,7 @@ def table(
 def rows_table(
     table_id: str,
     title: str,
-    heads: str,
+    heads: str | Iterable[str | Column],
     rows: Iterable[Row | Cells],
     *,
     group: str = "",
@@ -136,7 +135,7 @@ def rows_table(
     printed: bool = True,
 ) -> Table:
     """A table of rows, each its head and its cells; ``heads`` as of ``columns_of``, that of rows first."""
-    head, *columns = columns_of(heads)
+    head, *columns = columns_of(*((heads,) if isinstance(heads, str) else heads))
     made = (row if isinstance(row, Row) else Row(*_split(row)) for row in rows)
     return Table(table_id, title, head, tuple(columns), tuple(made), group, note, printed)
 

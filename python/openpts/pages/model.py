@@ -258,24 +258,24 @@ class Section(msgspec.Struct, frozen=True):
     pages: tuple[Page, ...]
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A whole report. ``red_line`` is on each page, empty if there is no reason for one.
 
     ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
     ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: serial numbers are replaced.
     """
 
-    schema_version: int
+    schema_version: int = SCHEMA_VERSION
     title: str
     subtitle: str
     run_name: str
-    report_date: str
-    red_line: str
+    report_date: str = ""
+    red_line: str = ""
     footer: str
     front: tuple[Page, ...]
-    sections: tuple[Section, ...]
-    back: tuple[Page, ...]
-    deviation_count: int
+    sections: tuple[Section, ...] = ()
+    back: tuple[Page, ...] = ()
+    deviation_count: int = 0
     stem: str = "report"
     paper: str = "a4"
     style: str = "full"

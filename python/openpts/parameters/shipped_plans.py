@@ -4,7 +4,7 @@ from importlib import resources
 from typing import Final
 
 from openpts.errors import UsageError
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 
 SUFFIX: Final = ".toml"
 _FOLDER: Final = resources.files("openpts.parameters") / "plans"
@@ -20,7 +20,6 @@ def shipped_plan(name: str) -> bytes:
     """The file of a shipped plan. Raises UsageError, with the name that was probably meant."""
     names = shipped_names()
     if name not in names:
-        near = near_word(name, names)
         known = f"plans that ship are {', '.join(names)}; a file's name ends in .toml, .yaml or .yml"
-        raise UsageError(f"there is no plan {name!r}: {f'did you mean {near}?' if near else known}")
+        raise UsageError(f"there is no plan {name!r}: {did_you_mean(name, names, known)}")
     return (_FOLDER / f"{name}{SUFFIX}").read_bytes()

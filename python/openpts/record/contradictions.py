@@ -4,8 +4,9 @@ All of it is exact arithmetic on whole numbers. A record that openpts wrote pass
 however a step ended, whatever scale a simulated drive has; one that was changed in one place does not.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -31,6 +32,13 @@ from openpts.vocabulary.stimulus import Stimulus, Stream
 
 _TRANSFERS: Final = ("read", "write", "trim")
 _EXACT_ENGINES: Final = ("native", "simulated drive")
+
+_TOGETHER: Final[dict[str, Callable[[Sequence[int]], int | None]]] = {
+    **dict.fromkeys(("ios", "bytes", "latency_sum_ns"), sum),
+    "latency_min_ns": partial(min, default=None),
+    "latency_max_ns": partial(max, default=None),
+}
+"""What a figure of several operations is of those of each."""
 
 Found = Iterator[str]
 
@@ -315,21 +323,9 @@ def _are_whole(intervals: Sequence[Interval]) -> bool:
 
 
 def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample], of: str) -> Found:
-    sums = {
-        "ios": (whole.ios, sum(phase.ios for phase in parts)),
-        "bytes": (whole.bytes, sum(phase.bytes for phase in parts)),
-        "latency_sum_ns": (whole.latency_sum_ns, sum(phase.latency_sum_ns for phase in parts)),
-        "latency_min_ns": (
-            whole.latency_min_ns,
-            min((phase.latency_min_ns for phase in parts if phase.latency_min_ns is not None), default=None),
-        ),
-        "latency_max_ns": (
-            whole.latency_max_ns,
-            max((phase.latency_max_ns for phase in parts if phase.latency_max_ns is not None), default=None),
-        ),
-    }
-    for field, (of_whole, of_parts) in sums.items():
-        if of_whole != of_parts:
+    for field, together in _TOGETHER.items():
+        known = [value for part in parts if (value := getattr(part, field)) is not None]
+        if (of_whole := getattr(whole, field)) != (of_parts := together(known)):
             yield f"{name}: {field} is {of_whole}, and that of {of} together {of_parts}"
 
 

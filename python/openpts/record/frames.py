@@ -4,12 +4,15 @@ Times are ns on the engine's clock, as in the record. What was not measured is n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.limited_seconds import limits_of
 from openpts.errors import UsageError
-from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
+from openpts.vocabulary.sample import Interval, Sample, StreamSample
 from openpts.vocabulary.stimulus import Stimulus
 
 if TYPE_CHECKING:
@@ -18,13 +21,8 @@ if TYPE_CHECKING:
     from openpts.record.reader import Run, StepRecord
 
 Row = dict[str, Any]
-_PERCENTILES: Final = {
-    "p50_ns": 50.0,
-    "p99_ns": 99.0,
-    "p99_9_ns": 99.9,
-    "p99_99_ns": 99.99,
-    "p99_999_ns": 99.999,
-}
+Columns = Mapping[str, tuple[str, str | Callable[[Any], object]]]
+"""By name: Arrow's name of the type, and of what a row is of the attribute, or what makes the value of it."""
 
 
 def frame(run: "Run", name: str) -> "pyarrow.Table":
@@ -34,8 +32,30 @@ def frame(run: "Run", name: str) -> "pyarrow.Table":
     """
     if (declared := FRAMES.get(name)) is None:
         raise UsageError(f"no frame {name!r}: use one of {', '.join(FRAMES)}")
-    columns, rows = declared
-    return arrow_table(columns, rows(run))
+    columns, things = declared
+    return declared_table(columns, things(run))
+
+
+def declared_table(columns: Columns, things: Iterable[object]) -> "pyarrow.Table":
+    """A row for each thing. Raises UsageError without pyarrow."""
+    return arrow_table(types_of(columns), declared_rows(columns, things))
+
+
+def declared_rows(columns: Columns, things: Iterable[object]) -> Iterator[Row]:
+    """A row for each thing, without Arrow."""
+    values = {name: of if callable(of) else _attribute(of) for name, (_, of) in columns.items()}
+    return ({name: value(thing) for name, value in values.items()} for thing in things)
+
+
+def types_of(columns: Columns) -> dict[str, str]:
+    """Arrow's names of the types alone."""
+    return {name: kind for name, (kind, _) in columns.items()}
+
+
+def _attribute(path: str) -> Callable[[Any], object]:
+    """``step.place.cycle``; null where there is nothing on the way."""
+    names = path.split(".")
+    return lambda thing: reduce(lambda one, name: None if one is None else getattr(one, name), names, thing)
 
 
 def arrow_table(columns: Mapping[str, str], rows: Iterable[Row]) -> "pyarrow.Table":
@@ -57,295 +77,230 @@ def _type(alias: str) -> "pyarrow.DataType":
     return arrow.map_(arrow.string(), arrow.string()) if is_map else arrow.type_for_alias(alias)
 
 
-def _steps(run: "Run") -> Iterator[Row]:
-    """A row for each step: its place, its stimulus, its figures; percentiles are of all transfers."""
+@dataclass(frozen=True)
+class Part:
+    """What a row is of: a step with its number, or ``of`` it an interval, a stream or an operation."""
+
+    number: int
+    step: "StepRecord"
+    of: Any
+    interval: Interval | None = None
+    stream: int | None = None
+    name: str = ""
+    stimulus: Stimulus | None = None
+    host_limited: str | None = None
+
+    @property
+    def started_ns(self) -> int:
+        """The step's start, or that of the interval."""
+        sample = self.step.sample
+        return sample.started_ns + (self.interval.index * sample.interval_ns if self.interval else 0)
+
+    @cached_property
+    def _latencies(self) -> LatencyDistribution:
+        return LatencyDistribution.merged(part.histogram for part in self.of.transfers if part.ios)
+
+    def percentile_ns(self, percentile: float) -> int | None:
+        """Of all transfers; None where the I/Os do not suffice for it."""
+        return self._latencies.percentile_ns(percentile) if self._latencies.supports(percentile) else None
+
+
+def _steps(run: "Run") -> Iterator[Part]:
     for number, step in enumerate(run.steps):
-        sample, stimulus = step.sample, step.sample.step.stimulus
-        yield {
-            **place_of(number, step),
-            **(_stimulus(stimulus) if stimulus else {}),
-            "stimulus": str(sample.step),
-            "state": str(sample.state),
-            "ended_by": sample.ended_by,
-            "started_ns": sample.started_ns,
-            "gap_ns": sample.gap_ns,
-            **_figures(sample),
-            **_percentiles(sample),
-            "errors": sum(errors.count for errors in sample.errors),
-        }
+        yield Part(number, step, step.sample, stimulus=step.sample.step.stimulus)
 
 
-def _streams(run: "Run") -> Iterator[Row]:
-    """A row for each stream of each step, also where it is the only one: its figures are the step's then."""
+def _streams(run: "Run") -> Iterator[Part]:
+    """Each stream of each step, also where it is the only one: its figures are the step's then."""
     for number, step in enumerate(run.steps):
-        sample = step.sample
-        parts: tuple[Sample | StreamSample, ...] = sample.streams or (sample,)
-        for position, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=False)):
-            yield {
-                **place_of(number, step),
-                "stream": position,
-                "name": stream.name,
-                **_stimulus(stream.stimulus),
-                "delay_ns": stream.delay_ns,
-                "ended_by": part.ended_by,
-                "started_ns": part.started_ns,
-                **_figures(part),
-                **_percentiles(part),
-                "unissued": part.unissued,
-                "slip_p99_ns": LatencyDistribution.merged(filter(None, [part.slips])).percentile_ns(99),
-            }
+        parts: tuple[Sample | StreamSample, ...] = step.sample.streams or (step.sample,)
+        for position, (stream, part) in enumerate(zip(step.sample.step.streams, parts, strict=False)):
+            yield Part(number, step, part, None, position, stream.name, stream.stimulus)
 
 
-def _stimulus(stimulus: Stimulus) -> Row:
-    return {
-        "stimulus": str(stimulus),
-        "access_pattern": str(stimulus.access_pattern),
-        "block_size_bytes": stimulus.block_size_bytes,
-        "read_pct": stimulus.read_pct,
-        "tc": stimulus.tc,
-        "qd": stimulus.qd,
-    }
-
-
-def _stream_intervals(run: "Run") -> Iterator[Row]:
-    """A row for each of several streams in each interval."""
+def _stream_intervals(run: "Run") -> Iterator[Part]:
+    """Each of several streams in each interval."""
     for number, step in enumerate(run.steps):
         for interval in step.sample.intervals:
-            for position, part in enumerate(interval.streams):
-                yield {
-                    **place_of(number, step),
-                    "interval": interval.index,
-                    "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
-                    "stream": position,
-                    "name": step.sample.step.streams[position].name,
-                    **_figures(part),
-                }
+            for position, (stream, part) in enumerate(
+                zip(step.sample.step.streams, interval.streams, strict=False)
+            ):
+                yield Part(number, step, part, interval, position, stream.name)
 
 
-def _intervals(run: "Run") -> Iterator[Row]:
-    """A row for each interval of each step.
-
-    ``host_limited`` names the parts of the host that were the limit in it, empty for none.
-    """
+def _intervals(run: "Run") -> Iterator[Part]:
+    """Each interval of each step, with the parts of the host that were the limit in it."""
     for number, step in enumerate(run.steps):
         marks = () if run.host_marks is None else run.host_marks[number].marks
         for interval in step.sample.intervals:
             of_interval = marks[interval.index] if interval.index < len(marks) else None
-            yield {
-                **place_of(number, step),
-                "interval": interval.index,
-                "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
-                **_figures(interval),
-                "in_flight": interval.in_flight,
-                "errors": interval.errors,
-                "temperature_c": interval.temperature_c,
-                "throttled": interval.throttled,
-                "host_limited": None if of_interval is None else " ".join(limits_of(of_interval)),
-            }
+            limits = None if of_interval is None else " ".join(limits_of(of_interval))
+            yield Part(number, step, interval, interval, host_limited=limits)
 
 
-def _operations(run: "Run") -> Iterator[Row]:
-    """A row for each kind of operation that a step had."""
+def _operations(run: "Run") -> Iterator[Part]:
+    """Each kind of operation that a step had."""
     for number, step in enumerate(run.steps):
         for name, operation in step.sample.operations.items():
             if operation.ios:
-                yield {**place_of(number, step), "operation": name, **_counts(operation)}
+                yield Part(number, step, operation, name=name)
 
 
-def _histograms(run: "Run") -> Iterator[Row]:
-    """A row for each bucket with I/Os of each operation of each step, both ends inclusive."""
-    for number, step in enumerate(run.steps):
-        for name, operation in step.sample.operations.items():
-            for lowest_ns, highest_ns, ios in LatencyDistribution.merged(
-                [operation.histogram] if operation.ios else []
-            ).buckets():
-                yield {
-                    "step": number,
-                    "operation": name,
-                    "lowest_ns": lowest_ns,
-                    "highest_ns": highest_ns,
-                    "ios": ios,
-                }
+def _histograms(run: "Run") -> Iterator[Part]:
+    """Each bucket with I/Os of each operation of each step, both ends inclusive."""
+    for part in _operations(run):
+        for bucket in LatencyDistribution.merged([part.of.histogram]).buckets():
+            yield Part(part.number, part.step, bucket, name=part.name)
 
 
-def _telemetry(run: "Run") -> Iterator[Row]:
+def _telemetry(run: "Run") -> Iterator[tuple[str, int, float]]:
     for name, series in run.telemetry_series.items():
         for t_ns, value in zip(series.t_ns, series.values, strict=True):
-            yield {"name": name, "t_ns": t_ns, "value": value}
+            yield name, t_ns, value
 
 
-def _health(run: "Run") -> Iterator[Row]:
-    """A row for each value of each reading of the drive's own log."""
+def _health(run: "Run") -> Iterator[tuple[Any, str, float]]:
+    """Each value of each reading of the drive's own log."""
     for record in run.health:
         for name, value in record.reading.values.items():
-            yield {
-                "occasion": str(record.occasion),
-                "cycle": record.cycle,
-                "read_at": record.read_at,
-                "t_ns": record.t_ns,
-                "name": name,
-                "value": value,
-            }
-
-
-def _deviations(run: "Run") -> Iterator[Row]:
-    for deviation in run.ledger:
-        yield {name: getattr(deviation, name) for name in _DEVIATION}
+            yield record, name, value
 
 
 _INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
-PLACE_COLUMNS: Final = {"step": _INT, "cycle": _INT, "phase": _TEXT, "number": _INT, "position": _INT}
-_FIGURES: Final = {
-    "elapsed_ns": _INT,
-    "ios": _INT,
-    "bytes": _INT,
-    "iops": _FLOAT,
-    "bytes_per_s": _FLOAT,
-    "mean_latency_ns": _FLOAT,
-    "max_latency_ns": _INT,
+PLACE: Final[Columns] = {
+    "step": (_INT, "number"),
+    "cycle": (_INT, "step.place.cycle"),
+    "phase": (_TEXT, "step.place.phase"),
+    "number": (_INT, "step.place.number"),
+    "position": (_INT, "step.place.position"),
 }
-_STIMULUS: Final = {
-    "stimulus": _TEXT,
-    "access_pattern": _TEXT,
-    "block_size_bytes": _INT,
-    "read_pct": _FLOAT,
-    "tc": _INT,
-    "qd": _INT,
+_FIGURES: Final[Columns] = {
+    "elapsed_ns": (_INT, "of.elapsed_ns"),
+    "ios": (_INT, "of.ios"),
+    "bytes": (_INT, "of.bytes"),
+    "iops": (_FLOAT, "of.iops"),
+    "bytes_per_s": (_FLOAT, "of.bandwidth_bytes_per_s"),
+    "mean_latency_ns": (_FLOAT, "of.mean_latency_ns"),
+    "max_latency_ns": (_INT, "of.max_latency_ns"),
 }
-_DEVIATION: Final = {
-    **dict.fromkeys(("rule_id", "clause", "required", "used", "effect"), _TEXT),
-    "steps": _INT,
+_DEMAND: Final[Columns] = {
+    "access_pattern": (_TEXT, "stimulus.access_pattern"),
+    "block_size_bytes": (_INT, "stimulus.block_size_bytes"),
+    "read_pct": (_FLOAT, "stimulus.read_pct"),
+    "tc": (_INT, "stimulus.tc"),
+    "qd": (_INT, "stimulus.qd"),
 }
-Frame = tuple[Mapping[str, str], Callable[["Run"], Iterator[Row]]]
-FRAMES: Final[Mapping[str, Frame]] = {
+_PERCENTILES: Final[Columns] = {
+    "p50_ns": (_INT, lambda part: part.percentile_ns(50)),
+    "p99_ns": (_INT, lambda part: part.percentile_ns(99)),
+    "p99_9_ns": (_INT, lambda part: part.percentile_ns(99.9)),
+    "p99_99_ns": (_INT, lambda part: part.percentile_ns(99.99)),
+    "p99_999_ns": (_INT, lambda part: part.percentile_ns(99.999)),
+}
+_INTERVAL: Final[Columns] = {
+    **PLACE,
+    "interval": (_INT, "interval.index"),
+    "started_ns": (_INT, "started_ns"),
+}
+
+FRAMES: Final[Mapping[str, tuple[Columns, Callable[["Run"], Iterator[object]]]]] = {
     "steps": (
         {
-            **PLACE_COLUMNS,
-            **_STIMULUS,
-            "state": _TEXT,
-            "ended_by": _TEXT,
-            "started_ns": _INT,
-            "gap_ns": _INT,
+            **PLACE,
+            "stimulus": (_TEXT, lambda part: str(part.of.step)),
+            **_DEMAND,
+            "state": (_TEXT, "of.state"),
+            "ended_by": (_TEXT, "of.ended_by"),
+            "started_ns": (_INT, "of.started_ns"),
+            "gap_ns": (_INT, "of.gap_ns"),
             **_FIGURES,
-            **dict.fromkeys(_PERCENTILES, _INT),
-            "errors": _INT,
+            **_PERCENTILES,
+            "errors": (_INT, lambda part: sum(errors.count for errors in part.of.errors)),
         },
         _steps,
     ),
     "intervals": (
         {
-            **PLACE_COLUMNS,
-            "interval": _INT,
-            "started_ns": _INT,
+            **_INTERVAL,
             **_FIGURES,
-            "in_flight": _INT,
-            "errors": _INT,
-            "temperature_c": _FLOAT,
-            "throttled": _BOOL,
-            "host_limited": _TEXT,
+            "in_flight": (_INT, "of.in_flight"),
+            "errors": (_INT, "of.errors"),
+            "temperature_c": (_FLOAT, "of.temperature_c"),
+            "throttled": (_BOOL, "of.throttled"),
+            "host_limited": (_TEXT, "host_limited"),
         },
         _intervals,
     ),
     "streams": (
         {
-            **PLACE_COLUMNS,
-            "stream": _INT,
-            "name": _TEXT,
-            **_STIMULUS,
-            "delay_ns": _INT,
-            "ended_by": _TEXT,
-            "started_ns": _INT,
+            **PLACE,
+            "stream": (_INT, "stream"),
+            "name": (_TEXT, "name"),
+            "stimulus": (_TEXT, lambda part: str(part.stimulus)),
+            **_DEMAND,
+            "delay_ns": (_INT, lambda part: part.step.sample.step.streams[part.stream].delay_ns),
+            "ended_by": (_TEXT, "of.ended_by"),
+            "started_ns": (_INT, "of.started_ns"),
             **_FIGURES,
-            **dict.fromkeys(_PERCENTILES, _INT),
-            "unissued": _INT,
-            "slip_p99_ns": _INT,
+            **_PERCENTILES,
+            "unissued": (_INT, "of.unissued"),
+            "slip_p99_ns": (
+                _INT,
+                lambda part: LatencyDistribution.merged(filter(None, [part.of.slips])).percentile_ns(99),
+            ),
         },
         _streams,
     ),
     "stream_intervals": (
-        {
-            **PLACE_COLUMNS,
-            "interval": _INT,
-            "started_ns": _INT,
-            "stream": _INT,
-            "name": _TEXT,
-            **_FIGURES,
-        },
+        {**_INTERVAL, "stream": (_INT, "stream"), "name": (_TEXT, "name"), **_FIGURES},
         _stream_intervals,
     ),
     "operations": (
         {
-            **PLACE_COLUMNS,
-            "operation": _TEXT,
-            "ios": _INT,
-            "bytes": _INT,
-            "mean_latency_ns": _FLOAT,
-            "min_latency_ns": _INT,
-            "max_latency_ns": _INT,
+            **PLACE,
+            "operation": (_TEXT, "name"),
+            "ios": (_INT, "of.ios"),
+            "bytes": (_INT, "of.bytes"),
+            "mean_latency_ns": (_FLOAT, lambda part: part.of.latency_sum_ns / part.of.ios),
+            "min_latency_ns": (_INT, "of.latency_min_ns"),
+            "max_latency_ns": (_INT, "of.latency_max_ns"),
         },
         _operations,
     ),
     "histograms": (
-        {"step": _INT, "operation": _TEXT, "lowest_ns": _INT, "highest_ns": _INT, "ios": _INT},
+        {
+            "step": (_INT, "number"),
+            "operation": (_TEXT, "name"),
+            "lowest_ns": (_INT, lambda part: part.of[0]),
+            "highest_ns": (_INT, lambda part: part.of[1]),
+            "ios": (_INT, lambda part: part.of[2]),
+        },
         _histograms,
     ),
-    "telemetry": ({"name": _TEXT, "t_ns": _INT, "value": _FLOAT}, _telemetry),
+    "telemetry": (
+        {
+            "name": (_TEXT, itemgetter(0)),
+            "t_ns": (_INT, itemgetter(1)),
+            "value": (_FLOAT, itemgetter(2)),
+        },
+        _telemetry,
+    ),
     "health": (
         {
-            "occasion": _TEXT,
-            "cycle": _INT,
-            "read_at": _TEXT,
-            "t_ns": _INT,
-            "name": _TEXT,
-            "value": _FLOAT,
+            "occasion": (_TEXT, lambda read: read[0].occasion),
+            "cycle": (_INT, lambda read: read[0].cycle),
+            "read_at": (_TEXT, lambda read: read[0].read_at),
+            "t_ns": (_INT, lambda read: read[0].t_ns),
+            "name": (_TEXT, itemgetter(1)),
+            "value": (_FLOAT, itemgetter(2)),
         },
         _health,
     ),
     "deviations": (
-        _DEVIATION,
-        _deviations,
+        {
+            **{name: (_TEXT, name) for name in ("rule_id", "clause", "required", "used", "effect")},
+            "steps": (_INT, "steps"),
+        },
+        lambda run: iter(run.ledger),
     ),
 }
-
-
-def place_of(number: int, step: "StepRecord") -> Row:
-    """``PLACE_COLUMNS`` of a step with this number."""
-    place = step.place
-    return {
-        "step": number,
-        "cycle": place.cycle,
-        "phase": str(place.phase),
-        "number": place.number,
-        "position": place.position,
-    }
-
-
-def _figures(measured: Measured) -> Row:
-    return {
-        "elapsed_ns": measured.elapsed_ns,
-        "ios": measured.ios,
-        "bytes": measured.bytes,
-        "iops": measured.iops,
-        "bytes_per_s": measured.bandwidth_bytes_per_s,
-        "mean_latency_ns": measured.mean_latency_ns,
-        "max_latency_ns": measured.max_latency_ns,
-    }
-
-
-def _percentiles(measured: Measured) -> Row:
-    """Null where the I/Os do not suffice for a percentile."""
-    latencies = LatencyDistribution.merged(part.histogram for part in measured.transfers if part.ios)
-    return {
-        name: latencies.percentile_ns(percentile) if latencies.supports(percentile) else None
-        for name, percentile in _PERCENTILES.items()
-    }
-
-
-def _counts(operation: OperationSample) -> Row:
-    return {
-        "ios": operation.ios,
-        "bytes": operation.bytes,
-        "mean_latency_ns": operation.latency_sum_ns / operation.ios,
-        "min_latency_ns": operation.latency_min_ns,
-        "max_latency_ns": operation.latency_max_ns,
-    }

@@ -12,6 +12,7 @@ from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file, write_files
 from openpts.record.decoding import decode_json
 from openpts.record.suite import SuiteState
+from openpts.units import format_count
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.run_request import RunRequest
 
@@ -103,4 +104,4 @@ def counts_text(entries: Sequence[LotEntry]) -> str:
     """How many drives are in which state: ``16 drives: 3 running, 13 waiting``."""
     counts = [(state, sum(entry.state is state for entry in entries)) for state in SuiteState]
     states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{len(entries)} drive{'' if len(entries) == 1 else 's'}: {states}"
+    return f"{format_count(len(entries), 'drive')}: {states}"

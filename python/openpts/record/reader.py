@@ -477,18 +477,8 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     for position, name, value in _rows(connection, _HEALTH):
         values[position][name] = value
     return tuple(
-        HealthRecord(
-            occasion=occasion,
-            cycle=cycle,
-            phase=phase,
-            number=number,
-            read_at=read_at,
-            t_ns=t_ns,
-            reading=HealthReading(source, values.get(position, {})),
-        )
-        for position, occasion, cycle, phase, number, read_at, t_ns, source in _rows(
-            connection, _HEALTH_READINGS
-        )
+        HealthRecord(*(*told, HealthReading(source, values.get(position, {}))))
+        for position, *told, source in _rows(connection, _HEALTH_READINGS)
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,13 @@ from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample
 from openpts.vocabulary.stimulus import Step, Stream
 
 Row = tuple[object, ...]
+
+_OF_SAMPLE: Final = (
+    *("state", "ended_by", "started_ns", "elapsed_ns", "gap_ns", "interval_ns"),
+    *("unissued", "slips", "carried"),
+)
+_CPU: Final = ("cpu_user_pct", "cpu_sys_pct", "cpu_iowait_pct", "process_cpu_ns")
+_FAILURE: Final = ("operation", "offset_bytes", "length_bytes", "reason")
 
 
 def is_plain(step: Step) -> bool:
@@ -39,8 +47,7 @@ def rows_beside(sample: Sample) -> Mapping[str, Sequence[Row]]:
 
 def step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
     """The columns of table step but its key, which the database gives."""
-    step, failure = sample.step, sample.failure
-    user_pct, sys_pct, iowait_pct, process_ns = _cpu_columns(sample.cpu)
+    step = sample.step
     return {
         "cycle": place.cycle,
         "part": place.phase,
@@ -50,40 +57,18 @@ def step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
         "stop": _json(step.stop),
         "ramp_ns": step.ramp_ns,
         "capture": step.capture,
-        "state": sample.state,
-        "ended_by": sample.ended_by,
-        "started_ns": sample.started_ns,
-        "elapsed_ns": sample.elapsed_ns,
-        "gap_ns": sample.gap_ns,
-        "interval_ns": sample.interval_ns,
-        "unissued": sample.unissued,
+        **{name: getattr(sample, name) for name in _OF_SAMPLE},
         "ios_by_block_size": _json(sample.ios_by_block_size),
         "ios_by_zone": _json(sample.ios_by_zone),
-        "slips": sample.slips,
-        "cpu_user_pct": user_pct,
-        "cpu_sys_pct": sys_pct,
-        "cpu_iowait_pct": iowait_pct,
-        "process_cpu_ns": process_ns,
-        "failure_operation": failure.operation if failure else None,
-        "failure_offset_bytes": failure.offset_bytes if failure else None,
-        "failure_length_bytes": failure.length_bytes if failure else None,
-        "failure_reason": failure.reason if failure else None,
-        "carried": sample.carried,
+        **dict(zip(_CPU, _cpu_columns(sample.cpu), strict=True)),
+        **{f"failure_{name}": getattr(sample.failure, name, None) for name in _FAILURE},
         "stored_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
 
 
 def _operation_rows(measured: Measured) -> list[Row]:
     return [
-        (
-            name,
-            operation.ios,
-            operation.bytes,
-            operation.latency_sum_ns,
-            operation.latency_min_ns,
-            operation.latency_max_ns,
-            operation.histogram,
-        )
+        (name, *msgspec.structs.astuple(operation))
         for name, operation in measured.operations.items()
         if operation != NOTHING
     ]

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import SCHEMA_VERSION, Page, Report
+from openpts.pages.model import Page, Report
 from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import drive_name
 from openpts.record.manifest import Manifest
@@ -106,7 +106,6 @@ def undigested(
     classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
     sections = tuple(section for part in parts for section in part.sections)
     report = Report(
-        schema_version=SCHEMA_VERSION,
         title=f"{_kind_of(first)}SSD Performance Test Report: {what}",
         subtitle=f"{drive_name(first)} - {classes}",
         run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",

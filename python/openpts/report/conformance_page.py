@@ -4,7 +4,7 @@ from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Block, Cell, Column, Page, Table, Verdict
 from openpts.pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import procedure_of
@@ -54,16 +54,12 @@ def _ledger_table(run: Run) -> Table:
 
 def _states_table(conformances: tuple[Conformance, ...]) -> Table:
     """The number of requirements in each state; the states differ in kind, so that there is no sum."""
-    return Table(
-        id="conformance-states",
-        title="Requirements by state",
-        head=Column("State", align="left", width=2.2),
-        columns=tuple(Column(level, width=0.5) for level in Level),
-        rows=tuple(
-            Row(
-                Cell(STATUS_TITLES[status]),
-                tuple(Cell(str(count)) for count in counts.values()),
-            )
+    return rows_table(
+        "conformance-states",
+        "Requirements by state",
+        ("State:<2.2", *(Column(level, width=0.5) for level in Level)),
+        (
+            (STATUS_TITLES[status], *(Cell(str(count)) for count in counts.values()))
             for status, counts in counts_by_level(conformances).items()
             if status is not Status.NOT_APPLICABLE
         ),

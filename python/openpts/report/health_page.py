@@ -13,7 +13,7 @@ from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
-from openpts.units import GB, MIB
+from openpts.units import GB, MIB, format_count
 
 
 class _Field(NamedTuple):
@@ -144,7 +144,7 @@ def _link_alerts(run: Run) -> tuple[str, ...]:
         _counts(fact_text(facts, "aer", "")) for facts in (run.manifest.host_before, run.manifest.host_after)
     )
     return tuple(
-        f"PCIe link: {went:,} {name} {'error' if went == 1 else 'errors'} during the run"
+        f"PCIe link: {format_count(went, f'{name} error')} during the run"
         for name, count in after.items()
         if name in before and (went := count - before[name]) > 0
     )

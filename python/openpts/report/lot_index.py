@@ -8,6 +8,7 @@ from openpts.record.decoding import in_visible_lines
 from openpts.record.lot import Lot, LotEntry, counts_text
 from openpts.record.suite import SuiteState
 from openpts.report.suite_index import INDEX_NAME, common_mark, found_of_entry, index_row, write_index
+from openpts.units import format_count
 
 __all__ = ["INDEX_NAME", "write_lot_index"]
 
@@ -23,7 +24,7 @@ def write_lot_index(folder: Path, lot: Lot) -> Path:
     mark, rows = common_mark(rows, records)
     names = dict.fromkeys(entry.request.test_words[0] for entry in lot.entries)
     tests = ", ".join(PROCEDURES[name].title if name in PROCEDURES else name for name in names)
-    heading = f"{tests} on {len(lot.entries)} drive{'' if len(lot.entries) == 1 else 's'}"
+    heading = f"{tests} on {format_count(len(lot.entries), 'drive')}"
     not_well = tuple(
         (row.title, f"row-{number}")
         for number, row in enumerate(rows, start=1)

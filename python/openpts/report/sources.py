@@ -1,7 +1,7 @@
 """What a report is made from: a run folder, a suite of them, or several."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,9 +51,14 @@ def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:
     Raises RecordError for a suite or a lot without one, UsageError where a run is named twice.
     """
     folders = tuple(folder for path in paths for folder in _run_folders(path))
-    if len(set(folders)) < len(folders):
-        raise UsageError("a run is named twice: name each run once")
+    refuse_repeated(folders)
     return folders
+
+
+def refuse_repeated(folders: Collection[Path]) -> None:
+    """Raise UsageError where a run is named twice, in whatever words: it would count as two."""
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("a run is named twice: name each run once")
 
 
 def _run_folders(path: Path) -> list[Path]:

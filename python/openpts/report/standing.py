@@ -9,6 +9,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.imported_run import import_mark
 from openpts.report.simulated_drive import simulation_mark
+from openpts.units import format_count
 from openpts.vocabulary.facts import TargetKind
 
 _RAW_DEVICE = "PTS-GEN-05"
@@ -71,10 +72,9 @@ def _no_raw_drive(run: Run) -> str:
 
 def _bottom_line(run: Run, red_line: str, broken: Sequence[Conformance]) -> str:
     revision = run.manifest.conditions.drive_class.revision
-    count = len(run.ledger)
-    if count:
-        noun = "deviation" if count == 1 else "deviations"
-        return f"{count} {noun} from {revision} recorded: compare figures only with runs that deviate alike."
+    if run.ledger:
+        count = format_count(len(run.ledger), "deviation")
+        return f"{count} from {revision} recorded: compare figures only with runs that deviate alike."
     reason = red_line or "; ".join(f"{each.requirement.id}: {each.finding}" for each in broken)
     if reason:
         return (

@@ -8,7 +8,7 @@ from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
+from openpts.pages.model import Block, Column, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_panels import panels
@@ -95,15 +95,11 @@ def _processors(single: Mapping[str, TelemetrySeries]) -> Table:
             shares.setdefault(int(match[1]), {})[match[2]] = mean_over_time(series)
     busiest = sorted(shares, key=lambda cpu: (-shares[cpu].get("busy", 0), cpu))[:_MOST_PROCESSORS]
     left_out = len(shares) - len(busiest)
-    return Table(
-        id="run-conditions-processors",
-        title="Mean shares of the time of each processor",
-        head=Column("Processor", align="left"),
-        columns=tuple(Column(title) for title in _STATES.values()),
-        rows=tuple(
-            Row(Cell(str(cpu)), tuple(cells.cpu_share(shares[cpu].get(state)) for state in _STATES))
-            for cpu in busiest
-        ),
+    return rows_table(
+        "run-conditions-processors",
+        "Mean shares of the time of each processor",
+        ("Processor:<", *(Column(title) for title in _STATES.values())),
+        ((str(cpu), *(cells.cpu_share(shares[cpu].get(state)) for state in _STATES)) for cpu in busiest),
         note=f"The busiest processors; {left_out:,} others are left out." if left_out else "",
     )
 

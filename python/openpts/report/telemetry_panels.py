@@ -6,7 +6,8 @@ from statistics import fmean
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.model import Block, Cell, Column, Figure, Row, Rule, Series, Table
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Column, Figure, Row, Rule, Series
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_series import quantity, rows_of_time, width_ns
@@ -125,12 +126,11 @@ def _temperature(series: TelemetrySeries, axis: _TimeAxis, rules: tuple[Rule, ..
         )
         for number, values in rows_of_time(series, axis.first_ns, axis.row_ns)
     )
-    table = Table(
-        id="run-conditions-temperature-values",
-        title=axis.rows_title,
-        head=axis.head,
-        columns=(Column("Mean (°C)"), Column("Lowest (°C)"), Column("Highest (°C)")),
-        rows=rows,
+    table = rows_table(
+        "run-conditions-temperature-values",
+        axis.rows_title,
+        (axis.head, "Mean (°C) | Lowest (°C) | Highest (°C)"),
+        rows,
         printed=3 * len(rows) <= _PRINTED_VALUES,
     )
     lowest, highest = min(series.values), max(series.values)
@@ -165,13 +165,12 @@ def _lines(
         of_rows = rows_of_time(series[name], axis.first_ns, axis.row_ns)
         means[name] = {number: fmean(values) / divisor for number, values in of_rows}
     numbers = sorted(set().union(*means.values()))
-    table = Table(
-        id=f"run-conditions-{panel.key}-values",
-        title=axis.rows_title,
-        head=axis.head,
-        columns=tuple(Column(label) for label in panel.names.values()),
-        rows=tuple(
-            Row(axis.row_head(number), tuple(_mean(of_name.get(number)) for of_name in means.values()))
+    table = rows_table(
+        f"run-conditions-{panel.key}-values",
+        axis.rows_title,
+        (axis.head, *(Column(label) for label in panel.names.values())),
+        (
+            (axis.row_head(number), *(_mean(of_name.get(number)) for of_name in means.values()))
             for number in numbers
         ),
         printed=len(panel.names) * len(numbers) <= _PRINTED_BESIDE_OTHERS,

@@ -22,8 +22,14 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
 
 
+class Event:
+    """Something that happens; each kind has a class of its own."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class ProgramStarted:
+class ProgramStarted(Event):
     """openpts was started for one run or several, with these words behind its name."""
 
     version: str
@@ -31,14 +37,14 @@ class ProgramStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class Healed:
+class Healed(Event):
     """Before the device was opened: something that an earlier run left behind was put back, or was not."""
 
     healing: Healing
 
 
 @dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Event):
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
     ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
@@ -53,7 +59,7 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviationFound:
+class DeviationFound(Event):
     """An entry was added to the ledger.
 
     One of steps is told of after the first of them, and once more with all of them when the run has ended.
@@ -63,12 +69,12 @@ class DeviationFound:
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeStarted:
+class PurgeStarted(Event):
     """The purge begins."""
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeProgressed:
+class PurgeProgressed(Event):
     """A purge goes on: ``share`` of it is done, 0 to 1, None where the drive doesn't tell."""
 
     share: float | None
@@ -76,14 +82,14 @@ class PurgeProgressed:
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeFinished:
+class PurgeFinished(Event):
     """The purge is over and proven, or was left out."""
 
     report: PurgeReport
 
 
 @dataclass(frozen=True, slots=True)
-class StepsStarted:
+class StepsStarted(Event):
     """Steps were handed to the engine."""
 
     cycle: int
@@ -91,7 +97,7 @@ class StepsStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
+class Ticked(Event):
     """A fraction of a second has passed in the step at ``position``; the temperature is the last sampled."""
 
     place: StepPlace
@@ -101,14 +107,14 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
-class IoHangs:
+class IoHangs(Event):
     """An I/O has not been answered for seconds; reported again each time that its age has doubled."""
 
     io: OutstandingIo
 
 
 @dataclass(frozen=True, slots=True)
-class StoodStill:
+class StoodStill(Event):
     """openpts itself did not run in a step; ``repeated``: the step and those beside it will be."""
 
     place: StepPlace
@@ -117,7 +123,7 @@ class StoodStill:
 
 
 @dataclass(frozen=True, slots=True)
-class HostLimited:
+class HostLimited(Event):
     """The host was the limit in seconds of a step: how long each part of it, of how much that was judged.
 
     ``new`` are parts that were not the limit in an earlier step of this process. ``told`` are the sampled
@@ -132,7 +138,7 @@ class HostLimited:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordDelayed:
+class RecordDelayed(Event):
     """The disk of the record takes no more for now: the run pauses when the steps that run have ended."""
 
     folder: Path
@@ -140,7 +146,7 @@ class RecordDelayed:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPaused:
+class RunPaused(Event):
     """Nothing is measured until the disk of the record takes what was measured; reported each second."""
 
     folder: Path
@@ -149,14 +155,14 @@ class RunPaused:
 
 
 @dataclass(frozen=True, slots=True)
-class RunGoesOn:
+class RunGoesOn(Event):
     """All that was measured is in the record again, and the run goes on."""
 
     paused_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class StepFinished:
+class StepFinished(Event):
     """One step is measured."""
 
     place: StepPlace
@@ -164,42 +170,42 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerWasCut:
+class PowerWasCut(Event):
     """The drive is back from a power cut, and all that was written is read."""
 
     cut: Cut
 
 
 @dataclass(frozen=True, slots=True)
-class FileSystemPrepared:
+class FileSystemPrepared(Event):
     """Where a program of the operator's will run."""
 
     report: FileSystemReport
 
 
 @dataclass(frozen=True, slots=True)
-class CommandStarted:
+class CommandStarted(Event):
     """A program of the operator's is started."""
 
     order: CommandOrder
 
 
 @dataclass(frozen=True, slots=True)
-class CommandEnded:
+class CommandEnded(Event):
     """It has ended, as it should or otherwise."""
 
     run: CommandRun
 
 
 @dataclass(frozen=True, slots=True)
-class HookEnded:
+class HookEnded(Event):
     """A command of the operator's, started at a moment of the run, has ended."""
 
     run: HookRun
 
 
 @dataclass(frozen=True, slots=True)
-class SteadyStateJudged:
+class SteadyStateJudged(Event):
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
     phase: Phase
@@ -209,7 +215,7 @@ class SteadyStateJudged:
 
 
 @dataclass(frozen=True, slots=True)
-class CycleEnded:
+class CycleEnded(Event):
     """A cycle of preconditioning and test came to its end."""
 
     cycle: int
@@ -217,7 +223,7 @@ class CycleEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Event):
     """Nothing more is measured; ``reason`` says why if the run is not complete."""
 
     state: RunState
@@ -225,54 +231,25 @@ class RunEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitsJudged:
+class LimitsJudged(Event):
     """The limits of a finished run were judged."""
 
     limits: tuple[JudgedLimit, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ReportsWritten:
+class ReportsWritten(Event):
     """Documents were made of the run."""
 
     paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramEnded:
+class ProgramEnded(Event):
     """openpts ends with this exit code; ``error`` is its last words if that is not 0."""
 
     exit_code: int
     error: str | None
 
 
-Event = (
-    ProgramStarted
-    | Healed
-    | RunStarted
-    | DeviationFound
-    | PurgeStarted
-    | PurgeProgressed
-    | PurgeFinished
-    | StepsStarted
-    | Ticked
-    | IoHangs
-    | StoodStill
-    | HostLimited
-    | RecordDelayed
-    | RunPaused
-    | RunGoesOn
-    | StepFinished
-    | PowerWasCut
-    | FileSystemPrepared
-    | CommandStarted
-    | CommandEnded
-    | HookEnded
-    | SteadyStateJudged
-    | CycleEnded
-    | RunEnded
-    | LimitsJudged
-    | ReportsWritten
-    | ProgramEnded
-)
 Listener = Callable[[Event], None]

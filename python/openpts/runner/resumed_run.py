@@ -24,7 +24,7 @@ from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.preparation import Preparation
 from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
-from openpts.units import format_duration
+from openpts.units import format_count, format_duration
 from openpts.vocabulary.command_run import CommandOrder, RunKind
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
@@ -228,9 +228,7 @@ def _entries(test: Procedure, wanted: Resumption, cut: CutOff, begun: Attempt) -
     in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
     if wanted.accept_interruption and not test.resumes and in_cycle:
         count = begun.power_cycles
-        cycles = (
-            f"{'an unknown number of' if count is None else count} power cycle{'' if count == 1 else 's'}"
-        )
+        cycles = "an unknown number of power cycles" if count is None else format_count(count, "power cycle")
         length = "an unknown time" if begun.idle_ns is None else format_duration(begun.idle_ns)
         entries.append(
             Deviation(

@@ -16,7 +16,7 @@ import tomli_w
 
 from openpts import _native
 from openpts.errors import UsageError
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 
 SHIPPED: Final = "shipped"
 _SUFFIX: Final = ".toml"
@@ -66,8 +66,7 @@ def _changed(preset: Preset, parameters: Sequence[tuple[str, str]]) -> Preset:
         for word in tables:
             table = table.get(word) if isinstance(table, dict) else None
         if not isinstance(table, dict) or isinstance(table.get(key), dict | list):
-            near = near_word(name, list(_names(written)))
-            hint = f"did you mean {near}?" if near else "`openpts sim show` lists all"
+            hint = did_you_mean(name, _names(written), "`openpts sim show` lists all")
             raise UsageError(f"the preset {preset.label} has no parameter {name}: {hint}")
         table[key] = _value(name, text)
     try:
@@ -111,10 +110,8 @@ def _load(name_or_path: str) -> Preset:
                 f"{name_or_path.removeprefix('sim:').partition('?')[0]!r}"
             )
         names = [file.name.removesuffix(_SUFFIX) for file in _shipped_files()]
-        near = near_word(name_or_path, names)
         ways = f"there are {', '.join(names)}; name your own by its path, such as ./drive.toml"
-        hint = f"did you mean {near}?" if near else ways
-        raise UsageError(f"there is no preset {name_or_path!r}: {hint}")
+        raise UsageError(f"there is no preset {name_or_path!r}: {did_you_mean(name_or_path, names, ways)}")
     path = Path(name_or_path)
     try:
         with path.open("rb") as own:

@@ -231,7 +231,7 @@ def test_equal_marginals_without_the_bursts_are_told_apart(tmp_path: Path) -> No
 def test_the_hot_are_hot_in_zones_and_the_recent_are_recent_on_a_stack(
     like_bursts: TraceModel, tmp_path: Path
 ) -> None:
-    zipf = {one.name: one for one in like_bursts.place_candidates}
+    zipf = {one.places: one for one in like_bursts.place_candidates}
     stack, zones = zipf.values()
     assert (zones.hot_cold or 1) < (stack.hot_cold or 0)
     assert like_bursts.chosen_places == zones.name

@@ -107,7 +107,7 @@ def test_the_worst_of_several_runs_counts(run: Run) -> None:
 
 def test_a_run_that_lacks_what_others_have_leaves_no_verdict(run: Run) -> None:
     (whole,) = gated(run, 1.0)
-    lacking = GatedRun(replace(run, steps=()), replace(whole.content, measures=()))
+    lacking = GatedRun.of(replace(run, steps=()), replace(whole.content, measures=()))
     for limits in (f"{IOPS} >= 1", f"{IOPS} >= -3 %"):
         (one,) = result_of(limits, [whole, lacking], gated(run, *BASES)).judged
         assert one.judgement is NONE

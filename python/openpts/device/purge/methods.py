@@ -23,7 +23,7 @@ from openpts.device.purge.overwrite import Overwrite
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.errors import UsageError
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.programs import Answer, Run, run_program
 
 METHODS: Final[tuple[PurgeMethod, ...]] = (
@@ -82,6 +82,5 @@ def method_named(name: str) -> PurgeMethod:
         if method.name == name:
             return method
     names = ["auto", "none", *(method.name for method in METHODS)]
-    near = near_word(name, names)
-    hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+    hint = did_you_mean(name, names, f"there are {', '.join(names)}")
     raise UsageError(f"{name!r} is not a purge method: {hint}")

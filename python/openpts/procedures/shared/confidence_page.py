@@ -95,15 +95,17 @@ def histogram_table(table_id: str, times: ResponseTimes, *, levels: bool = False
     counts = [*(found.ios for found in times.bins), None]
     reached = [0.0, *(found.level_pct for found in times.bins)]
     count_column = Column("I/Os up to the next edge")
-    return Table(
-        id=table_id,
-        title="Values plotted: I/Os by response time",
-        head=Column("Response time above (ms)"),
-        columns=(count_column, Column("I/Os up to here (%)")) if levels else (count_column,),
-        rows=tuple(
-            Row(
+    return rows_table(
+        table_id,
+        "Values plotted: I/Os by response time",
+        (
+            "Response time above (ms)",
+            *((count_column, Column("I/Os up to here (%)")) if levels else (count_column,)),
+        ),
+        (
+            (
                 Cell(format_latency_ms(edge_ns), edge_ns / NS_PER_MS),
-                (_count(ios), _level(level_pct)) if levels else (_count(ios),),
+                *((_count(ios), _level(level_pct)) if levels else (_count(ios),)),
             )
             for edge_ns, ios, level_pct in zip(edges, counts, reached, strict=False)
         ),
@@ -119,15 +121,9 @@ def levels_table(table_id: str, times: ResponseTimes, applied: Applied) -> Table
         "Response times and their confidence levels",
         "Item:<1.4 | Response time (ms) | Confidence level (%)",
         (
-            Row(Cell("Average (ART)"), _average_cells(times)),
+            ("Average (ART)", *_average_cells(times)),
             *(_nines_row(times, nines) for nines in _nines_shown(times, applied)),
-            Row(
-                Cell("Maximum (MRT)"),
-                (
-                    cells.latency(times.mrt_ns),
-                    Cell("100", 100),
-                ),
-            ),
+            ("Maximum (MRT)", cells.latency(times.mrt_ns), Cell("100", 100)),
         ),
         note="Confidence level: share of the I/Os at or below the response time. N nines need 10^N I/Os; 1.5 "
         "times that is recommended (9.2 step 3.3.3). " + _counted(times),

@@ -7,14 +7,13 @@ from functools import partial
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page, values_of
+from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
 from openpts.pages.model import (
     Axis,
     Band,
     Cell,
     Column,
     Page,
-    Row,
     Rule,
     Series,
     Table,
@@ -156,15 +155,14 @@ def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
 def _rounds_table(
     table_id: str, results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric
 ) -> Table:
-    return Table(
-        id=table_id,
-        title=f"Values plotted: {metric.statistic} of each Round{_mixes_text(points)} ({metric.unit})",
-        head=Column("Block size (KiB)", width=0),
-        columns=round_columns(range(1, len(results.rounds) + 1)),
-        rows=tuple(
-            Row(
+    return rows_table(
+        table_id,
+        f"Values plotted: {metric.statistic} of each Round{_mixes_text(points)} ({metric.unit})",
+        ("Block size (KiB):0", *round_columns(range(1, len(results.rounds) + 1))),
+        (
+            (
                 Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
-                tuple(metric.cell(value) for value in metric.by_round(results.rounds, point)),
+                *(metric.cell(value) for value in metric.by_round(results.rounds, point)),
             )
             for point in points
         ),
@@ -211,15 +209,14 @@ def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
 def _shares_table(
     table_id: str, results: RoundTestResults, judged: Sequence[tuple[TrackingVariable, SteadyStateReport]]
 ) -> Table:
-    return Table(
-        id=table_id,
-        title="Values plotted: per cent of the window average",
-        head=Column("Tracking variable", align="left", width=0),
-        columns=round_columns(range(1, len(results.rounds) + 1)),
-        rows=tuple(
-            Row(
-                Cell(point_name(variable)),
-                tuple(
+    return rows_table(
+        table_id,
+        "Values plotted: per cent of the window average",
+        ("Tracking variable:<0", *round_columns(range(1, len(results.rounds) + 1))),
+        (
+            (
+                point_name(variable),
+                *(
                     cells.percent(100 * value / verdict.average)
                     for value in by_round(results.rounds, variable.point, variable.figure)
                 ),

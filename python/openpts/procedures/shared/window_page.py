@@ -11,7 +11,6 @@ from openpts.pages.model import (
     Cell,
     Column,
     Page,
-    Row,
     Rule,
     Series,
     Table,
@@ -89,12 +88,11 @@ def window_page(window: Window, name: PlotName) -> Page:
 
 def _unjudged_page(window: Window, name: PlotName) -> Page:
     """The page of a window that does not exist: the rounds there are, and why nothing is judged."""
-    table = Table(
-        id=f"{name.id}-values",
-        title=f"{window.round_word}s completed ({window.metric.unit})",
-        head=Column("Tracking variable", align="left", width=0),
-        columns=round_columns(range(1, len(window.values) + 1)),
-        rows=(Row(Cell(window.variable), tuple(window.metric.cell(value) for value in window.values)),),
+    table = rows_table(
+        f"{name.id}-values",
+        f"{window.round_word}s completed ({window.metric.unit})",
+        ("Tracking variable:<0", *round_columns(range(1, len(window.values) + 1))),
+        ((window.variable, *(window.metric.cell(value) for value in window.values)),),
     )
     verdict = Verdict(f"Steady State Measurement Window: n/a ({window.reason}).", "fail")
     return page(name, verdict, table if window.values else None)
@@ -175,22 +173,24 @@ def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metri
 
 def _window_values(table_id: str, window: Window, verdict: SteadyStateReport, fit: Sequence[float]) -> Table:
     metric = window.metric
-    return Table(
-        id=table_id,
-        title="Values plotted",
-        head=Column(window.round_word, align="left", width=0),
-        columns=tuple(Column(str(number), float(number)) for number in verdict.rounds),
-        rows=(
-            Row(Cell(metric.unit), tuple(metric.cell(value) for value in verdict.values)),
-            Row(
-                Cell("Deviation from average (%)"),
-                tuple(
+    return rows_table(
+        table_id,
+        "Values plotted",
+        (
+            Column(window.round_word, align="left", width=0),
+            *(Column(str(number), float(number)) for number in verdict.rounds),
+        ),
+        (
+            (metric.unit, *(metric.cell(value) for value in verdict.values)),
+            (
+                "Deviation from average (%)",
+                *(
                     cells.percent(
                         100 * (value / verdict.average - 1) if verdict.average else 0.0, 2, plus=True
                     )
                     for value in verdict.values
                 ),
             ),
-            Row(Cell("Best linear fit"), tuple(metric.cell(value) for value in fit)),
+            ("Best linear fit", *(metric.cell(value) for value in fit)),
         ),
     )

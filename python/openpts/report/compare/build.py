@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from openpts.pages.model import SCHEMA_VERSION, Block, Page, Report, Verdict
+from openpts.pages.model import Block, Page, Report, Verdict
 from openpts.procedures.kit.content import Typical
 from openpts.procedures.registry import procedure_of
 from openpts.report.compare.conditions import Conditions, conditions_of
@@ -29,7 +29,6 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     names = " v ".join(comparison.names)
     simulated = all(run.manifest.target.simulation for run in comparison.runs)
     return Report(
-        schema_version=SCHEMA_VERSION,
         title=f"{'SIMULATED ' if simulated else ''}SSD Performance Comparison",
         subtitle=names,
         run_name=names,
@@ -46,8 +45,6 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
             *(_test_page(test, metrics) for test, metrics in tests),
             conditions_page(comparison, conditions),
         ),
-        sections=(),
-        back=(),
         deviation_count=sum(len(run.run.ledger) for run in comparison.runs),
         stem="comparison",
         paper=paper,

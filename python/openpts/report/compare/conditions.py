@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.advice.table import ADVICE
-from openpts.pages.texts import fact_text
+from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.procedures.kit.header import first_known, of_cycle, purge_method, target_kind, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
@@ -79,18 +79,18 @@ _Read = Callable[[Manifest], str]
 def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
     for label, read in _IDENTITY:
         yield _field(label, read, groups, judged=False)
-    models = _field(_MODEL, _fact("model"), groups).values
+    models = _field(_MODEL, _of("dut", "model"), groups).values
     # another model has another firmware by nature; the same model with another one is another drive
-    yield _field(_FIRMWARE, _fact("firmware"), groups, judged=len(set(models)) == 1)
+    yield _field(_FIRMWARE, _of("dut", "firmware"), groups, judged=len(set(models)) == 1)
     for label, read in _JUDGED:
         yield _field(label, read, groups)
     for label, key in _HOST:
-        yield _field(f"Host: {label}", _host(key), groups)
+        yield _field(f"Host: {label}", _of("host", key), groups)
     yield from _purpose(groups)
     yield from _settings(groups)
     for key in _ENGINE:
         if any(key in run.manifest.engine for group in groups for run in group):
-            yield _field(f"Engine: {key.replace('_', ' ')}", _engine(key), groups)
+            yield _field(f"Engine: {key.replace('_', ' ')}", _of("engine", key, _NOT_SET), groups)
 
 
 # SOL-GEN-11
@@ -99,7 +99,9 @@ def _settings(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
     runs = [run for group in groups for run in group]
     for advice in ADVICE:
         if any(advice.key in run.manifest.host_before for run in runs):
-            yield _field(f"Setting: {advice.title}", _setting(advice.key), groups, judged=not advice.is_state)
+            yield _field(
+                f"Setting: {advice.title}", _of("host_before", advice.key), groups, judged=not advice.is_state
+            )
 
 
 def _purpose(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
@@ -117,33 +119,9 @@ def _declared(key: str) -> _Read:
     )
 
 
-def _setting(key: str) -> _Read:
-    return lambda manifest: fact_text(manifest.host_before, key)
-
-
-def _scenario(manifest: Manifest) -> str:
-    return "not declared" if manifest.scenario is None else manifest.scenario.value
-
-
-def _fact(key: str) -> _Read:
-    return lambda manifest: fact_text(manifest.dut, key)
-
-
-def _host(key: str) -> _Read:
-    return lambda manifest: fact_text(manifest.host, key)
-
-
-def _engine(key: str) -> _Read:
-    return lambda manifest: fact_text(manifest.engine, key, _NOT_SET)
-
-
-def _software(key: str) -> _Read:
-    return lambda manifest: fact_text(manifest.software, key)
-
-
-def _simulation(manifest: Manifest) -> str:
-    simulation = manifest.target.simulation
-    return "no" if simulation is None else str(simulation)
+def _of(facts: str, key: str, missing: str = NOT_REPORTED) -> _Read:
+    """Reads a fact of the manifest."""
+    return lambda manifest: fact_text(getattr(manifest, facts), key, missing)
 
 
 def _path(key: str) -> _Read:
@@ -151,14 +129,14 @@ def _path(key: str) -> _Read:
 
 
 _IDENTITY: Final[tuple[tuple[str, _Read], ...]] = (
-    ("Manufacturer", _fact("manufacturer")),
-    (_MODEL, _fact("model")),
-    ("Serial number", _fact("serial")),
+    ("Manufacturer", _of("dut", "manufacturer")),
+    (_MODEL, _of("dut", "model")),
+    ("Serial number", _of("dut", "serial")),
     ("User capacity", lambda manifest: format_capacity(manifest.target.user_capacity_bytes)),
-    ("Interface", _fact("interface")),
-    ("Form factor", _fact("form_factor")),
-    ("NAND type", _fact("nand_type")),
-    ("Simulated", _simulation),
+    ("Interface", _of("dut", "interface")),
+    ("Form factor", _of("dut", "form_factor")),
+    ("NAND type", _of("dut", "nand_type")),
+    ("Simulated", lambda manifest: str(manifest.target.simulation or "no")),
 )
 _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
     ("Class", lambda manifest: manifest.conditions.drive_class.value),
@@ -172,10 +150,10 @@ _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
     ("Imported", lambda manifest: "no" if manifest.imported is None else manifest.imported.tool),
     ("Shortened", lambda manifest: "yes" if manifest.shortened else "no"),
     ("State of the run", lambda manifest: manifest.state.value),
-    ("Scenario", _scenario),
-    ("Kernel", _software("kernel")),
-    ("Kernel's command line", _software("kernel_command_line")),
-    ("Test software", _software("test_software")),
+    ("Scenario", lambda manifest: str(manifest.scenario or "not declared")),
+    ("Kernel", _of("software", "kernel")),
+    ("Kernel's command line", _of("software", "kernel_command_line")),
+    ("Test software", _of("software", "test_software")),
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from openpts.pages import cells
 from openpts.pages.kit import rows_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Block, Cell, Column, Page, Table, Verdict
 from openpts.pages.texts import brief, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.report.compare.conditions import Conditions, Field
@@ -73,18 +73,15 @@ def _of(table: Conditions) -> str:
 
 
 def _table(table_id: str, title: str, of: Conditions, fields: Sequence[Field]) -> Table:
-    return Table(
-        id=f"compare-conditions-{table_id}",
-        title=title,
-        head=Column("Condition", align="left", width=1),
-        columns=(
+    return rows_table(
+        f"compare-conditions-{table_id}",
+        title,
+        (
+            Column("Condition", align="left"),
             *(Column(name, align="left", width=1.5) for name in of.names),
             Column("", align="left", width=0.5),
         ),
-        rows=tuple(
-            Row(Cell(field.label), (*(_cell(texts, field) for texts in field.values), _mark(field)))
-            for field in fields
-        ),
+        ((field.label, *(_cell(texts, field) for texts in field.values), _mark(field)) for field in fields),
     )
 
 
@@ -99,24 +96,20 @@ def _mark(field: Field) -> Cell:
 
 
 def _runs_table(comparison: RunComparison) -> Table:
-    rows = []
-    for test in comparison.tests:
-        for one in test.contenders:
-            for run in one.runs:
-                ledger = len(run.run.ledger)
-                rows.append(
-                    Row(
-                        Cell(test.test.upper()),
-                        (
-                            Cell(one.name),
-                            Cell(brief(run.manifest.test_id)),
-                            Cell(date_and_time(run.manifest.started_at)),
-                            Cell("cold" if run.cold else "warm"),
-                            Cell(run.manifest.state.value),
-                            cells.number(ledger, 0),
-                        ),
-                    )
-                )
+    rows = (
+        (
+            test.test.upper(),
+            one.name,
+            brief(run.manifest.test_id),
+            date_and_time(run.manifest.started_at),
+            "cold" if run.cold else "warm",
+            run.manifest.state.value,
+            cells.count(len(run.run.ledger)),
+        )
+        for test in comparison.tests
+        for one in test.contenders
+        for run in one.runs
+    )
     return rows_table(
         "compare-runs",
         "Runs compared",

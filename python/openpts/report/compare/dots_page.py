@@ -5,15 +5,14 @@ from itertools import takewhile
 from msgspec import structs
 
 from openpts.pages import cells, ticks
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.measure import Measured
 from openpts.pages.model import (
     HEIGHT_PX,
     Axis,
     Block,
     Cell,
-    Column,
     Figure,
-    Row,
     Rule,
     Series,
     Table,
@@ -153,7 +152,7 @@ def _short_names(names: list[str]) -> tuple[str, tuple[str, ...]]:
 
 def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Table, tuple[Series, ...]]:
     """A row for each key value of each set, its runs as columns; a series for each set, cold runs apart."""
-    rows: list[Row] = []
+    rows: list[Cells] = []
     series: list[Series] = []
     width = max((len(run.runs) for run in test.contenders), default=1)
     for number, contender in enumerate(test.contenders):
@@ -166,24 +165,21 @@ def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[
             series.append(Series(name, "row", lines, color_of(place), style="points"))
             own = contender.cold if cold else contender.warm
             rows += [_row(metric, own, name, width) for metric in metrics]
-    table = Table(
-        id=f"compare-{test.test}-runs",
-        title=f"{test.title}: the runs one by one, in % of the median of "
-        f"{(test.base or test.contenders[0]).name}",
-        head=Column("Key value and set", align="left", width=2.2),
-        columns=tuple(Column(f"Run {number}") for number in range(1, width + 1)),
-        rows=tuple(rows),
+    table = rows_table(
+        f"compare-{test.test}-runs",
+        f"{test.title}: the runs one by one, in % of the median of {(test.base or test.contenders[0]).name}",
+        " | ".join(["Key value and set:<2.2", *(f"Run {number}" for number in range(1, width + 1))]),
+        rows,
         group="Run",
         note="Below each share: the value itself.",
     )
     return table, tuple(series)
 
 
-def _row(metric: Metric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Row:
+def _row(metric: Metric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Cells:
     reference = _reference(metric)
     found = [_cell(run.value(metric.key), reference) for run in runs]
-    blanks = [Cell("-")] * (width - len(found))
-    return Row(Cell(f"{metric.title} - {name}"), (*found, *blanks))
+    return (f"{metric.title} - {name}", *found, *["-"] * (width - len(found)))
 
 
 def _reference(metric: Metric) -> float | None:

@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import heads_of, values_of
-from openpts.pages.model import Block, Cell, Column, Figure, Row, Series, Table, Verdict
+from openpts.pages.kit import heads_of, rows_table, values_of
+from openpts.pages.model import Block, Cell, Column, Figure, Series, Table, Verdict
 from openpts.procedures.kit.content import Typical
 from openpts.procedures.kit.curve import Curve
 
@@ -89,15 +89,14 @@ def _table(page_id: str, x_title: str, x_unit: float, drawn: _Drawn) -> Table:
         for x, value in curve.points:
             again = next(n for n in count() if number not in places.get((x, n), {}))
             places.setdefault((x, again), {})[number] = curve.cell(value)
-    return Table(
-        id=f"{page_id}-values",
-        title=f"Values plotted: {first.values}",
-        head=Column(x_title),
-        columns=tuple(Column(one.name) for one, _ in drawn),
-        rows=tuple(
-            Row(
+    return rows_table(
+        f"{page_id}-values",
+        f"Values plotted: {first.values}",
+        (Column(x_title), *(Column(one.name) for one, _ in drawn)),
+        (
+            (
                 cells.number(x / x_unit, first.along.decimals),
-                tuple(found.get(number, cells.none()) for number in range(len(drawn))),
+                *(found.get(number, cells.none()) for number in range(len(drawn))),
             )
             for (x, _), found in sorted(places.items(), key=itemgetter(0))
         ),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openpts.errors import UsageError
 from openpts.report.compare.contenders import Entry
-from openpts.report.sources import ReportSource, read_for_report
+from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
 
 
 def read_entries(
@@ -16,27 +16,18 @@ def read_entries(
     A label or ``cold`` of a suite holds for all its runs. Raises UsageError for a folder named twice, and for
     a label or ``cold`` of a folder that is not compared; RecordError for a folder that can't be read.
     """
-    labels = labels or {}
-    folders = [(path, folder) for path in paths for folder in ReportSource.of([path]).run_folders]
-    known = {_whole(folder) for _, folder in folders}
-    if len(known) < len(folders):
-        raise UsageError("cannot compare: a run is named twice and would count as two; name each run once")
-    named = known | {_whole(path) for path, _ in folders}
-    for what, chosen in (("--label", labels), ("--cold", cold)):
+    folders = [(path, folder) for path in paths for folder in run_folders_of([path])]
+    refuse_repeated([folder for _, folder in folders])
+    named = {place.resolve() for pair in folders for place in pair}
+    for what, chosen in (("--label", labels or {}), ("--cold", cold)):
         for path in chosen:
-            if _whole(path) not in named:
+            if path.resolve() not in named:
                 raise UsageError(f"invalid {what} of {path}: not one of the compared runs")
-    by_folder = {_whole(path): label for path, label in labels.items()}
-    cold_folders = {_whole(path) for path in cold}
+    by_place = {path.resolve(): label for path, label in (labels or {}).items()}
+    cold_places = {path.resolve() for path in cold}
     entries = []
     for path, folder in folders:
-        places = (_whole(folder), _whole(path))
-        label = next((by_folder[place] for place in places if place in by_folder), "")
-        entries.append(
-            Entry(read_for_report(folder), label, cold=any(place in cold_folders for place in places))
-        )
+        places = (folder.resolve(), path.resolve())
+        label = next((by_place[place] for place in places if place in by_place), "")
+        entries.append(Entry(read_for_report(folder), label, cold=not cold_places.isdisjoint(places)))
     return entries
-
-
-def _whole(path: Path) -> Path:
-    return path.resolve()

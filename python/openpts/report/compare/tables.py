@@ -1,9 +1,11 @@
 """Tables of key values: a short one, and one with all that the rules require."""
 
+from collections.abc import Iterator
+
 from openpts.pages import cells
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import Cells, rows_table
 from openpts.pages.measure import Measured
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.model import Cell, Column, Table
 from openpts.procedures.kit.spread import rse_cell
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.metrics import Metric, SetValue
@@ -13,14 +15,11 @@ from openpts.report.compare.words import absence, chance_text, outcome_words, st
 def sets_table(comparison: RunComparison) -> Table:
     """The drives and labels compared, and how many runs of each test they have."""
     tests = comparison.tests
-    return Table(
-        id="compare-sets",
-        title="Drives and labels, with their runs of each test",
-        head=Column("Drive or label", align="left", width=1.6),
-        columns=tuple(Column(test.test.upper(), align="center") for test in tests),
-        rows=tuple(
-            Row(Cell(name), tuple(_runs_cell(test, name) for test in tests)) for name in comparison.names
-        ),
+    return rows_table(
+        "compare-sets",
+        "Drives and labels, with their runs of each test",
+        " | ".join(["Drive or label:<1.6", *(f"{test.test.upper()}:^" for test in tests)]),
+        ((name, *(_runs_cell(test, name) for test in tests)) for name in comparison.names),
         note=f"{comparison.names[0]} is the base.",
     )
 
@@ -36,19 +35,16 @@ def _runs_cell(test: ComparedTest, name: str) -> Cell:
 def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
     """Medians and deltas of a test, a row for each key value."""
     candidates = [one.name for one in test.contenders if one is not test.base]
-    deltas = tuple(Column(f"{name}: delta (%)") for name in candidates) if test.base else ()
-    return Table(
-        id=f"compare-{test.test}-glance",
-        title=f"{test.title}: medians" + (f" and deltas from {test.base.name}" if test.base else ""),
-        head=Column("Key value", align="left", width=1.5),
-        columns=(*(Column(one.name) for one in test.contenders), *deltas),
-        rows=tuple(
-            Row(
-                Cell(metric.title),
-                (
-                    *(_median_cell(one) for one in metric.sets),
-                    *(_delta_cell(one, metric) for one in metric.sets[1:] if test.base),
-                ),
+    deltas = [Column(f"{name}: delta (%)") for name in candidates] if test.base else []
+    return rows_table(
+        f"compare-{test.test}-glance",
+        f"{test.title}: medians" + (f" and deltas from {test.base.name}" if test.base else ""),
+        (Column("Key value", None, "left", 1.5), *(Column(one.name) for one in test.contenders), *deltas),
+        (
+            (
+                metric.title,
+                *(_median_cell(one) for one in metric.sets),
+                *(_delta_cell(one, metric) for one in metric.sets[1:] if test.base),
             )
             for metric in metrics
         ),
@@ -66,38 +62,21 @@ def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
     )
 
 
-def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]:
-    head = Cell(metric.title)
-    is_base = one.contender is test.base
-    rows = [
-        Row(
-            head,
-            (
-                Cell(one.contender.name),
-                Cell(str(len(one.warm)), float(len(one.warm))),
-                _median_cell(one, spread=False),
-                *_range_cells(one),
-                rse_cell(one.runs),
-                Cell("base") if is_base else _delta_cell(one, metric, outcome=False),
-                _chance_cell(one),
-                Cell(statement(one) or "-"),
-            ),
-        )
-    ]
-    rows += [
-        Row(
-            head,
-            (
-                Cell(f"{one.contender.name}, cold"),
-                Cell("-"),
-                value.noted_cell,
-                *[Cell("-")] * 5,
-                Cell("not counted"),
-            ),
-        )
-        for value in one.cold
-    ]
-    return rows
+def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> Iterator[Cells]:
+    yield (
+        metric.title,
+        one.contender.name,
+        cells.count(len(one.warm)),
+        _median_cell(one, spread=False),
+        *_range_cells(one),
+        rse_cell(one.runs),
+        "base" if one.contender is test.base else _delta_cell(one, metric, outcome=False),
+        _chance_cell(one),
+        statement(one) or "-",
+    )
+    for value in one.cold:
+        dashes = ["-"] * 5
+        yield metric.title, f"{one.contender.name}, cold", "-", value.noted_cell, *dashes, "not counted"
 
 
 def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:

@@ -8,6 +8,7 @@ from openpts.analysis.run_comparison import Outcome, SetComparison, SetRule
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.report.compare.metrics import SetValue
 from openpts.report.gate.words import compared_words
+from openpts.units import format_count
 
 NO_DIFFERENCE: Final = "no difference shown"
 
@@ -41,11 +42,11 @@ def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[s
     if not lines:
         return (*first, rule)
     needed = runs_needed(lines)
-    count = "1 line" if lines == 1 else f"{lines} lines"
     return (
         *first,
         rule,
-        f"{count} with a spread: {needed} runs against {needed} can show a difference in any of them.",
+        f"{format_count(lines, 'line')} with a spread: {needed} runs against {needed} can show a difference "
+        "in any of them.",
     )
 
 

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Final, Self
 
 import msgspec
-from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
 from openpts.folder_files import read_file
 from openpts.record.decoding import decode_json
-from openpts.record.manifest import RunState
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
-from openpts.report.gate.figures import Figure, GatedRun
+from openpts.report.gate.figures import Figure, GatedRun, JudgedRun
 from openpts.report.gate.limits_file import LimitSet
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts.vocabulary.document import filled
@@ -22,41 +20,29 @@ _LARGEST: Final = 1e30
 """No figure is above it, or below its inverse, so that all have ratios."""
 
 
-class BaselineRun(Struct, frozen=True):
-    """A run of a baseline, as ``JudgedRun`` has it; ``folder`` is where it was, ``figures`` are by limit."""
+class BaselineRun(JudgedRun, frozen=True, kw_only=True):
+    """A run of a baseline; ``figures`` are by limit."""
 
-    test_id: str
-    folder: str
-    started_at: str
-    test: str
-    state: RunState
-    conditions: str
-    deviations: frozenset[tuple[str, str]]
-    seeds: tuple[int, int] | None
-    source: str | None
-    firmware: str
     figures: dict[str, Figure]
 
     @classmethod
     def of(cls, run: GatedRun, limits: LimitSet) -> Self:
         """What these limits need of a run. Raises UsageError where one means several of its measures."""
         found = {one.measure: run.find(one.measure) for one in limits.bounds if one.is_relative}
-        return filled(
-            cls,
-            run,
-            test_id=run.run.manifest.test_id,
-            folder=str(run.run.folder.resolve()),
-            started_at=run.run.manifest.started_at,
-            figures={measure: figure for measure, figure in found.items() if figure is not None},
-        )
+        figures = {measure: figure for measure, figure in found.items() if figure is not None}
+        return filled(cls, run, folder=str(run.run.folder.resolve()), figures=figures)
 
     def find(self, measure: str) -> Figure | None:
         """A figure by the limit's own words; None if the run has none of it."""
         return self.figures.get(measure)
 
 
-def read_baseline(paths: Sequence[Path]) -> tuple[GatedRun, ...]:
-    """The runs of a baseline, those of suites included.
+HeldAgainst = GatedRun | BaselineRun
+"""A run of the baseline: read from its folder, or as another run keeps it."""
+
+
+def gated_runs(paths: Sequence[Path]) -> tuple[GatedRun, ...]:
+    """The runs that paths name, those of suites and lots included.
 
     Raises RecordError, and UsageError for a run that is named twice.
     """

@@ -6,11 +6,13 @@ from typing import Final
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
-from openpts.report.gate.figures import GatedRun, JudgedRun
+from openpts.report.gate.baseline import HeldAgainst
+from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.limits_file import Required
 from openpts.report.health_page import counted_events
 from openpts.report.imported_run import import_mark
 from openpts.report.standing import standing_of
+from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 
@@ -18,13 +20,13 @@ _Found = tuple[Judgement, str]
 
 
 def judge_required(
-    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
+    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
 ) -> tuple[JudgedLimit, ...]:
     """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
     return tuple(_over_all(one, runs, baseline) for one in required)
 
 
-def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]) -> JudgedLimit:
+def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]) -> JudgedLimit:
     if required is Required.SAME_FIRMWARE:
         judgement, reason = _same_firmware([*runs, *baseline])
     else:
@@ -55,7 +57,7 @@ def steady(run: Run) -> _Found:
         return Judgement.PASS, ""
     number, first = missed[0]
     if run.manifest.imported is not None and first.outcome.last_round < WINDOW_ROUNDS:
-        few = "1 round" if first.outcome.last_round == 1 else f"{first.outcome.last_round} rounds"
+        few = format_count(first.outcome.last_round, "round")
         return (
             Judgement.NO_VERDICT,
             f"{few} of {run.manifest.imported.tool}, steady state takes {WINDOW_ROUNDS}",
@@ -68,7 +70,7 @@ def _no_media_errors(run: Run) -> _Found:
     failed = sum(error.count for step in run.steps for error in step.sample.errors)
     failed += sum(step.sample.failure is not None and not step.sample.errors for step in run.steps)
     if failed:
-        return Judgement.FAIL, f"{failed:,} failed {'I/O' if failed == 1 else 'I/Os'}"
+        return Judgement.FAIL, format_count(failed, "failed I/O")
     return _counted(run, "error", "media errors")
 
 
@@ -89,7 +91,7 @@ def _counted(run: Run, kind: str, words: str) -> _Found:
     return (Judgement.FAIL, ", ".join(events)) if events else (Judgement.PASS, "")
 
 
-def _same_firmware(runs: Sequence[JudgedRun]) -> _Found:
+def _same_firmware(runs: Sequence[HeldAgainst]) -> _Found:
     found = dict.fromkeys(run.firmware for run in runs)
     if "" in found:
         return Judgement.NO_VERDICT, "the firmware of a run is not known"

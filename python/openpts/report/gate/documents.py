@@ -43,8 +43,8 @@ class GateDocument(Document, frozen=True, kw_only=True, tag="openpts.gate/1"):
             verdict=result.verdict,
             limits=result.judged,
             errors=ErrorRates.of(result.rule),
-            runs=tuple(str(run.run.folder) for run in runs),
-            baseline=tuple(str(run.run.folder) for run in baseline),
+            runs=tuple(run.folder for run in runs),
+            baseline=tuple(run.folder for run in baseline),
         )
 
 

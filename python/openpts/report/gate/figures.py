@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Final
+
+from msgspec import Struct
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.ratio import spread_pct
@@ -62,107 +64,52 @@ class _Subject:
     is_of_rounds: bool = False
 
 
-class JudgedRun(Protocol):
-    """What relative limits need of a run."""
+class JudgedRun(Struct, frozen=True, kw_only=True):
+    """By what a run may be held against others.
 
-    @property
-    def folder(self) -> str:
-        """Where it is, or was when it was read."""
-        ...
+    ``folder`` is where it is, or was when it was read. ``conditions`` are the same text for runs that were
+    made under the same ones, ``deviations`` rule and what was used instead. ``seeds`` are of a simulated
+    drive and its workload: a run with the same ones does the same again. ``source`` is the checksum of the
+    results that an imported run is made of. ``firmware`` is empty where it is not known.
+    """
 
-    @property
-    def test(self) -> str:
-        """The short name of its test."""
-        ...
-
-    @property
-    def state(self) -> RunState:
-        """Whether it came to its end."""
-        ...
-
-    @property
-    def conditions(self) -> str:
-        """The same text for runs that were made under the same conditions."""
-        ...
-
-    @property
-    def deviations(self) -> frozenset[tuple[str, str]]:
-        """Rule and what was used instead, of each entry of the ledger."""
-        ...
-
-    @property
-    def seeds(self) -> tuple[int, int] | None:
-        """Of a simulated drive and its workload: a run with the same ones does the same again."""
-        ...
-
-    @property
-    def source(self) -> str | None:
-        """Checksum of the results that an imported run is made of."""
-        ...
-
-    @property
-    def firmware(self) -> str:
-        """Of the drive; empty where it is not known."""
-        ...
-
-    def find(self, measure: str) -> Figure | None:
-        """A figure by what an operator calls it; None if the run has none of it."""
-        ...
+    test_id: str
+    folder: str
+    started_at: str
+    test: str
+    state: RunState
+    conditions: str
+    deviations: frozenset[tuple[str, str]]
+    seeds: tuple[int, int] | None
+    source: str | None
+    firmware: str
 
 
-@dataclass(frozen=True)
-class GatedRun:
+class GatedRun(JudgedRun, frozen=True, kw_only=True, dict=True):
     """A run with its report's content; figures are found by what an operator calls them."""
 
     run: Run
     content: ReportContent
 
     @classmethod
-    def of(cls, run: Run) -> "GatedRun":
-        """The run with what its report holds."""
-        return cls(run, procedure_of(run.manifest.conditions.test).report(run))
-
-    @property
-    def test(self) -> str:
-        """The short name of its test."""
-        return self.run.manifest.conditions.test
-
-    @property
-    def folder(self) -> str:
-        """Where it is, as it was named."""
-        return str(self.run.folder)
-
-    @property
-    def state(self) -> RunState:
-        """Whether it came to its end."""
-        return self.run.manifest.state
-
-    @property
-    def conditions(self) -> str:
-        """The same text for runs that were made under the same conditions."""
-        return conditions_key(self.run)
-
-    @property
-    def deviations(self) -> frozenset[tuple[str, str]]:
-        """Rule and what was used instead, of each entry of the ledger."""
-        return frozenset((one.rule_id, one.used) for one in self.run.ledger)
-
-    @property
-    def seeds(self) -> tuple[int, int] | None:
-        """Of a simulated drive: a run with the same ones does the same again."""
-        simulation = self.run.manifest.target.simulation
-        return None if simulation is None else (simulation.seed, self.run.manifest.conditions.seed)
-
-    @property
-    def source(self) -> str | None:
-        """Checksum of the results that an imported run is made of."""
-        imported = self.run.manifest.imported
-        return None if imported is None else imported.sha256
-
-    @property
-    def firmware(self) -> str:
-        """Of the drive; empty where it is not known."""
-        return fact_text(self.run.manifest.dut, "firmware", "")
+    def of(cls, run: Run, content: ReportContent | None = None) -> "GatedRun":
+        """The run with what its report holds; ``content``, if that is made already."""
+        manifest = run.manifest
+        conditions, simulation, imported = manifest.conditions, manifest.target.simulation, manifest.imported
+        return cls(
+            run=run,
+            content=content or procedure_of(conditions.test).report(run),
+            test_id=manifest.test_id,
+            folder=str(run.folder),
+            started_at=manifest.started_at,
+            test=conditions.test,
+            state=manifest.state,
+            conditions=conditions_key(run),
+            deviations=frozenset((one.rule_id, one.used) for one in run.ledger),
+            seeds=None if simulation is None else (simulation.seed, conditions.seed),
+            source=None if imported is None else imported.sha256,
+            firmware=fact_text(manifest.dut, "firmware", ""),
+        )
 
     @cached_property
     def _measures(self) -> dict[Tokens, list[Measure]]:

@@ -11,12 +11,14 @@ from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
+from openpts.report.gate.baseline import HeldAgainst
 from openpts.report.gate.bound import Bound, refuse_unsigned
 from openpts.report.gate.conditions import judge_required
-from openpts.report.gate.figures import Figure, GatedRun, JudgedRun, test_named
+from openpts.report.gate.figures import Figure, GatedRun, test_named
 from openpts.report.gate.limits_file import Allowed, LimitSet
 from openpts.report.gate.reference import words_of
 from openpts.report.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs
+from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 
 _ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
@@ -40,7 +42,7 @@ class GateResult:
         return whole_of(self.judged)
 
 
-def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun] = ()) -> GateResult:
+def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst] = ()) -> GateResult:
     """Hold runs against limits, relative ones against a baseline.
 
     Raises UsageError for a limit of what no run measures, or in the wrong unit.
@@ -54,7 +56,7 @@ def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[JudgedR
     return _with_conditions(limits, judged, runs, baseline)
 
 
-def judge_finished(limits: LimitSet, run: GatedRun, baseline: Sequence[JudgedRun] = ()) -> GateResult:
+def judge_finished(limits: LimitSet, run: GatedRun, baseline: Sequence[HeldAgainst] = ()) -> GateResult:
     """As ``judge``, for one run: limits of other tests are left out, and relative ones without a baseline.
 
     A limit of what the run does not measure, or in the wrong unit, has no verdict: no run is lost for a word.
@@ -93,7 +95,7 @@ def refuse_undecidable(limits: LimitSet, test: str, baseline: Sequence[GatedRun]
 
 
 def _with_conditions(
-    limits: LimitSet, judged: Sequence[JudgedLimit], runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
+    limits: LimitSet, judged: Sequence[JudgedLimit], runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
 ) -> GateResult:
     """With the conditions in front, and behind them the limits that tests have of their own."""
     required = judge_required(limits.required, runs, baseline)
@@ -140,7 +142,7 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> Judge
     return min(verdicts, key=rank)
 
 
-def _lacking(bound: Bound, found: Sequence[tuple[Figure, JudgedRun]], runs: Sequence[JudgedRun]) -> str:
+def _lacking(bound: Bound, found: Sequence[tuple[Figure, HeldAgainst]], runs: Sequence[HeldAgainst]) -> str:
     """The run that does not measure what others of its test do; empty if all do."""
     tests = {run.test for _, run in found}
     lacking = [run for run in runs if run.test in tests and run.find(bound.measure) is None]
@@ -191,7 +193,7 @@ def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: GatedRun, runs:
     )
 
 
-def _doubt(figure: Figure, run: JudgedRun, limits: LimitSet) -> str:
+def _doubt(figure: Figure, run: HeldAgainst, limits: LimitSet) -> str:
     """Why a figure of a run can't be judged; empty where it can."""
     if figure.value is None:
         return figure.missing or "not measured"
@@ -211,12 +213,12 @@ def _deviations(run: GatedRun, limits: LimitSet) -> str:
     ledger = run.run.ledger
     if not ledger or Allowed.DEVIATIONS in limits.allowed:
         return ""
-    count = f"{len(ledger)} {'deviation' if len(ledger) == 1 else 'deviations'}"
+    count = format_count(len(ledger), "deviation")
     return f"{count} recorded ({ledger[0].used}): {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
 
 
 def _relative(
-    bound: Bound, limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[JudgedRun]
+    bound: Bound, limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
 ) -> JudgedLimit:
     """The verdict on the ratio of two sets of runs."""
     candidates = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
@@ -274,8 +276,8 @@ def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> J
 
 
 def _incomparable(
-    candidates: Sequence[tuple[Figure, JudgedRun]],
-    bases: Sequence[tuple[Figure, JudgedRun]],
+    candidates: Sequence[tuple[Figure, HeldAgainst]],
+    bases: Sequence[tuple[Figure, HeldAgainst]],
     limits: LimitSet,
 ) -> str:
     """Why two sets can't be held against each other; empty where they can."""

@@ -9,7 +9,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from openpts.analysis.ratio import ErrorRule
 from openpts.errors import UsageError
-from openpts.operator_files.source_position import Place, PlacedText
 from openpts.operator_files.toml_text import read_toml
 from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.report.gate.bound import Bound, bound_of, side_of
@@ -93,7 +92,7 @@ def parse_limits(raw: bytes, path: str, more: Sequence[str] = ()) -> LimitSet:
         try:
             bounds += _bounds_of(entry)
         except UsageError as error:
-            complaints.append(f"{at(path, _place(text, number))}: {error}")
+            complaints.append(f"{at(path, text.place_of(('limits', number)))}: {error}")
     if complaints:
         raise WrittenFileError(tuple(complaints))
     bounds += [bound_of(line) for line in more]
@@ -107,10 +106,6 @@ def parse_limits(raw: bytes, path: str, more: Sequence[str] = ()) -> LimitSet:
         rows=max(1, sum(bound.is_relative for bound in bounds)),
     )
     return LimitSet(tuple(bounds), tuple(dict.fromkeys(file.require)), tuple(file.allow), rule, raw)
-
-
-def _place(text: PlacedText, number: int) -> Place:
-    return text.place_of(("limits", number))
 
 
 def _bounds_of(entry: str | _Table) -> list[Bound]:

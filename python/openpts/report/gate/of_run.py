@@ -37,9 +37,7 @@ def judged_run(run: Run, content: ReportContent | None = None) -> GateResult | N
     limits, test = stored_limits(run.folder), procedure_of(run.manifest.conditions.test)
     if limits is None and not test.has_limits:
         return None
-    return judge_finished(
-        limits or LimitSet(), GatedRun(run, content or test.report(run)), stored_baseline(run.folder)
-    )
+    return judge_finished(limits or LimitSet(), GatedRun.of(run, content), stored_baseline(run.folder))
 
 
 def failed_so_far(run: Run) -> str:
@@ -51,7 +49,7 @@ def failed_so_far(run: Run) -> str:
     required = tuple(one for one in limits.required if one is not Required.CONFORMANT)
     content = procedure_of(run.manifest.conditions.test).part("report").report(run)
     result = judge_finished(
-        structs.replace(limits, required=required), GatedRun(run, content), stored_baseline(run.folder)
+        structs.replace(limits, required=required), GatedRun.of(run, content), stored_baseline(run.folder)
     )
     failed = next((one for one in result.judged if one.judgement is Judgement.FAIL), None)
     return "" if failed is None else limit_line(failed)

@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Block, Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
@@ -42,15 +42,11 @@ def _page(result: GateResult, baseline: Sequence[BaselineRun] = ()) -> Page:
     )
     if baseline:
         blocks.append(
-            Table(
-                id="limits-baseline",
-                title="Baseline",
-                head=Column("Begun (UTC)", align="left"),
-                columns=(Column("Test", align="left"), Column("Firmware", align="left", width=2)),
-                rows=tuple(
-                    Row(Cell(one.started_at), (Cell(one.test), Cell(one.firmware or "not known")))
-                    for one in baseline
-                ),
+            rows_table(
+                "limits-baseline",
+                "Baseline",
+                "Begun (UTC):< | Test:< | Firmware:<2",
+                ((one.started_at, one.test, one.firmware or "not known") for one in baseline),
                 # not the IDs, which a redacted report of another drive would not know as such
                 note=f"IDs, folders and figures are in {INPUT_FOLDER}/{BASELINE_NAME} of the run folder. "
                 f"{'. '.join(line[:1].upper() + line[1:] for line in error_words(result.rule))}.",

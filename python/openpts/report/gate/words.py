@@ -7,6 +7,7 @@ import msgspec
 
 from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
 from openpts.report.gate.bound import number_text
+from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 
 CONFIDENCE: Final = 0.95
@@ -16,8 +17,8 @@ CONFIDENCE: Final = 0.95
 def ratio_words(value: float, low: float, high: float, ratio: Ratio) -> str:
     """``ratio 0.951 (0.942 to 0.96), 3 runs against 3, spread between runs 0.42 %``."""
     return (
-        f"ratio {value:.4g} ({low:.4g} to {high:.4g}), {_runs(ratio.runs)} against {ratio.base_runs}, "
-        f"spread between runs {ratio.spread_pct:.2g} %"
+        f"ratio {value:.4g} ({low:.4g} to {high:.4g}), {format_count(ratio.runs, 'run')} "
+        f"against {ratio.base_runs}, spread between runs {ratio.spread_pct:.2g} %"
     )
 
 
@@ -42,18 +43,15 @@ def more_runs(ratio: Ratio, rule: ErrorRule) -> str:
     """What an undecided limit asks for, as far as its rule goes."""
     left = rule.most_runs - ratio.runs
     if left <= 0:
-        return f"not decided in {_runs(rule.most_runs)}, the most that the rule allows"
+        return f"not decided in {format_count(rule.most_runs, 'run')}, the most that the rule allows"
     step = min(left, 3 - ratio.runs if ratio.runs < 3 else 2)
-    return f"not decided: make {_runs(step, more=True)}, {rule.most_runs} at most"
+    return f"not decided: make {format_count(step, 'more run')}, {rule.most_runs} at most"
 
 
 def too_many_runs(rule: ErrorRule) -> str:
     """Why a limit has no verdict with more runs than its errors are shared out for."""
-    return f"its errors are for {_runs(rule.most_runs)} at most: set most_runs before the first run"
-
-
-def _runs(count: int, *, more: bool = False) -> str:
-    return f"{count} {'more ' if more else ''}{'run' if count == 1 else 'runs'}"
+    most = format_count(rule.most_runs, "run")
+    return f"its errors are for {most} at most: set most_runs before the first run"
 
 
 def verdict_line(judged: Iterable[JudgedLimit]) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import columns_of, rows_table
-from openpts.pages.model import SCHEMA_VERSION, Block, Cell, Column, Page, Report, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Block, Cell, Page, Report, Table, Verdict
 from openpts.report.population.drives import Populations
 from openpts.report.population.figures import (
     LeftOut,
@@ -38,7 +38,6 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
     subtitle = f"{len(figures.drives)} drives: {', '.join(kinds)}"
     lines = list(dict.fromkeys(run.red_line for run in runs if run.red_line))
     return Report(
-        schema_version=SCHEMA_VERSION,
         title=f"{'SIMULATED ' if simulated else ''}SSD Population",
         subtitle=subtitle,
         run_name=subtitle,
@@ -49,8 +48,6 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
             _front_page(figures),
             *(page for one in figures.populations for page in pages_of(one)),
         ),
-        sections=(),
-        back=(),
         deviation_count=sum(run.deviations for run in runs),
         stem="population",
         paper=paper,
@@ -104,22 +101,21 @@ def _outliers_table(values: Sequence[tuple[TestFigures, ValueFigures]]) -> Table
     for _, _, one in sorted(found, key=lambda f: f[2].chance):
         least.setdefault(one.drive, one.chance)
     has_slots = any(one.slot for _, _, one in found)
-    of_slots = " | Slot:<0.7 | Slots beside:<1.2" if has_slots else ""
-    columns = columns_of(f"Value:<1.7 | Measured:0.8 | Off the median:0.8 | Chance:0.8{of_slots}")
+    heads = "Drive:<0.9 | Value:<1.7 | Measured:0.8 | Off the median:0.8 | Chance:0.8"
     rows = []
     for test, value, one in sorted(found, key=lambda f: (least[f[2].drive], f[2].drive, f[2].chance)):
-        cells_of_row = [
+        row = [
+            Cell(one.drive, tone="fail" if one.drive in named else ""),
             Cell(value.title, link=value_page_id(test, value)),
             Cell(number(one.value), one.value),
             Cell(off_text(value, one.off), one.off),
             Cell(chance_text(one.chance), one.chance),
         ]
         if has_slots:
-            cells_of_row += [Cell(one.slot or "-", note=one.host), Cell(beside_text(value, one) or "-")]
-        rows.append(Row(Cell(one.drive, tone="fail" if one.drive in named else ""), tuple(cells_of_row)))
-    title = "Drives that stand out or are worth a look"
-    head = Column("Drive", align="left", width=0.9)
-    return Table("population-outliers", title, head, columns, tuple(rows))
+            row += [Cell(one.slot or "-", note=one.host), Cell(beside_text(value, one) or "-")]
+        rows.append(row)
+    heads += " | Slot:<0.7 | Slots beside:<1.2" if has_slots else ""
+    return rows_table("population-outliers", "Drives that stand out or are worth a look", heads, rows)
 
 
 def _spread_table(finding: TestFigures) -> Table:
@@ -129,23 +125,22 @@ def _spread_table(finding: TestFigures) -> Table:
         count, all_have = len(value.drives), len(value.drives) == finding.drives
         low, high = value.drives[0], value.drives[-1]
         spread = f"{value.spread:.2g} {value.distance_unit}".rstrip()
-        cells_of_row = (
-            Cell(number(value.median), value.median),
-            Cell(spread, value.spread),
-            Cell(number(low.value), low.value, low.drive),
-            Cell(number(high.value), high.value, high.drive),
-            _named_cell(value),
-        )
         link = value_page_id(finding, value) if value.differs else ""
-        note = "" if all_have else f"of {count} drives"
-        rows.append(Row(Cell(value.title, note=note, link=link), cells_of_row))
-    columns = columns_of("Median:0.8 | Spread:0.7 | Smallest:0.9 | Largest:0.9 | Stand out:<1.4")
-    return Table(
+        rows.append(
+            (
+                Cell(value.title, note="" if all_have else f"of {count} drives", link=link),
+                Cell(number(value.median), value.median),
+                Cell(spread, value.spread),
+                Cell(number(low.value), low.value, low.drive),
+                Cell(number(high.value), high.value, high.drive),
+                _named_cell(value),
+            )
+        )
+    return rows_table(
         f"population-{finding.id}-values",
         f"{finding.title}: all values of {finding.drives} drives",
-        Column("Value", align="left", width=1.7),
-        columns,
-        tuple(rows),
+        "Value:<1.7 | Median:0.8 | Spread:0.7 | Smallest:0.9 | Largest:0.9 | Stand out:<1.4",
+        rows,
         note="Spread: 1.4826 times the median distance from the median, which is the standard deviation of "
         "normal values. Below smallest and largest: the drive.",
     )

@@ -18,9 +18,8 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
 from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import DATABASE_NAME
-from openpts.report.compare.contenders import conditions_key
 from openpts.report.gate.figures import GatedRun
-from openpts.report.sources import read_for_report, run_folders_of
+from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
 from openpts.report.standing import standing_of
 from openpts.report.telemetry_series import mean_over_time
 from openpts.units import format_capacity
@@ -126,8 +125,7 @@ class Populations:
 def read_populations(paths: Sequence[Path]) -> Populations:
     """Read runs, suites and folders of them. Raises UsageError if there are fewer than two drives."""
     folders = [folder for path in paths for folder in _found_in(path)]
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UsageError("cannot make a population: a run is named twice; name each run once")
+    refuse_repeated(folders)
     with worker_processes() as workers:
         read = list(workers.map(_read, folders))
     left_out = [(str(folder), one) for folder, one in zip(folders, read, strict=True) if isinstance(one, str)]
@@ -185,7 +183,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
         test=manifest.conditions.test,
         drive=fact_of(dut, "serial") or manifest.target.path,
         kind=(model, format_capacity(manifest.target.user_capacity_bytes)),
-        conditions=conditions_key(run),
+        conditions=gated.conditions,
         condition=labels.get("condition", ""),
         started_at=manifest.started_at,
         red_line=standing_of(run).red_line,

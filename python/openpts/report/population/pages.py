@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import (
     Axis,
     Block,
@@ -13,13 +13,12 @@ from openpts.pages.model import (
     Column,
     Mark,
     Page,
-    Row,
     Rule,
     Series,
     Table,
     Verdict,
 )
-from openpts.report.population.figures import DriveValue, TestFigures, ValueFigures
+from openpts.report.population.figures import TestFigures, ValueFigures
 from openpts.report.population.words import effect_line, named_line, number, off_text, repeat_line
 from openpts.vocabulary.slots import slot_order
 
@@ -40,7 +39,7 @@ def pages_of(finding: TestFigures) -> Iterator[Page]:
 def _drives_table(finding: TestFigures) -> Table:
     """All drives with all values, by host, slot and start: what those beside each other have in common."""
     drives = {one.drive: one for value in finding.values for one in value.drives}
-    in_order = sorted(drives.values(), key=_place)
+    in_order = sorted(drives.values(), key=lambda one: (one.host, slot_order(one.slot or ""), one.started_at))
     values = [value for value in finding.values if value.differs]
     of_value = [_value_cells(value) for value in values]
     places = {
@@ -51,28 +50,25 @@ def _drives_table(finding: TestFigures) -> Table:
     if not any(one.slot for one in in_order):
         places["Started"] = [one.started_at[5:19].replace("T", " ") for one in in_order]
     told = [head for head, texts in places.items() if len(set(texts)) > 1]
-    rows = [
-        Row(
-            Cell(one.drive, place + 1.0),
-            (
-                *(Cell(places[head][place]) for head in told),
-                *(found.get(one.drive, cells.none()) for found in of_value),
-            ),
-        )
-        for place, one in enumerate(in_order)
-    ]
     shared = [
         f"{head.lower()} {texts[0]}" for head, texts in places.items() if set(texts) <= {texts[0]} - {"", "-"}
     ]
-    return Table(
+    return rows_table(
         f"population-{finding.id}-drives",
         f"{finding.title}: all drives",
-        Column("Drive", align="left"),
         (
+            Column("Drive", align="left"),
             *(Column(head, align="left", width=1.3 if head == "Started" else 0.8) for head in told),
             *(Column(value.title) for value in values),
         ),
-        tuple(rows),
+        (
+            (
+                Cell(one.drive, place + 1.0),
+                *(places[head][place] for head in told),
+                *(found.get(one.drive, cells.none()) for found in of_value),
+            )
+            for place, one in enumerate(in_order)
+        ),
         note="Red: what stands out, with its distance from the median. "
         + (f"All drives: {', '.join(shared)}." if shared else ""),
     )
@@ -88,10 +84,6 @@ def _value_cells(value: ValueFigures) -> dict[str, Cell]:
     }
 
 
-def _place(one: DriveValue) -> tuple[Any, ...]:
-    return one.host, slot_order(one.slot or ""), one.started_at
-
-
 def value_page_id(finding: TestFigures, value: ValueFigures) -> str:
     """For links."""
     return f"population-{finding.id}-{[one.key for one in finding.values].index(value.key) + 1}"
@@ -102,16 +94,12 @@ def _value_page(finding: TestFigures, value: ValueFigures, drives: Table) -> Pag
     page_id = value_page_id(finding, value)
     number_ = page_id.replace("population", "Plot X-POP").replace(finding.id, finding.id.upper())
     name = PlotName(page_id, number_, f"{finding.title}: {value.title}")
-    ranked = Table(
+    ranked = rows_table(
         f"{page_id}-drives",
         f"{value.title}: drives in order of the value",
-        Column("Rank"),
-        (Column(value.title), Column("Off the median"), Column("Drive", align="left")),
-        tuple(
-            Row(
-                Cell(str(rank), float(rank)),
-                (Cell(number(one.value), one.value), Cell(off_text(value, one.off)), Cell(one.drive)),
-            )
+        (Column("Rank"), Column(value.title), Column("Off the median"), Column("Drive", align="left")),
+        (
+            (cells.count(rank), Cell(number(one.value), one.value), off_text(value, one.off), one.drive)
             for rank, one in enumerate(value.drives, start=1)
         ),
         printed=False,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from openpts.errors import UsageError
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.operator_files.written_file import read_written
 from openpts.procedures.extended.fiosynth.conditions import Suite, SuiteWorkload
 from openpts.procedures.shared.fio_job.conditions import FioJob, kept_lines
@@ -78,10 +78,8 @@ def _no_suite(folder: Path, name: str) -> str:
     if not suites.is_dir():
         return f"{folder} is not a clone of FioSynth: it has no folder {SUITES}; give the clone's own folder"
     known = sorted(path.name for path in suites.iterdir() if path.is_file())
-    near = near_word(name, known)
-    return f"{suites} has no suite {name!r}: " + (
-        f"did you mean {near}?" if near else f"it has {', '.join(known)}"
-    )
+    hint = did_you_mean(name, known, f"it has {', '.join(known)}")
+    return f"{suites} has no suite {name!r}: {hint}"
 
 
 def _file(path: Path) -> _File:

@@ -166,12 +166,11 @@ def stretches_page(measured: LifetimeRun) -> Page:
     if not measured.cycles:
         return nothing_page(page_id, title, "no cycle was begun")
     found = stretches(measured.cycles, measured.before)
-    table = Table(
-        id=f"{page_id}-table",
-        title="For each 5 % of wear" if len(found) < len(measured.cycles) else "Cycle by cycle",
-        head=Column("Cycles", align="left", width=0.8),
-        columns=tuple(Column(label) for label, _ in _COLUMNS),
-        rows=tuple(_stretch_row(stretch) for stretch in found),
+    table = rows_table(
+        f"{page_id}-table",
+        "For each 5 % of wear" if len(found) < len(measured.cycles) else "Cycle by cycle",
+        ("Cycles:<0.8", *(Column(label) for label, _ in _COLUMNS)),
+        (_stretch_row(stretch) for stretch in found),
         note="Errors: I/Os that failed, or returned other data than was written. WAF: bytes written to the "
         "media for each byte that the host wrote.",
         printed=len(_COLUMNS) * len(found) <= 3 * _PRINTED_VALUES,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import columns_of, rows_table
+from openpts.pages.kit import rows_table
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
@@ -141,24 +141,19 @@ def _loss_page(comparison: Comparison) -> Page:
 def _values_table(comparison: Comparison, group: _Group, page_id: str) -> Table:
     """The figures of a group, a column for each state, and the range that a drive in use has."""
     rows = comparison.conditions.rows
-    return Table(
-        id=f"{page_id}-{group.key}-values",
-        title=f"Figures by state: {group.title}",
-        head=Column("Row", align="left", width=1.4),
-        columns=(
+    return rows_table(
+        f"{page_id}-{group.key}-values",
+        f"Figures by state: {group.title}",
+        (
+            "Row:<1.4",
             *(Column(f"{state} ({group.unit})") for state in STATES),
             Column(f"True range ({group.unit})"),
         ),
-        rows=tuple(
-            Row(
-                Cell(rows[place][1].title),
-                (
-                    *(
-                        figure_cell(comparison.rows[state][place].measured.figure(group.unit))
-                        for state in STATES
-                    ),
-                    _true_range(comparison, place, group.unit),
-                ),
+        (
+            (
+                rows[place][1].title,
+                *(figure_cell(comparison.rows[state][place].measured.figure(group.unit)) for state in STATES),
+                _true_range(comparison, place, group.unit),
             )
             for place in group.places
         ),
@@ -227,21 +222,19 @@ def _loss_table(comparison: Comparison) -> Table:
         for is_time in sorted(units)
         for state in used
     ]
-    return Table(
-        id=f"precon-loss{comparison.key}-table",
-        title="Loss against the fresh drive, and the figure that counts",
-        head=Column("Row", align="left", width=1.7),
-        columns=(
+    return rows_table(
+        f"precon-loss{comparison.key}-table",
+        "Loss against the fresh drive, and the figure that counts",
+        (
+            "Row:<1.7",
             *(Column(label) for _, _, label in kinds),
-            *columns_of("Use:<0.8 | Counts:<0.8 | Figure that counts | Unit:<0.5"),
+            "Use:<0.8 | Counts:<0.8 | Figure that counts | Unit:<0.5",
         ),
-        rows=tuple(
-            Row(
-                Cell(_title(comparison, place)),
-                (
-                    *(_loss(comparison, place, state, is_time=is_time) for state, is_time, _ in kinds),
-                    *_counting_cells(comparison, place, row),
-                ),
+        (
+            (
+                _title(comparison, place),
+                *(_loss(comparison, place, state, is_time=is_time) for state, is_time, _ in kinds),
+                *_counting_cells(comparison, place, row),
             )
             for place, (_, row) in enumerate(rows)
         ),
@@ -315,23 +308,20 @@ def _order_page(comparison: Comparison) -> Page:
 def entropy_page(comparisons: Sequence[Comparison]) -> Page:
     """The figure of each row that counts, by the entropy of the data."""
     page_id = "precon-entropy"
-    table = Table(
-        id=f"{page_id}-table",
-        title="Figures that count, by entropy of the data written",
-        head=Column("Row", align="left", width=2.0),
-        columns=(
+    table = rows_table(
+        f"{page_id}-table",
+        "Figures that count, by entropy of the data written",
+        (
+            "Row:<2.0",
             *(Column(f"Entropy {one.entropy_pct:g} %", one.entropy_pct) for one in comparisons),
-            Column("State", align="left", width=0.8),
-            Column("Unit", align="left", width=0.5),
+            "State:<0.8 | Unit:<0.5",
         ),
-        rows=tuple(
-            Row(
-                Cell(_title(comparisons[0], place)),
-                (
-                    *(_counting_cells(one, place, row)[2] for one in comparisons),
-                    Cell(str(counting_state(row))),
-                    Cell(row.units[0].value),
-                ),
+        (
+            (
+                _title(comparisons[0], place),
+                *(_counting_cells(one, place, row)[2] for one in comparisons),
+                str(counting_state(row)),
+                row.units[0].value,
             )
             for place, (_, row) in enumerate(comparisons[0].conditions.rows)
         ),

@@ -7,7 +7,7 @@ from typing import Final
 
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, grid, page
+from openpts.pages.kit import Col, Plot, PlotName, grid, page, rows_table
 from openpts.pages.model import (
     Axis,
     Block,
@@ -15,7 +15,6 @@ from openpts.pages.model import (
     Column,
     Mark,
     Page,
-    Row,
     Rule,
     Series,
     Table,
@@ -173,30 +172,29 @@ def _course_verdict(comparison: Comparison, state: DriveState) -> Verdict:
 def states_table(comparison: Comparison) -> Table:
     """First minute, steady state, how long it took, from each state."""
     courses = [comparison.courses[state] for state in STATES]
-    return Table(
-        id=f"precon-states{comparison.key}",
-        title=f"{comparison.conditions.workload.title} from each state{comparison.level}",
-        head=Column("", align="left", width=1.6),
-        columns=tuple(Column(str(state)) for state in STATES),
-        rows=(
-            Row(Cell("First minute (IOPS)"), tuple(_first(c) for c in courses)),
-            Row(Cell("Steady State (IOPS)"), tuple(_number(c.steady_iops, 0) for c in courses)),
-            Row(Cell("First minute / Steady State"), tuple(_number(c.factor, 2) for c in courses)),
-            Row(Cell("Time until it was found"), tuple(_time(c.steady_after_ns) for c in courses)),
-            Row(
-                Cell("Drive fills until it was found"),
-                tuple(
+    return rows_table(
+        f"precon-states{comparison.key}",
+        f"{comparison.conditions.workload.title} from each state{comparison.level}",
+        (":<1.6", *(Column(str(state)) for state in STATES)),
+        (
+            ("First minute (IOPS)", *(_first(c) for c in courses)),
+            ("Steady State (IOPS)", *(_number(c.steady_iops, 0) for c in courses)),
+            ("First minute / Steady State", *(_number(c.factor, 2) for c in courses)),
+            ("Time until it was found", *(_time(c.steady_after_ns) for c in courses)),
+            (
+                "Drive fills until it was found",
+                *(
                     _number(
                         None if c.steady_after_bytes is None else comparison.fills(c.steady_after_bytes), 2
                     )
                     for c in courses
                 ),
             ),
-            Row(Cell("Range of the window (%)"), tuple(_window(c, "range_pct") for c in courses)),
-            Row(Cell("Slope of the window (%)"), tuple(_window(c, "slope_excursion_pct") for c in courses)),
-            Row(
-                Cell("Written in all (x user capacity)"),
-                tuple(cells.number(comparison.fills(c.written_bytes), 2) for c in courses),
+            ("Range of the window (%)", *(_window(c, "range_pct") for c in courses)),
+            ("Slope of the window (%)", *(_window(c, "slope_excursion_pct") for c in courses)),
+            (
+                "Written in all (x user capacity)",
+                *(cells.number(comparison.fills(c.written_bytes), 2) for c in courses),
             ),
         ),
         note=_rule_text(comparison),

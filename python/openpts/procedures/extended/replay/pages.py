@@ -6,7 +6,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import rows_table
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
 from openpts.procedures.extended.replay.results import ReplayResults
 from openpts.procedures.kit.spread import spread_words
@@ -99,17 +99,21 @@ def _counts(found: Mapping[str, int]) -> str:
 
 
 def _causes_table(passes: tuple[Pass, ...]) -> Table:
-    return Table(
-        id="replay-causes",
-        title="Late I/Os (by more than 10 us) by Cause, and Time waited",
-        head=Column("Cause", align="left", width=2),
-        columns=tuple(
-            Column(label) for one in passes for label in (f"Pass {one.label}, I/Os", f"Pass {one.label}, s")
+    return rows_table(
+        "replay-causes",
+        "Late I/Os (by more than 10 us) by Cause, and Time waited",
+        (
+            "Cause:<2",
+            *(
+                Column(label)
+                for one in passes
+                for label in (f"Pass {one.label}, I/Os", f"Pass {one.label}, s")
+            ),
         ),
-        rows=tuple(
-            Row(
-                Cell(text),
-                tuple(
+        (
+            (
+                text,
+                *(
                     cell
                     for one in passes
                     for cell in (

@@ -16,7 +16,7 @@ from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import count, listed
 from openpts.fields.parsing import refuse
 from openpts.fields.readers import without_repeats
-from openpts.near_word import near_word
+from openpts.near_word import did_you_mean
 from openpts.procedures.shared.trace_replay.conditions import (
     MAPPING,
     Mapping,
@@ -89,8 +89,7 @@ def _hashed(name: str, word: str) -> TraceFile:
     if (recipe := recipes().get(short)) is not None:
         return replace(of_recipe(recipe, short), sha256=recipe.sha256)
     if not Path(word).is_file():
-        near = near_word(short, recipes())
-        hint = f"did you mean {near}?" if near else f"the recipes are {', '.join(recipes())}"
+        hint = did_you_mean(short, recipes(), f"the recipes are {', '.join(recipes())}")
         refuse(name, word, f"there is no such recipe, nor such a file; {hint}")
     found = trace_of(word)
     with failing_as(UsageError, f"cannot read {word}"), Path(found.path).open("rb") as file:

@@ -5,7 +5,8 @@ from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Column, Page, Verdict
 from openpts.pages.texts import NOT_REPORTED
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
 from openpts.procedures.extended.thermal.results import merged
@@ -42,13 +43,12 @@ def results_page(measured: ThermalRun) -> Page:
             *limits,
         ],
     )
-    table = Table(
-        id=f"{page_id}-runs",
-        title="Cold run, warm run and duty cycle, apart",
-        head=Column("", align="left", width=1.6),
-        columns=tuple(Column(name) for name in NAMES.values()),
-        rows=tuple(
-            Row(Cell(label), tuple(_MISSING if load is None else value(measured, load) for load in loads))
+    table = rows_table(
+        f"{page_id}-runs",
+        "Cold run, warm run and duty cycle, apart",
+        (":<1.6", *(Column(name) for name in NAMES.values())),
+        (
+            (label, *(_MISSING if load is None else value(measured, load) for load in loads))
             for label, value in _ROWS
         ),
     )

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import ticks
-from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.measure import Measured, Subject, measured
-from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.model import Band, Page, Series, Verdict
 from openpts.procedures.extended.workload.conditions import RoundFigure, WorkloadConditions
 from openpts.procedures.extended.workload.results import WorkloadResults, analyse, tracked_name
 from openpts.procedures.kit.content import ReportContent
@@ -148,12 +148,11 @@ def _rounds_page(results: WorkloadResults, name: PlotName) -> Page:
     metric = _METRICS[results.conditions.figure]
     last, window = len(results.rounds), results.window
     label = "Measurement Window" if results.steady else "Last five Rounds"
-    shown = Table(
-        id=f"{name.id}-values",
-        title=f"Values plotted: {tracked_name(results.conditions)} of each Round ({metric.unit})",
-        head=Column("Tracked", align="left", width=0),
-        columns=round_columns(range(1, last + 1)),
-        rows=(Row(Cell(metric.unit), tuple(map(metric.cell, results.values))),),
+    shown = rows_table(
+        f"{name.id}-values",
+        f"Values plotted: {tracked_name(results.conditions)} of each Round ({metric.unit})",
+        ("Tracked:<0", *round_columns(range(1, last + 1))),
+        ((metric.unit, *map(metric.cell, results.values)),),
     )
     band = Band("x", window.rounds[0] - 0.5, window.rounds[-1] + 0.5, "window", f"{label} {window.label}")
     plot = Plot(

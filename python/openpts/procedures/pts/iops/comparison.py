@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from openpts.analysis.run_comparison import advantage_pct
 from openpts.pages import cells
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Table, Verdict
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Table, Verdict
 from openpts.procedures.kit.content import Typical
 from openpts.units import block_size_kib
 from openpts.vocabulary.better import Better
@@ -75,15 +76,17 @@ def _table(
     *,
     plus: bool,
 ) -> Table:
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column("Block size (KiB)", width=0.62),
-        columns=tuple(Column(f"{read_pct}/{100 - read_pct}", float(read_pct)) for read_pct in mixes),
-        rows=tuple(
-            Row(
+    return rows_table(
+        table_id,
+        title,
+        (
+            "Block size (KiB):0.62",
+            *(Column(f"{read_pct}/{100 - read_pct}", float(read_pct)) for read_pct in mixes),
+        ),
+        (
+            (
                 Cell(block_size_kib(size), size / 1024),
-                tuple(_cell(values.get((size, read_pct)), plus=plus) for read_pct in mixes),
+                *(_cell(values.get((size, read_pct)), plus=plus) for read_pct in mixes),
             )
             for size in sizes
         ),

@@ -5,9 +5,9 @@ from typing import Final
 
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, Required, page, values_of
+from openpts.pages.kit import Plot, PlotName, Required, page, rows_table, values_of
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Rule, Section, Series, Table, Verdict
+from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
@@ -84,18 +84,19 @@ def repeatability_page(matrix: Matrix, name: PlotName) -> Page:
 
 
 def _deviations_table(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[int]) -> Table:
-    return Table(
-        id=f"{matrix.prefix}-deviations",
-        title="Values plotted: deviation of each Round from its cell's mean (%)",
-        head=Column("Cell", align="left", width=0),
-        columns=(
+    return rows_table(
+        f"{matrix.prefix}-deviations",
+        "Values plotted: deviation of each Round from its cell's mean (%)",
+        (
+            "Cell:<0",
             *(Column(f"R{number}", float(number)) for number in matrix.results.window.rounds),
-            Column("RSE of the mean"),
+            "RSE of the mean",
         ),
-        rows=tuple(
-            Row(
-                Cell(f"{format_block_size(size)}, R/W {mix(read_pct)}"),
-                (*(cells.percent(value, 2, plus=True) for value in cell.deviations_pct), _error_cell(cell)),
+        (
+            (
+                f"{format_block_size(size)}, R/W {mix(read_pct)}",
+                *(cells.percent(value, 2, plus=True) for value in cell.deviations_pct),
+                _error_cell(cell),
             )
             for size in sizes
             for read_pct in read_pcts

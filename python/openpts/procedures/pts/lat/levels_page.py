@@ -7,8 +7,8 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported, response_times
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, page, values_of
-from openpts.pages.model import Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, page, rows_table, values_of
+from openpts.pages.model import Cell, Column, Page, Series, Table, Verdict
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
 from openpts.units import KIB, format_block_size, format_duration
 from openpts.vocabulary.verdict import RoundPoint
@@ -101,14 +101,11 @@ def _columns(curve: _Curve, color: int, levels: Sequence[float]) -> Iterator[_Co
 def _table(table_id: str, columns: Sequence[_Column], levels: Sequence[float]) -> Table:
     """A row for each level, and two for all I/Os."""
     heads = [*(_level_cell(level) for level in levels), Cell("100 (MRT)"), Cell("N of I/Os")]
-    return Table(
-        id=table_id,
-        title=f"Values plotted: response time (ms) at {format_block_size(_BLOCK_SIZE_BYTES)}",
-        head=Column("Confidence level (%)", width=0.9),
-        columns=tuple(Column(column.label) for column in columns),
-        rows=tuple(
-            Row(head, tuple(column.cells[number] for column in columns)) for number, head in enumerate(heads)
-        ),
+    return rows_table(
+        table_id,
+        f"Values plotted: response time (ms) at {format_block_size(_BLOCK_SIZE_BYTES)}",
+        ("Confidence level (%):0.9", *(Column(column.label) for column in columns)),
+        ((head, *(column.cells[number] for column in columns)) for number, head in enumerate(heads)),
         note="N nines take 10^N I/Os. Low n: fewer than 1.5 times that, drawn dashed (9.2 step 3.3.3).",
     )
 

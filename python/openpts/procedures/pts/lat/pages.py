@@ -28,18 +28,19 @@ def tabular_page(
 
     ``host_part``: verdicts on the host's share of the response times.
     """
-    table = Table(
-        id=f"{name.id}-values",
-        title=f"{name.number} - {matrix.results.window.averaging}; MRT: the largest of them",
-        head=Column(f"DP={data_text(matrix.results.conditions)}", align="left", width=0.8),
-        columns=(
-            Column("RW mix", align="left", width=0.6),
+    table = rows_table(
+        f"{name.id}-values",
+        f"{name.number} - {matrix.results.window.averaging}; MRT: the largest of them",
+        (
+            Column(f"DP={data_text(matrix.results.conditions)}", align="left", width=0.8),
+            "RW mix:<0.6",
             *(Column(f"{block_size_kib(size)} KiB", size / 1024) for size in matrix.block_sizes_bytes),
         ),
-        rows=tuple(
-            Row(
-                Cell(head if read_pct == matrix.read_pcts[0] else ""),
-                (Cell(f"RW {read_pct}"), *_cells(matrix, read_pct, to_cell)),
+        (
+            (
+                head if read_pct == matrix.read_pcts[0] else "",
+                f"RW {read_pct}",
+                *_cells(matrix, read_pct, to_cell),
             )
             for head, to_cell in _BLOCKS
             for read_pct in matrix.read_pcts

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, rows_table, values_of
-from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.pts.tp.results import PositionBin, last_pass
 from openpts.procedures.shared.interface_limit import interface_limit
 from openpts.procedures.shared.metric import METRICS
@@ -202,15 +202,14 @@ def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
 
 def _table(cycle: Cycle, number: str) -> Table:
     """Averages of the window, one decimal (8.3.7.1, 8.3.7.2)."""
-    return Table(
-        id=f"{cycle.prefix}-table",
-        title=f"{number} - average throughput (MB/s): {cycle.results.window.averaging}",
-        head=Column("Block size (KiB)", width=0.62),
-        columns=tuple(Column(mix(read_pct), float(read_pct)) for read_pct in READ_PCTS),
-        rows=(
-            Row(
+    return rows_table(
+        f"{cycle.prefix}-table",
+        f"{number} - average throughput (MB/s): {cycle.results.window.averaging}",
+        ("Block size (KiB):0.62", *(Column(mix(read_pct), float(read_pct)) for read_pct in READ_PCTS)),
+        (
+            (
                 Cell(block_size_kib(cycle.size_bytes), cycle.size_bytes / 1024),
-                tuple(_mean_cell(cycle, read_pct) for read_pct in READ_PCTS),
+                *(_mean_cell(cycle, read_pct) for read_pct in READ_PCTS),
             ),
         ),
         group="Read / Write Mix %",

@@ -94,15 +94,11 @@ def _convergence(sections: Sequence[Section], key: str, what: str) -> list[Block
     rounds = max((len(row.cells) for row in rows), default=0)
     if not rounds:
         return [Verdict(f"{what}: {NO_ROUND.text}", "fail")]
-    shown = Table(
-        id=f"{_prefix(sections)}-{key}-values",
-        title=f"Values plotted: {what.lower()}, average of each Round (MB/s)",
-        head=found[0].head,
-        columns=round_columns(range(1, rounds + 1)),
-        rows=tuple(
-            Row(row.head, (*row.cells, *(cells.none() for _ in range(rounds - len(row.cells)))))
-            for row in rows
-        ),
+    shown = rows_table(
+        f"{_prefix(sections)}-{key}-values",
+        f"Values plotted: {what.lower()}, average of each Round (MB/s)",
+        (found[0].head, *round_columns(range(1, rounds + 1))),
+        ((row.head, *row.cells, *(cells.none() for _ in range(rounds - len(row.cells)))) for row in rows),
         printed=False,
     )
     plot = Plot(

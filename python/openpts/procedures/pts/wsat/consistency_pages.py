@@ -7,7 +7,7 @@ from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, heads_of, page, rows_table, values_of
-from openpts.pages.model import Axis, Cell, Page, Row, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Page, Series, Table, Verdict
 from openpts.procedures.pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, Course, log_figure
 from openpts.units import format_duration
 
@@ -85,10 +85,10 @@ def _counts_table(table_id: str, points: Points) -> Table:
         "IOPS from | Intervals up to the next edge",
         (
             *(
-                Row(Cell(cells.fixed(edge, 1), edge), (Cell(f"{count:,}", float(count)),))
+                (Cell(cells.fixed(edge, 1), edge), Cell(f"{count:,}", float(count)))
                 for edge, count in zip(edges, counts, strict=False)
             ),
-            Row(Cell(cells.fixed(edges[-1], 1), edges[-1]), (Cell("-"),)),
+            (Cell(cells.fixed(edges[-1], 1), edges[-1]), "-"),
         ),
         printed=False,
     )

@@ -8,7 +8,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
 from openpts.analysis.saturation import SaturationResults, spread_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, columns_of, page
+from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import GB, MB, format_duration
 
@@ -74,15 +74,15 @@ def minutes_table(course: Course, along: Along) -> Table:
         Row(Cell(cells.fixed(along.of(minute), 3), along.of(minute)), _minute_cells(minute, spread))
         for minute, spread in zip(results.minutes, spreads, strict=True)
     )
-    return Table(
-        id=f"{course.prefix}-{along.key}-values",
-        title="Values plotted: mean of each minute, at its end",
-        head=Column(along.axis.title),
-        columns=columns_of(
+    return rows_table(
+        f"{course.prefix}-{along.key}-values",
+        "Values plotted: mean of each minute, at its end",
+        (
+            Column(along.axis.title),
             "IOPS | Lowest interval (IOPS) | Highest interval (IOPS) | MB/s | ART (ms) | 99.999 % (ms) | "
-            "MRT (ms)"
+            "MRT (ms)",
         ),
-        rows=rows,
+        rows,
         note=f"99.999 %: only of minutes with {ios_needed(TAIL_PERCENTILE):,} I/Os or more.",
         printed=7 * len(rows) <= PRINTED_VALUES,
     )

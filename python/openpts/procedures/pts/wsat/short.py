@@ -7,8 +7,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, columns_of
-from openpts.pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, columns_of, rows_table
+from openpts.pages.model import Block, Cell, Section, Series, Table, Verdict
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import HIGH, LOW, MEAN, MEAN_LATENCY, MRT
 from openpts.procedures.shared.short_report import PLOT_PX, Picked, preparation, seconds
@@ -65,15 +65,15 @@ def _rounds(picked: Picked) -> Table | None:
     if minutes is None or not minutes.rows:
         return None
     amounts = [cells.none() for _ in minutes.rows] if written is None else [row.head for row in written.rows]
-    return Table(
-        id=f"short-{picked.section.test}-rounds",
-        title="Rounds",
-        head=Column("Round", width=0.4),
-        columns=_COLUMNS,
-        rows=tuple(
-            Row(
+    return rows_table(
+        f"short-{picked.section.test}-rounds",
+        "Rounds",
+        ("Round:0.4", *_COLUMNS),
+        (
+            (
                 Cell(str(number), float(number)),
-                (amount, *(row.cells[n] for n in (MEAN, LOW, HIGH, MEAN_LATENCY, MRT))),
+                amount,
+                *(row.cells[n] for n in (MEAN, LOW, HIGH, MEAN_LATENCY, MRT)),
             )
             for number, (row, amount) in enumerate(zip(minutes.rows, amounts, strict=True), start=1)
         ),

@@ -6,7 +6,7 @@ from typing import Final
 
 from openpts.analysis.minutes import Minute, pieces_between
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, Required, page, table, values_of
+from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, table, values_of
 from openpts.pages.model import (
     Axis,
     Band,
@@ -14,7 +14,6 @@ from openpts.pages.model import (
     Column,
     Mark,
     Page,
-    Row,
     Series,
     Table,
     Verdict,
@@ -206,13 +205,12 @@ _COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = (
 
 
 def _transition_table(table_id: str, placed: Sequence[_Placed], time: TimeAxis) -> Table:
-    return Table(
-        id=table_id,
-        title="Values plotted: each interval at its middle, each minute at its middle",
-        head=Column(time.axis.title, width=0),
-        columns=(Column("Throughput (MB/s)"), Column("Throughput, 1 min (MB/s)")),
-        rows=tuple(
-            Row(elapsed_cell(at_ns, time), (Cell("-"), rate) if is_minute else (rate, Cell("-")))
+    return rows_table(
+        table_id,
+        "Values plotted: each interval at its middle, each minute at its middle",
+        (Column(time.axis.title, width=0), "Throughput (MB/s) | Throughput, 1 min (MB/s)"),
+        (
+            (elapsed_cell(at_ns, time), *((Cell("-"), rate) if is_minute else (rate, Cell("-"))))
             for at_ns, rate, is_minute in sorted(placed, key=lambda entry: entry[0])
         ),
         printed=False,

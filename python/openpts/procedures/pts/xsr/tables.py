@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, Required, grid, page, rows_table
-from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.model import Block, Cell, Column, Page, Row, Verdict
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import (
     MEDIAN_MINUTES,
@@ -42,12 +42,11 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
         _row("ART (ms)", results, lambda g: (cells.latency(g.art_ns), cells.latency(g.peak_art_ns))),
         _row("MRT (ms)", results, lambda g: (Cell("-"), cells.latency(g.mrt_ns))),
     )
-    table = Table(
-        id="xsr-table",
-        title=f"{name.number} - Recovery (Min): {_recovery_text(results.peak_recovery_ns)}",
-        head=Column("", align="left", width=0.6),
-        columns=tuple(columns),
-        rows=rows,
+    table = rows_table(
+        "xsr-table",
+        f"{name.number} - Recovery (Min): {_recovery_text(results.peak_recovery_ns)}",
+        (":<0.6", *columns),
+        rows,
         note="Peaks are the best minute's throughput and the worst minute's ART; MRT is the largest of all "
         "I/Os. Recovery: from the end of group 2 to the end of group 3's best minute, as 12.1 defines it.",
     )

@@ -199,16 +199,12 @@ def shown_table(table_id: str, measured: Sequence[MeasuredRow], unit: FigureUnit
         name = one.row.title if single else one.row.name
         lines.setdefault(name, {})[columns[one.row.direction]] = one
     labels = dict.fromkeys(columns.values())
-    return Table(
-        id=table_id,
-        title=f"As the benchmark shows it: {unit}",
-        head=Column("Row", align="left", width=1.3),
-        columns=tuple(Column(label) for label in labels),
-        rows=tuple(
-            Row(
-                Cell(name),
-                tuple(figure_cell(line[at].figure(unit)) if at in line else _NO_SUCH_ROW for at in labels),
-            )
+    return rows_table(
+        table_id,
+        f"As the benchmark shows it: {unit}",
+        ("Row:<1.3", *(Column(label) for label in labels)),
+        (
+            (name, *(figure_cell(line[at].figure(unit)) if at in line else _NO_SUCH_ROW for at in labels))
             for name, line in lines.items()
         ),
     )
@@ -281,19 +277,15 @@ def each_pass_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table | N
     most = max((figure.passes.count for _, figure in figures), default=0)
     if most < 2:
         return None
-    return Table(
-        id=table_id,
-        title="Pass by pass",
-        head=Column("Row", align="left", width=1.7),
-        columns=(
+    return rows_table(
+        table_id,
+        "Pass by pass",
+        (
+            "Row:<1.7",
             *(Column(f"Pass {number}", width=0.6) for number in range(1, most + 1)),
-            Column("RSE (%)", width=0.6),
-            Column("Statement", align="left", width=1.6),
+            "RSE (%):0.6 | Statement:<1.6",
         ),
-        rows=tuple(
-            Row(Cell(f"{row.title} ({figure.unit})"), _each_pass_cells(figure, most))
-            for row, figure in figures
-        ),
+        ((f"{row.title} ({figure.unit})", *_each_pass_cells(figure, most)) for row, figure in figures),
         printed=most <= _MOST_PASSES_PRINTED,
     )
 

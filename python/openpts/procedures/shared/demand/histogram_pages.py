@@ -67,12 +67,11 @@ def histogram_prewrite_page(demand: DemandRun, histogram: Histogram) -> Page:
     if not minutes:
         return page(name, _absence(demand, histogram, "pre-writes"))
     time = minutes_axis(minutes)
-    shown = Table(
-        id=f"{name.id}-values",
-        title="Every minute of the pre-writes",
-        head=elapsed_column(time),
-        columns=minute_columns(),
-        rows=tuple(minute_row(minute, time, demand.conditions.minute_ns) for minute in minutes),
+    shown = rows_table(
+        f"{name.id}-values",
+        "Every minute of the pre-writes",
+        (elapsed_column(time), *minute_columns()),
+        (minute_row(minute, time, demand.conditions.minute_ns) for minute in minutes),
         printed=False,
     )
     plot = Plot(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Cells, Col, Plot, columns_of, grid, page, rows_table
+from openpts.pages.kit import Cells, Col, Plot, grid, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
@@ -108,15 +108,15 @@ def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAx
             by_color = tuple(iops if color == own else Cell("-") for color in range(len(groups)))
             head = elapsed_cell(prewrite.start_ns + minute.end_ns, time)
             rows.append(Row(head, (*by_color, Cell(str(prewrite.number), float(prewrite.number)), *rest)))
-    return Table(
-        id=table_id,
-        title="Every minute of the pre-writes",
-        head=elapsed_column(time),
-        columns=(
+    return rows_table(
+        table_id,
+        "Every minute of the pre-writes",
+        (
+            elapsed_column(time),
             *(Column(f"IOPS, {label}") for label in groups),
-            *columns_of("Round | ART (ms) | MRT (ms) | CPU Sys (%)"),
+            "Round | ART (ms) | MRT (ms) | CPU Sys (%)",
         ),
-        rows=tuple(rows),
+        rows,
         printed=False,
     )
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, page, values_of
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, page, rows_table, values_of
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.units import block_size_kib
@@ -51,15 +51,14 @@ def absence(matrix: Matrix, block_size_bytes: int, sector_bytes: int) -> str:
 
 def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
     """Rows block size, columns R/W mix from all writes to all reads."""
-    return Table(
-        id=f"{matrix.prefix}-{table_id}",
-        title=title,
-        head=Column("Block size (KiB)", width=0.62),
-        columns=tuple(Column(mix(read_pct), float(read_pct)) for read_pct in matrix.read_pcts),
-        rows=tuple(
-            Row(
+    return rows_table(
+        f"{matrix.prefix}-{table_id}",
+        title,
+        ("Block size (KiB):0.62", *(Column(mix(read_pct), float(read_pct)) for read_pct in matrix.read_pcts)),
+        (
+            (
                 Cell(block_size_kib(size), size / 1024),
-                tuple(_filled(matrix.cell(size, read_pct), to_cell) for read_pct in matrix.read_pcts),
+                *(_filled(matrix.cell(size, read_pct), to_cell) for read_pct in matrix.read_pcts),
             )
             for size in matrix.block_sizes_bytes
         ),

@@ -5,7 +5,8 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.pages import cells
-from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.kit import rows_table
+from openpts.pages.model import Cell, Column, Table
 from openpts.procedures.shared.trace_replay.passes import LATE_US, PERCENTILES, Pass, seconds, us
 from openpts.units import MB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.replay import TraceScore
@@ -31,12 +32,14 @@ def labelled_table(
     head: str = "Pass",
 ) -> Table:
     """A row for each label."""
-    return Table(
-        id=table_id,
-        title=title,
-        head=Column(head, align="left", width=1.2 if head == "Pass" else 2.6),
-        columns=tuple(Column(label) for label in columns),
-        rows=tuple(Row(Cell(head), tuple(values)) for head, values in rows),
+    return rows_table(
+        table_id,
+        title,
+        (
+            Column(head, align="left", width=1.2 if head == "Pass" else 2.6),
+            *(Column(label) for label in columns),
+        ),
+        ((head, *values) for head, values in rows),
         note=note,
     )
 

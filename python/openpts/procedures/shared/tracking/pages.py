@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page
-from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, page, rows_table
+from openpts.pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.minutes_table import (
@@ -234,24 +234,22 @@ def _rounds_table(name: PlotName, tracked: TrackedPhase, time: TimeAxis) -> Tabl
         ("MRT (ms)", tuple(cells.latency(minute.max_latency_ns) for minute in results.minutes)),
         (f"Start ({time.unit_name})", tuple(elapsed_cell(start_ns, time) for start_ns in results.starts_ns)),
     )
-    return Table(
-        id=f"{name.id}-rounds",
-        title="Tracked minutes",
-        head=Column(ROUND_WORD, align="left", width=0),
-        columns=round_columns(range(1, len(results.minutes) + 1)),
-        rows=tuple(Row(Cell(label), cells_of_row) for label, cells_of_row in rows),
+    return rows_table(
+        f"{name.id}-rounds",
+        "Tracked minutes",
+        (Column(ROUND_WORD, align="left", width=0), *round_columns(range(1, len(results.minutes) + 1))),
+        ((label, *cells_of_row) for label, cells_of_row in rows),
         note=f"{results.begun} {ROUND_WORD}{'s' if results.begun != 1 else ''} begun. Times count from the "
         "first I/O of the stimulus.",
     )
 
 
 def _minutes_table(table_id: str, tracked: TrackedPhase, minutes: Sequence[Minute], time: TimeAxis) -> Table:
-    return Table(
-        id=table_id,
-        title="Every minute of the stimulus",
-        head=elapsed_column(time),
-        columns=minute_columns(extra=(Column("Tracked (IOPS)"),)),
-        rows=tuple(
+    return rows_table(
+        table_id,
+        "Every minute of the stimulus",
+        (elapsed_column(time), *minute_columns(extra=(Column("Tracked (IOPS)"),))),
+        (
             minute_row(minute, time, tracked.minute_ns, extra=(_tracked_cell(tracked.results, minute),))
             for minute in minutes
         ),

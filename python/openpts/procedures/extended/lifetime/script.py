@@ -25,9 +25,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.procedures.extended.lifetime.conditions import Continued, LifetimeConditions, StopOn
+from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.data import DataPattern, VerifiedData
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -43,7 +43,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
+from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -57,20 +57,16 @@ _PAGE_BYTES: Final = 4 * KIB
 
 
 # HYP-LIFE-01
-def standard_conditions(drive_class: DriveClass, seed: int) -> LifetimeConditions:
-    """A handful of cycles, one stream."""
-    return LifetimeConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        block_size_bytes=128 * KIB,
-        tc=1,
-        qd=32,
-        drive_cycles=A_HANDFUL,
-        wear_limit_pct=100,
-        longest_ns=_WEEK_NS,
-        seed=seed,
-    )
+# A handful of cycles, one stream.
+standard_conditions: Final = Standard(
+    LifetimeConditions,
+    block_size_bytes=128 * KIB,
+    tc=1,
+    qd=32,
+    drive_cycles=A_HANDFUL,
+    wear_limit_pct=100,
+    longest_ns=_WEEK_NS,
+)
 
 
 def without_data(conditions: LifetimeConditions) -> LifetimeConditions:

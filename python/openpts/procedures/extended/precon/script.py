@@ -33,6 +33,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
+from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
@@ -45,7 +46,6 @@ from openpts.procedures.shared.benchmark.rows import (
     without_impossible_rows,
 )
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -59,7 +59,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
     samples_in,
 )
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
 
@@ -113,32 +113,27 @@ def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int)
 _MINUTE_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
-    """The short profile in the three states; demand of the random writes as in WSAT."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return PreconConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        benchmarks=(SHORT,),
-        precondition_passes=2,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_tc=1,
-        precondition_qd=32,
-        recondition_passes=1,
-        workload=DEFAULT,
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        drive_fills=6,
-        longest_ns=12 * 60 * _MINUTE_NS,
-        tracking_period_ns=30 * _MINUTE_NS,
-        tracking_fills=0.25,
-        steady_after_drive_fills=2,
-        file_share_pct=10,
-        longest_pass_ns=LONGEST_NS,
-        longest_pause_ns=LONGEST_NS,
-        seed=seed,
-    )
+# The short profile in the three states; demand of the random writes as in WSAT.
+standard_conditions: Final = Standard(
+    PreconConditions,
+    benchmarks=(SHORT,),
+    precondition_passes=2,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    recondition_passes=1,
+    workload=DEFAULT,
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    drive_fills=6,
+    longest_ns=12 * 60 * _MINUTE_NS,
+    tracking_period_ns=30 * _MINUTE_NS,
+    tracking_fills=0.25,
+    steady_after_drive_fills=2,
+    file_share_pct=10,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
 
 
 possible_on = without_impossible_rows

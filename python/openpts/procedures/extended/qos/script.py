@@ -33,9 +33,9 @@ from msgspec.structs import replace
 from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
 from openpts.procedures.extended.qos.points import ios_for, points_of
 from openpts.procedures.extended.qos.search import MOST_MEASUREMENTS, bracket_of
+from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -48,7 +48,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -57,30 +57,25 @@ T = TypeVar("T")
 _MINUTE_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> QosConditions:
-    """Loads that lie closer where response times rise; limits of a millisecond and of its slow tail."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return QosConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        limits=(Limit(Operation.READ, 99, NS_PER_MS), Limit(Operation.READ, 99.9, 5 * NS_PER_MS)),
-        mixes_read_pct=(100, 70),
-        loads_pct=(10, 25, 50, 75, 90, 100),
-        arrivals="poisson",
-        tc=4 if enterprise else 2,
-        qd=32,
-        block_size_bytes=4 * KIB,
-        width_pct=1,
-        repeats=3,
-        late_pct=1,
-        settle_ns=5 * NS_PER_S,
-        longest_ns=10 * _MINUTE_NS,
-        precondition_passes=2,
-        tracking_period_ns=30 * _MINUTE_NS,
-        max_rounds=25,
-        seed=seed,
-    )
+# Loads that lie closer where response times rise; limits of a millisecond and of its slow tail.
+standard_conditions: Final = Standard(
+    QosConditions,
+    limits=(Limit(Operation.READ, 99, NS_PER_MS), Limit(Operation.READ, 99.9, 5 * NS_PER_MS)),
+    mixes_read_pct=(100, 70),
+    loads_pct=(10, 25, 50, 75, 90, 100),
+    arrivals="poisson",
+    tc=RECOMMENDED_TC,
+    qd=32,
+    block_size_bytes=4 * KIB,
+    width_pct=1,
+    repeats=3,
+    late_pct=1,
+    settle_ns=5 * NS_PER_S,
+    longest_ns=10 * _MINUTE_NS,
+    precondition_passes=2,
+    tracking_period_ns=30 * _MINUTE_NS,
+    max_rounds=25,
+)
 
 
 def script(conditions: QosConditions, user_capacity_bytes: int) -> Script:

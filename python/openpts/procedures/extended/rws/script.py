@@ -28,10 +28,10 @@ from openpts.characteristics.capture import Capture
 from openpts.procedures.extended.rws.conditions import PART_TITLES, Part, RwsConditions
 from openpts.procedures.extended.rws.passes import PASS_FIGURES, pass_figures
 from openpts.procedures.extended.rws.streams import alone, composite, replayed
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.rounds.script import rounds_until_steady
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -43,29 +43,25 @@ from openpts.vocabulary.requests import (
     Script,
     SetWriteCache,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stream
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stream
 from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> RwsConditions:
-    """Preparation and steady state as those of write saturation; the capture is the operator's."""
-    return RwsConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        parts=(Part.INDIVIDUAL, Part.MULTI, Part.REPLAY_NATIVE),
-        pacing="depth",
-        precondition_passes=2,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_tc=1,
-        precondition_qd=32,
-        tracking_period_ns=30 * _MINUTE_NS,
-        max_rounds=25,
-        seed=seed,
-    )
+# Preparation and steady state as those of write saturation; the capture is the operator's.
+standard_conditions: Final = Standard(
+    RwsConditions,
+    parts=(Part.INDIVIDUAL, Part.MULTI, Part.REPLAY_NATIVE),
+    pacing="depth",
+    precondition_passes=2,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    tracking_period_ns=30 * _MINUTE_NS,
+    max_rounds=25,
+)
 
 
 def possible_on(conditions: RwsConditions, sector_bytes: int) -> RwsConditions:

@@ -31,9 +31,9 @@ from openpts.procedures.extended.score.conditions import (
     full_set,
 )
 from openpts.procedures.extended.score.results import passes_to_add, score_of_sample
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
 from openpts.trace_schedules import Plan, Prepared, prepared
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -46,25 +46,21 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import STREAMS_END
 
 _PASSES: Final = 3
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> ScoreConditions:
-    """All recipes alone and with their background, with all idle times and with none."""
-    return ScoreConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        traces=full_set(),
-        idle=(Idle(None), Idle(0)),
-        background=Background(),
-        precondition_passes=0,
-        passes=_PASSES,
-        seed=seed,
-    )
+# All recipes alone and with their background, with all idle times and with none.
+standard_conditions: Final = Standard(
+    ScoreConditions,
+    traces=full_set(),
+    idle=(Idle(None), Idle(0)),
+    background=Background(),
+    precondition_passes=0,
+    passes=_PASSES,
+)
 
 
 def possible_on(conditions: ScoreConditions, sector_bytes: int) -> ScoreConditions:

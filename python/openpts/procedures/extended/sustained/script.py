@@ -18,6 +18,7 @@ from collections.abc import Generator
 from typing import Final
 
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
+from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
@@ -28,7 +29,6 @@ from openpts.procedures.shared.benchmark.rows import (
 )
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -41,7 +41,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WRITE_INTENSIVE
 
@@ -55,25 +55,20 @@ _LEAST_MINUTES: Final = 0.01
 
 
 # HYP-SUS-01, HYP-SUS-03
-def standard_conditions(drive_class: DriveClass, seed: int) -> SustainedConditions:
-    """The load and its 72 hours as in the talk, but no more than the amount of the write saturation test."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return SustainedConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        benchmarks=(BENCHMARKS["data-sheet"],),
-        sequential_tc=1,
-        sequential_qd=32,
-        tc=4 if enterprise else 2,
-        qd=32,
-        workload=WRITE_INTENSIVE,
-        drive_fills=4,
-        longest_ns=72 * 60 * _MINUTE_NS,
-        longest_pass_ns=LONGEST_NS,
-        longest_pause_ns=LONGEST_NS,
-        seed=seed,
-    )
+# The load and its 72 hours as in the talk, but no more than the amount of the write saturation test.
+standard_conditions: Final = Standard(
+    SustainedConditions,
+    benchmarks=(BENCHMARKS["data-sheet"],),
+    sequential_tc=1,
+    sequential_qd=32,
+    tc=RECOMMENDED_TC,
+    qd=32,
+    workload=WRITE_INTENSIVE,
+    drive_fills=4,
+    longest_ns=72 * 60 * _MINUTE_NS,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
 
 
 possible_on = without_impossible_rows

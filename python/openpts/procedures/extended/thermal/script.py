@@ -29,8 +29,8 @@ from openpts.procedures.extended.thermal.results import (
     reference_of,
     throttling_of,
 )
+from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -47,7 +47,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -60,26 +60,22 @@ _MINUTE_NS: Final = 60 * NS_PER_S
 
 
 # SOL-BMK-06
-def standard_conditions(drive_class: DriveClass, seed: int) -> ThermalConditions:
-    """Lengths in which drives of any size come to their temperature."""
-    return ThermalConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        block_size_bytes=128 * KIB,
-        tc=1,
-        qd=32,
-        precondition_passes=1,
-        longest_cooling_ns=30 * _MINUTE_NS,
-        look_ns=_MINUTE_NS,
-        load_ns=30 * _MINUTE_NS,
-        stable_minutes=5,
-        rest_ns=5 * _MINUTE_NS,
-        busy_ns=_MINUTE_NS,
-        idle_ns=2 * _MINUTE_NS,
-        duty_ns=30 * _MINUTE_NS,
-        seed=seed,
-    )
+# Lengths in which drives of any size come to their temperature.
+standard_conditions: Final = Standard(
+    ThermalConditions,
+    block_size_bytes=128 * KIB,
+    tc=1,
+    qd=32,
+    precondition_passes=1,
+    longest_cooling_ns=30 * _MINUTE_NS,
+    look_ns=_MINUTE_NS,
+    load_ns=30 * _MINUTE_NS,
+    stable_minutes=5,
+    rest_ns=5 * _MINUTE_NS,
+    busy_ns=_MINUTE_NS,
+    idle_ns=2 * _MINUTE_NS,
+    duty_ns=30 * _MINUTE_NS,
+)
 
 
 # SOL-BMK-06, HYP-TMP-02

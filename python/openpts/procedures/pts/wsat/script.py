@@ -27,12 +27,12 @@ from openpts.analysis.saturation import is_whole_minute
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.continuous import continuous, transferred_for
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -47,7 +47,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT, Workload, workload_on
 
@@ -78,24 +78,20 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> WriteSaturationConditions:
-    """The conditions as section 10.2 has them, with the recommended TC and QD."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return WriteSaturationConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        workloads=(DEFAULT,),
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        sequential_tc=1,
-        sequential_qd=32,
-        drive_fills=4,
-        longest_ns=6 * 60 * _MINUTE_NS,
-        tracking_period_ns=30 * _MINUTE_NS,
-        histogram_ns=20 * _MINUTE_NS,
-        seed=seed,
-    )
+# The conditions as section 10.2 has them, with the recommended TC and QD.
+standard_conditions: Final = Standard(
+    WriteSaturationConditions,
+    active_range=RANGE_BY_CLASS,
+    workloads=(DEFAULT,),
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    sequential_tc=1,
+    sequential_qd=32,
+    drive_fills=4,
+    longest_ns=6 * 60 * _MINUTE_NS,
+    tracking_period_ns=30 * _MINUTE_NS,
+    histogram_ns=20 * _MINUTE_NS,
+)
 
 
 def possible_on(conditions: WriteSaturationConditions, sector_bytes: int) -> WriteSaturationConditions:

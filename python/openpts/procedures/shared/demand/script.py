@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from openpts.analysis.rounds import measurement_window
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, window_ending_at
 from openpts.errors import UsageError
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.operating_points import OperatingPoint, operating_points
 from openpts.procedures.shared.demand.results import PointResults, chosen_points, measure_point
 from openpts.procedures.shared.tracking import script as tracking
 from openpts.procedures.shared.wipc import wipc
 from openpts.units import KIB, NS_PER_S, format_block_size
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -34,7 +34,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import Workload, workload_on
 
@@ -44,14 +44,12 @@ _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
 _D = TypeVar("_D", bound=DemandConditions)
 
 
-def standard_demand(kind: type[_D], workload: Workload, drive_class: DriveClass, seed: int) -> _D:
+def standard_demand(kind: type[_D], workload: Workload) -> Standard[_D]:
     """The conditions of 13.2 and 14.2, for both classes, under a workload."""
     demands, minute_ns = (32, 16, 8, 6, 4, 2, 1), 60 * NS_PER_S
-    return kind(
-        drive_class=drive_class,
+    return Standard(
+        kind,
         write_cache_enabled=False,
-        active_range=ActiveRange(0, 100),
-        seed=seed,
         minute_ns=minute_ns,
         workload=workload,
         tcs=demands,

@@ -20,7 +20,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
@@ -46,6 +46,15 @@ def point_stimulus(conditions: RoundConditions, point: RoundPoint) -> Stimulus:
 def element(conditions: RoundConditions, point: RoundPoint) -> Step:
     """One element of a round: the test point for a minute."""
     return Step.of(point_stimulus(conditions, point), Duration(conditions.minute_ns))
+
+
+def random_round(conditions: RoundConditions) -> tuple[Step, ...]:
+    """A round of IOPS and of latency: the mixes in the outer loop, the block sizes in the inner one."""
+    return tuple(
+        element(conditions, RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
+        for read_pct in conditions.read_pcts  # 7.2 (3.2.1), 9.2 (3.1)
+        for block_size_bytes in conditions.block_sizes_bytes  # 7.2 (3.2.1.1), 9.2 (3.1.1)
+    )
 
 
 def until_steady(

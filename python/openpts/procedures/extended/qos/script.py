@@ -130,8 +130,7 @@ def _search(
     """The curve of a mix, and the highest load for each of its limits; each knows all measurements before."""
 
     def step_at(load_per_s: float) -> Step:
-        reads_per_s = load_per_s * mix / 100
-        return load_step(conditions, reads_per_s, load_per_s - reads_per_s)
+        return load_step(conditions, load_per_s * mix / 100, load_per_s * (100 - mix) / 100)
 
     loads = _shuffled([share / 100 * peak_per_s for share in conditions.loads_pct], conditions.seed)
     answer = yield Apply(Phase.LOAD, number, tuple(map(step_at, loads)))

@@ -96,12 +96,8 @@ def _curves(measured: QosRun) -> Iterator[Curve]:
                         OVER_IOPS,
                         partial(ticks.log_axis, "Response time (ms)"),
                         tuple(found),
-                        _milliseconds,
+                        lambda value_ms: cells.latency(value_ms * NS_PER_MS),
                     )
-
-
-def _milliseconds(value_ms: float) -> Cell:
-    return cells.latency(value_ms * NS_PER_MS)
 
 
 def _test_rows(measured: QosRun) -> Rows:

@@ -137,7 +137,7 @@ def response_times_page(results: CrossStimulusResults, conditions: CrossStimulus
     """Throughput, ART and MRT over the same time (Plot 12-2)."""
     name = _TIMES.named("xsr", "XSR Throughput, ART & MRT v Time")
     if not results.groups:
-        return _nothing(name.id, name.title)
+        return Page(name.id, name.title, (Verdict("No access group was begun.", "fail"),), mandatory=True)
     shown = _all_minutes(results)
     panels = (
         _course(results, conditions, quantity, shown, 175).over(
@@ -291,7 +291,3 @@ def _course_text(results: CrossStimulusResults, conditions: CrossStimulusConditi
         for group in results.groups
     ]
     return f"Averages: {'; '.join(parts)}." if parts else "No access group was completed."
-
-
-def _nothing(page_id: str, title: str) -> Page:
-    return Page(page_id, title, (Verdict("No access group was begun.", "fail"),), mandatory=True)

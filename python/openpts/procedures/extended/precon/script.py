@@ -30,7 +30,6 @@ from typing import Final
 
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
@@ -45,6 +44,7 @@ from openpts.procedures.shared.benchmark.rows import (
     sequential_writes,
     without_impossible_rows,
 )
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -56,7 +56,6 @@ from openpts.vocabulary.requests import (
     Request,
     Script,
     SetWriteCache,
-    SteadyStateChecked,
     samples_in,
 )
 from openpts.vocabulary.stimulus import Step, Stimulus
@@ -72,28 +71,21 @@ def random_course(
 
     Not before ``least_fills`` user capacities are written: the plateau of a fresh drive is steady too.
     """
-    history: list[float] = []
-    disturbed: set[int] = set()
+    judged = JudgedRounds(Phase.LOAD, (conditions.workload.title,))
     written_bytes, elapsed_ns = 0, 0
-    while True:
-        steps = _round_steps(conditions, capacity_bytes, len(history) + 1)
+    for minute in count(1):
+        steps = _round_steps(conditions, capacity_bytes, minute)
         samples = samples_in((yield Apply(Phase.LOAD, number, steps)))
-        history.append(samples[-1].iops)
-        if samples[-1].standstills:
-            disturbed.add(len(history))
         written_bytes += sum(sample.write.bytes for sample in samples)
         elapsed_ns += sum(sample.elapsed_ns for sample in samples)
-        steady = False
-        if len(history) >= WINDOW_ROUNDS:
-            report = window_ending_at(history, len(history), disturbed)
-            yield SteadyStateChecked(Phase.LOAD, len(history), (conditions.workload.title,), (report,))
-            steady = report.steady and written_bytes >= least_fills * capacity_bytes
-        if steady:
-            return Outcome(len(history), len(history))
+        steady = yield from judged.steady_with(samples[-1:], samples[-1].iops)
+        if steady and written_bytes >= least_fills * capacity_bytes:
+            return Outcome(minute, minute)
         if written_bytes >= conditions.drive_fills * capacity_bytes:
-            return Outcome(None, len(history), f"{conditions.drive_fills:g} x user capacity written")
+            return Outcome(None, minute, f"{conditions.drive_fills:g} x user capacity written")
         if elapsed_ns >= conditions.longest_ns:
-            return Outcome(None, len(history), "the longest time elapsed")
+            return Outcome(None, minute, "the longest time elapsed")
+    raise AssertionError("tracked minutes are counted without end")
 
 
 def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int) -> tuple[Step, ...]:

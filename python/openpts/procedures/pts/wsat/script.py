@@ -17,19 +17,19 @@ Reported
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.analysis.saturation import is_whole_minute
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.continuous import continuous, transferred_for
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
@@ -43,7 +43,6 @@ from openpts.vocabulary.requests import (
     Request,
     Script,
     SetWriteCache,
-    SteadyStateChecked,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
@@ -157,8 +156,7 @@ class _Saturation:
     left_ns: int
     left_bytes: int | None
     steady_after_bytes: int
-    history: list[float] = field(default_factory=list)
-    disturbed: set[int] = field(default_factory=set)
+    judged: JudgedRounds
     steady_round: int | None = None
     measured: Sample | None = None
 
@@ -184,6 +182,7 @@ class _Saturation:
                 conditions.steady_after_drive_fills * user_capacity_bytes, reads
             )
             or 0,
+            judged=JudgedRounds(Phase.SATURATION, (workload.title,)),
         )
 
     def run(self) -> Generator[Request, Answer, Outcome]:
@@ -198,7 +197,7 @@ class _Saturation:
                     if steady and self.conditions.stop_when_steady:
                         ended_by = ended_by or f"steady state in tracking round {number}"
                 if ended_by:
-                    return Outcome(self.steady_round, len(self.history), ended_by)
+                    return Outcome(self.steady_round, len(self.judged.history), ended_by)
         raise AssertionError("tracking rounds are counted without end")
 
     def _apply(self, number: int, step: Step) -> Generator[Request, Answer, Sample]:
@@ -227,17 +226,10 @@ class _Saturation:
 
     def _judge(self, minute: Sample) -> Generator[Request, Answer, bool]:
         """Whether the window that ends with this minute is steady; none is before 1 x user capacity."""
-        self.history.append(minute.iops)
-        number = len(self.history)
-        if minute.standstills:
-            self.disturbed.add(number)
-        if number < WINDOW_ROUNDS:
+        steady = yield from self.judged.steady_with((minute,), minute.iops)
+        if not steady or self.steady_after_bytes > 0:
             return False
-        report = window_ending_at(self.history, number, self.disturbed)
-        yield SteadyStateChecked(Phase.SATURATION, number, (self.tracking.name,), (report,))
-        if not report.steady or self.steady_after_bytes > 0:
-            return False
-        self.steady_round = self.steady_round or number
+        self.steady_round = self.steady_round or len(self.judged.history)
         return True
 
     def _limited(self, length_ns: int) -> Step:

@@ -11,12 +11,12 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from openpts.analysis.rounds import measurement_window
-from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, window_ending_at
 from openpts.errors import UsageError
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.operating_points import OperatingPoint, operating_points
 from openpts.procedures.shared.demand.results import PointResults, chosen_points, measure_point
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.tracking import script as tracking
 from openpts.procedures.shared.wipc import wipc
 from openpts.units import KIB, NS_PER_S, format_block_size
@@ -30,7 +30,6 @@ from openpts.vocabulary.requests import (
     Request,
     Script,
     SetWriteCache,
-    SteadyStateChecked,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
@@ -129,13 +128,13 @@ def _rounds(
 ) -> Generator[Request, Answer, tuple[Outcome, list[PointResults]]]:
     """Rounds, and the averages of their window at each operating point."""
     points = operating_points(conditions.tcs, conditions.qds)
-    tracked = f"IOPS at {points[0]}"
     prewrite = _round_prewrite(conditions, user_capacity_bytes)
     steps = tuple(
         # 4.3.1; 3.3.1  A minute at each point
         Step.of(_pattern(conditions, *point), Duration(conditions.minute_ns))
         for point in points
     )
+    judged = JudgedRounds(Phase.ROUND, (f"IOPS at {points[0]}",))
     history: list[tuple[Sample, ...]] = []
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
@@ -144,13 +143,8 @@ def _rounds(
         # 4.3; 3.3  One round
         samples = samples_in((yield Apply(Phase.ROUND, number, steps, conditions.max_rounds)))
         history.append(samples)
-        if number < WINDOW_ROUNDS:
-            continue
         # 4.3.3; 3.3.3  Judged on the highest demand
-        values = [at_points[0].iops for at_points in history]
-        report = window_ending_at(values, number, disturbed_rounds(history))
-        yield SteadyStateChecked(Phase.ROUND, number, (tracked,), (report,))
-        if report.steady:
+        if (yield from judged.steady_with(samples, samples[0].iops)):
             steady_round = number
             break
     window = measurement_window(len(history), steady_round)

@@ -6,7 +6,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.wipc import wipc
 from openpts.vocabulary.phase import Phase
@@ -16,7 +17,6 @@ from openpts.vocabulary.requests import (
     Outcome,
     Request,
     Script,
-    SteadyStateChecked,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
@@ -75,24 +75,14 @@ def rounds_until_steady(
     figures: Callable[[tuple[Sample, ...]], tuple[float, ...]],
 ) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
     """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs."""
-    history: list[tuple[float, ...]] = []
-    disturbed: set[int] = set()
+    judged = JudgedRounds(Phase.ROUND, names)
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
-    steady_round: int | None = None
     for number in range(1, max_rounds + 1):
         samples = samples_in((yield Apply(Phase.ROUND, number, steps, max_rounds, repeatable=True)))
-        history.append(figures(samples))
         window.append(samples)
-        if any(sample.standstills for sample in samples):
-            disturbed.add(number)
-        if number < WINDOW_ROUNDS or not names:  # what isn't tracked is never found steady
-            continue
-        reports = tuple(window_ending_at(series, number, disturbed) for series in zip(*history, strict=True))
-        yield SteadyStateChecked(Phase.ROUND, number, names, reports)
-        if all(report.steady for report in reports):
-            steady_round = number
-            break
-    return Outcome(steady_round, len(history)), tuple(window)
+        if (yield from judged.steady_with(samples, *figures(samples))):
+            return Outcome(number, number), tuple(window)
+    return Outcome(None, max_rounds), tuple(window)
 
 
 def _tracked(tracking: Sequence[TrackingVariable], samples: tuple[Sample, ...]) -> tuple[float, ...]:

@@ -34,6 +34,7 @@ from openpts.procedures.extended.qos.conditions import Limit, Operation, QosCond
 from openpts.procedures.extended.qos.points import ios_for, points_of
 from openpts.procedures.extended.qos.search import MOST_MEASUREMENTS, bracket_of
 from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase
@@ -49,7 +50,7 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
 T = TypeVar("T")
@@ -82,10 +83,9 @@ def script(conditions: QosConditions, user_capacity_bytes: int) -> Script:
     """The preparation, the peaks, the map, and the loads of each mix."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    if amount_bytes := round(conditions.precondition_passes * user_capacity_bytes):
-        yield Apply(
-            Phase.CONDITIONING, 1, (Step.of(_sequential_writes(conditions), ByteAmount(amount_bytes)),)
-        )
+    yield from written_in_sequence(
+        conditions, 128 * KIB, conditions.precondition_passes * user_capacity_bytes, tc=1, qd=32
+    )
     steady_round, last_round = yield from until_steady(
         Tracking(
             phase=Phase.WDPC,
@@ -165,11 +165,6 @@ def load_step(conditions: QosConditions, reads_per_s: float, writes_per_s: float
 
 def _counting(conditions: QosConditions, streams: tuple[Stream, ...], length_ns: int) -> Step:
     return Step(streams, Duration(length_ns), conditions.settle_ns)
-
-
-def _sequential_writes(conditions: QosConditions) -> Stimulus:
-    workload = simple_workload("fill", AccessPattern.SEQUENTIAL, 128 * KIB, 0)
-    return workload.stimulus(tc=1, qd=32, active_range=conditions.active_range, data=conditions.data)
 
 
 def _stimulus(conditions: QosConditions, read_pct: int) -> Stimulus:

@@ -30,12 +30,12 @@ from openpts.procedures.extended.rws.passes import PASS_FIGURES, pass_figures
 from openpts.procedures.extended.rws.streams import alone, composite, replayed
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.rounds.script import rounds_until_steady
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
-    Apply,
     CycleFinished,
     Outcome,
     Purge,
@@ -43,9 +43,7 @@ from openpts.vocabulary.requests import (
     Script,
     SetWriteCache,
 )
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stream
-from openpts.vocabulary.stop import ByteAmount
-from openpts.vocabulary.workload import simple_workload
+from openpts.vocabulary.stimulus import Stream
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 
@@ -77,8 +75,13 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
     for part, numbers in conditions.cycles():
         yield Purge()
         yield SetWriteCache(conditions.write_cache_enabled)
-        if amount_bytes := round(conditions.precondition_passes * user_capacity_bytes):
-            yield Apply(Phase.CONDITIONING, 1, (_writes(conditions, amount_bytes),))
+        yield from written_in_sequence(
+            conditions,
+            conditions.precondition_block_size_bytes,
+            conditions.precondition_passes * user_capacity_bytes,
+            tc=conditions.precondition_tc,
+            qd=conditions.precondition_qd,
+        )
         match part:
             case Part.INDIVIDUAL:
                 outcome = yield from _individual(conditions, capture, numbers)
@@ -91,13 +94,6 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
                     conditions.max_rounds, steps, PASS_FIGURES, pass_figures
                 )
         yield CycleFinished(outcome, PART_TITLES[part])
-
-
-def _writes(conditions: RwsConditions, amount_bytes: int) -> Step:
-    size_bytes = conditions.precondition_block_size_bytes
-    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, size_bytes, 0)
-    stimulus = conditions.stimulus(writes, tc=conditions.precondition_tc, qd=conditions.precondition_qd)
-    return Step.of(stimulus, ByteAmount(amount_bytes))
 
 
 def _individual(

@@ -30,6 +30,7 @@ from openpts.procedures.extended.thermal.results import (
     throttling_of,
 )
 from openpts.procedures.kit.standard import Standard
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
@@ -48,7 +49,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
 COLD: Final = 1
@@ -84,9 +85,10 @@ def script(conditions: ThermalConditions, user_capacity_bytes: int) -> Script:
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     stimulus = _writes(conditions)
-    amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
-    if amount_bytes:
-        yield Apply(Phase.CONDITIONING, 1, (Step.of(stimulus, ByteAmount(amount_bytes)),))
+    passes_bytes = conditions.precondition_passes * user_capacity_bytes
+    yield from written_in_sequence(
+        conditions, conditions.block_size_bytes, passes_bytes, tc=conditions.tc, qd=conditions.qd
+    )
     yield from _cool_down(conditions)
     reference = yield from _load(conditions, COLD, None)
     yield from _rest(conditions, WARM)

@@ -25,12 +25,9 @@ from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.procedures.shared.fio_job.steps import job_steps
 from openpts.procedures.shared.fio_job.streams import stream_names
 from openpts.procedures.shared.rounds.script import rounds_until_steady
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, Step
-from openpts.vocabulary.stop import ByteAmount
-from openpts.vocabulary.workload import simple_workload
+from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, SetWriteCache
 
 # Preconditioning and rounds as those of the IOPS test; the job is the operator's.
 standard_conditions: Final = Standard(
@@ -59,7 +56,13 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
         raise UsageError(f"--stream {conditions.stream!r}: the job has no such stream: use {known}")
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    yield from _preparation(conditions, user_capacity_bytes)
+    yield from written_in_sequence(
+        conditions,
+        conditions.precondition_block_size_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
+        tc=conditions.precondition_tc,
+        qd=conditions.precondition_qd,
+    )
     outcome = Outcome(None, 0)
     if steps:
         outcome, _ = yield from rounds_until_steady(
@@ -69,12 +72,3 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
             lambda samples: (tracked_value(conditions, samples),),
         )
     yield CycleFinished(outcome)
-
-
-def _preparation(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
-    if not conditions.precondition_passes:
-        return
-    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, conditions.precondition_block_size_bytes, 0)
-    stimulus = conditions.stimulus(writes, tc=conditions.precondition_tc, qd=conditions.precondition_qd)
-    amount = ByteAmount(round(conditions.precondition_passes * user_capacity_bytes))
-    yield Apply(Phase.CONDITIONING, 1, (Step.of(stimulus, amount),))

@@ -17,8 +17,8 @@ from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.operating_points import OperatingPoint, operating_points
 from openpts.procedures.shared.demand.results import PointResults, chosen_points, measure_point
 from openpts.procedures.shared.judged_rounds import JudgedRounds
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking import script as tracking
-from openpts.procedures.shared.wipc import wipc
 from openpts.units import KIB, NS_PER_S, format_block_size
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -97,7 +97,9 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it
     wipc_bytes = conditions.precondition_passes * user_capacity_bytes
     tc, qd = _preconditioning_demand(conditions)
-    yield from wipc(conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd)
+    yield from written_in_sequence(
+        conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd, phase=Phase.WIPC
+    )
 
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test goes on either way
     yield from tracking.until_steady(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.wipc import wipc
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
@@ -28,12 +28,13 @@ from openpts.vocabulary.workload import simple_workload
 
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
     """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
-    return wipc(
+    return written_in_sequence(
         conditions,
         block_size_bytes,
         conditions.precondition_passes * user_capacity_bytes,
         tc=conditions.precondition_tc or conditions.tc,
         qd=conditions.precondition_qd or conditions.qd,
+        phase=Phase.WIPC,
     )
 
 

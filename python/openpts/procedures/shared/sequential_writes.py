@@ -1,4 +1,4 @@
-"""Workload independent preconditioning (PTS 2.1.18 a, 3.3): sequential writes over the active range."""
+"""Sequential writes over the active range before a test: its WIPC (PTS 2.1.18 a, 3.3) or conditioning."""
 
 from collections.abc import Generator
 
@@ -10,12 +10,18 @@ from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
 
 
-def wipc(
-    conditions: Conditions, block_size_bytes: int, amount_bytes: float, *, tc: int, qd: int
+def written_in_sequence(
+    conditions: Conditions,
+    block_size_bytes: int,
+    amount_bytes: float,
+    *,
+    tc: int,
+    qd: int,
+    phase: Phase = Phase.CONDITIONING,
 ) -> Generator[Request, Answer, None]:
     """So many bytes, without a restriction to LBA segments; nothing is asked for where that is 0."""
     if not amount_bytes:
         return
-    writes = simple_workload("wipc", AccessPattern.SEQUENTIAL, block_size_bytes, 0)
+    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, block_size_bytes, 0)
     stimulus = writes.stimulus(tc=tc, qd=qd, active_range=conditions.active_range, data=conditions.data)
-    yield Apply(Phase.WIPC, 1, (Step.of(stimulus, ByteAmount(round(amount_bytes))),))
+    yield Apply(phase, 1, (Step.of(stimulus, ByteAmount(round(amount_bytes))),))

@@ -1,11 +1,11 @@
 """Rounds that a script judges while they come in: the last five, whenever one has ended (PTS 2.1.24)."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Answer, Request, SteadyStateChecked
+from openpts.vocabulary.requests import ScriptPart, SteadyStateChecked
 from openpts.vocabulary.sample import Sample
 
 
@@ -22,7 +22,7 @@ class JudgedRounds:
     history: list[tuple[float, ...]] = field(default_factory=list)
     disturbed: set[int] = field(default_factory=set)
 
-    def steady_with(self, samples: Sequence[Sample], *figures: float) -> Generator[Request, Answer, bool]:
+    def steady_with(self, samples: Sequence[Sample], *figures: float) -> ScriptPart[bool]:
         """Add a round; whether the window that ends with it is steady in each variable."""
         self.history.append(figures)
         number = len(self.history)

@@ -1,10 +1,8 @@
 """Sequential writes over the active range before a test: its WIPC (PTS 2.1.18 a, 3.3) or conditioning."""
 
-from collections.abc import Generator
-
 from openpts.fields.conditions import Conditions
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Answer, Apply, Request
+from openpts.vocabulary.requests import Apply, Script
 from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
@@ -18,7 +16,7 @@ def written_in_sequence(
     tc: int,
     qd: int,
     phase: Phase = Phase.CONDITIONING,
-) -> Generator[Request, Answer, None]:
+) -> Script:
     """So many bytes, without a restriction to LBA segments; nothing is asked for where that is 0."""
     if not amount_bytes:
         return

@@ -18,7 +18,7 @@ Reported
     the rated life will be used up, as an interval.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,14 +30,13 @@ from openpts.units import KIB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.data import DataPattern, VerifiedData
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
     ReadHealth,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     health_in,
     samples_in,
@@ -98,9 +97,7 @@ def script(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
 
 
 # HYP-TMP-01
-def _later_read(
-    conditions: LifetimeConditions, after: Continued, capacity_bytes: int
-) -> Generator[Request, Answer, str]:
+def _later_read(conditions: LifetimeConditions, after: Continued, capacity_bytes: int) -> ScriptPart[str]:
     """Read what the earlier run wrote last; returns why that ends this one, empty if it does not."""
     if after.rest_ns:
         yield Apply(Phase.REST, 1, (Step.of(None, Duration(after.rest_ns)),))

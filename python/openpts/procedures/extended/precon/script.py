@@ -23,7 +23,7 @@ Reported
 """
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
@@ -48,13 +48,12 @@ from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
@@ -66,7 +65,7 @@ from openpts.vocabulary.workload import DEFAULT
 # LSI-PRE-01, 05
 def random_course(
     conditions: PreconConditions, number: int, capacity_bytes: int, least_fills: float
-) -> Generator[Request, Answer, Outcome]:
+) -> ScriptPart[Outcome]:
     """Tracked minutes, with what lies between them, until five of them are steady.
 
     Not before ``least_fills`` user capacities are written: the plateau of a fresh drive is steady too.
@@ -188,7 +187,7 @@ class _Cycle:
     most: int
     disturbed: bool = False
 
-    def lay_file(self, benchmark: BenchmarkProfile) -> Generator[Request, Answer, None]:
+    def lay_file(self, benchmark: BenchmarkProfile) -> Script:
         """What the rows read, in order: a drive answers what was never written without its flash.
 
         Where conditioning wrote everything, there is something to read already.
@@ -199,7 +198,7 @@ class _Cycle:
                 yield from self.restore()
                 yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
-    def condition(self, passes: float) -> Generator[Request, Answer, None]:
+    def condition(self, passes: float) -> Script:
         """So many user capacities, written as the state wants it."""
         self.disturbed = False
         if self.situation.state is DriveState.RANDOM:
@@ -209,13 +208,13 @@ class _Cycle:
         if steps := conditioning_steps(self.conditions, stimulus, passes, self.capacity_bytes):
             yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
-    def restore(self) -> Generator[Request, Answer, None]:
+    def restore(self) -> Script:
         """Bring a disturbed state back; what was fresh stays used."""
         if self.disturbed and self.situation.state is not DriveState.FRESH:
             yield from self.condition(self.conditions.recondition_passes)
 
     # LSI-PROC-03, 04
-    def measure(self) -> Generator[Request, Answer, None]:
+    def measure(self) -> Script:
         """Benchmark by benchmark, the rows in the state's order; their numbers are those of any order."""
         before, position = 0, 0
         for benchmark in self.conditions.benchmarks:
@@ -237,7 +236,7 @@ class _Cycle:
                 position += 1
             before += len(benchmark.rows)
 
-    def course(self, start: DriveState, least_fills: float) -> Generator[Request, Answer, Outcome]:
+    def course(self, start: DriveState, least_fills: float) -> ScriptPart[Outcome]:
         """Random writes from a state until they are steady, which makes the random state."""
         number = self.conditions.load_number(replace(self.situation, state=start))
         outcome = yield from random_course(self.conditions, number, self.capacity_bytes, least_fills)

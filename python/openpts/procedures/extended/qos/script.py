@@ -24,7 +24,7 @@ Reported
 """
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Final, TypeVar
 
@@ -39,13 +39,12 @@ from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
@@ -114,7 +113,7 @@ def _shuffled(things: Sequence[T], seed: int) -> list[T]:
     return Random(seed).sample(things, len(things))  # noqa: S311 an order, not a secret
 
 
-def _peaks(conditions: QosConditions) -> Generator[Request, Answer, dict[int, float]]:
+def _peaks(conditions: QosConditions) -> ScriptPart[dict[int, float]]:
     """IOPS of each mix in a closed loop, by its per cent of reads; writes go on from the preparation."""
     mixes = tuple(dict.fromkeys((0, 100, *conditions.mixes_read_pct)))
     steps = tuple(
@@ -124,9 +123,7 @@ def _peaks(conditions: QosConditions) -> Generator[Request, Answer, dict[int, fl
     return dict(zip(mixes, (sample.iops for sample in samples), strict=True))
 
 
-def _search(
-    conditions: QosConditions, number: int, mix: int, peak_per_s: float
-) -> Generator[Request, Answer]:
+def _search(conditions: QosConditions, number: int, mix: int, peak_per_s: float) -> Script:
     """The curve of a mix, and the highest load for each of its limits; each knows all measurements before."""
 
     def step_at(load_per_s: float) -> Step:

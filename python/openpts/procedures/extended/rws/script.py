@@ -19,7 +19,7 @@ Reported
     composite; each step of the capture beside the drive's.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -34,15 +34,7 @@ from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import (
-    Answer,
-    CycleFinished,
-    Outcome,
-    Purge,
-    Request,
-    Script,
-    SetWriteCache,
-)
+from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, ScriptPart, SetWriteCache
 from openpts.vocabulary.stimulus import Stream
 
 _MINUTE_NS: Final = 60 * NS_PER_S
@@ -96,9 +88,7 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
         yield CycleFinished(outcome, PART_TITLES[part])
 
 
-def _individual(
-    conditions: RwsConditions, capture: Capture, numbers: Sequence[int]
-) -> Generator[Request, Answer, Outcome]:
+def _individual(conditions: RwsConditions, capture: Capture, numbers: Sequence[int]) -> ScriptPart[Outcome]:
     """Single streams; steady if each of them was."""
     outcomes = []
     for number in numbers:
@@ -114,7 +104,7 @@ def _individual(
 
 def _tracked(
     conditions: RwsConditions, streams: tuple[Stream, ...], name: str, before: int
-) -> Generator[Request, Answer, Outcome]:
+) -> ScriptPart[Outcome]:
     steady_round, last_round = yield from until_steady(
         Tracking(
             phase=Phase.SATURATION,

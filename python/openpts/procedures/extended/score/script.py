@@ -17,7 +17,6 @@ Reported
     what background costs; how true the replay was.
 """
 
-from collections.abc import Generator
 from dataclasses import replace
 from typing import Final
 
@@ -36,12 +35,10 @@ from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, 
 from openpts.trace_schedules import Plan, Prepared, prepared
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
     SetWriteCache,
     samples_in,
@@ -123,7 +120,7 @@ def _schedules(
 
 
 # SCO-AGG-02
-def _passes(conditions: ScoreConditions, apply: Apply) -> Generator[Request, Answer, None]:
+def _passes(conditions: ScoreConditions, apply: Apply) -> Script:
     """A cold pass and the warm ones; two more at a time until their scores lie close together."""
     adds = conditions.until_rse_pct > 0
     first = replace(apply, steps=apply.steps * (1 + conditions.passes), until_alike=adds)

@@ -14,7 +14,6 @@ Reported
     Both runs and their ratio, IOPS over the load and its maximum response time, and what became of claims.
 """
 
-from collections.abc import Generator
 from typing import Final
 
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
@@ -31,13 +30,12 @@ from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_f
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
@@ -99,7 +97,7 @@ def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int
 
 
 # HYP-SUS-01
-def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> Generator[Request, Answer, str]:
+def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> ScriptPart[str]:
     """The workload until an amount or a time; returns what ended it."""
     workload = conditions.workload
     sequential = workload.sequential

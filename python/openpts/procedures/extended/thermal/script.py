@@ -17,7 +17,7 @@ Reported
     after it and after idle time, and the share of time throttled.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
@@ -35,14 +35,13 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
     ReadHealth,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     health_in,
     samples_in,
@@ -109,7 +108,7 @@ def _writes(conditions: ThermalConditions) -> Stimulus:
     )
 
 
-def _cool_down(conditions: ThermalConditions) -> Generator[Request, Answer, None]:
+def _cool_down(conditions: ThermalConditions) -> Script:
     """Idle until the drive is cool, or for as long as that may take."""
     reading = health_in((yield ReadHealth(Phase.REST, COLD)))
     seen_c = _temperatures([reading])
@@ -120,22 +119,18 @@ def _cool_down(conditions: ThermalConditions) -> Generator[Request, Answer, None
         left_ns -= conditions.look_ns
 
 
-def _rest(conditions: ThermalConditions, number: int) -> Generator[Request, Answer, None]:
+def _rest(conditions: ThermalConditions, number: int) -> Script:
     """Idle for a fixed time; the log tells how the drive cools."""
     for left_ns in range(conditions.rest_ns, 0, -conditions.look_ns):
         yield from _look(conditions, number, left_ns)
 
 
-def _look(
-    conditions: ThermalConditions, number: int, left_ns: int
-) -> Generator[Request, Answer, HealthReading]:
+def _look(conditions: ThermalConditions, number: int, left_ns: int) -> ScriptPart[HealthReading]:
     yield Apply(Phase.REST, number, (Step.of(None, Duration(min(left_ns, conditions.look_ns))),))
     return health_in((yield ReadHealth(Phase.REST, number)))
 
 
-def _load(
-    conditions: ThermalConditions, number: int, reference: float | None
-) -> Generator[Request, Answer, float]:
+def _load(conditions: ThermalConditions, number: int, reference: float | None) -> ScriptPart[float]:
     """Minutes of writes; gives the speed that they were held against: that of the cold run's first."""
     before = health_in((yield ReadHealth(Phase.LOAD, number)))
     stimulus, minutes, tells = _writes(conditions), list[HeatPoint](), False

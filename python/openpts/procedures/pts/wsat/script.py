@@ -16,7 +16,6 @@ Reported
 """
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -35,13 +34,12 @@ from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
@@ -185,7 +183,7 @@ class _Saturation:
             judged=JudgedRounds(Phase.SATURATION, (workload.title,)),
         )
 
-    def run(self) -> Generator[Request, Answer, Outcome]:
+    def run(self) -> ScriptPart[Outcome]:
         """Tracking rounds until a rule ends the stimulus, also in the middle of one."""
         for number in count(1):
             steps = self.tracking.round_steps(number)
@@ -200,7 +198,7 @@ class _Saturation:
                     return Outcome(self.steady_round, len(self.judged.history), ended_by)
         raise AssertionError("tracking rounds are counted without end")
 
-    def _apply(self, number: int, step: Step) -> Generator[Request, Answer, Sample]:
+    def _apply(self, number: int, step: Step) -> ScriptPart[Sample]:
         """A step of a tracking round, or what an end rule leaves of it; returns its last sample.
 
         Only when a step has ended is it known whether another one follows: each is asked for by itself.
@@ -224,7 +222,7 @@ class _Saturation:
             return False
         return self.left_bytes * NS_PER_S < 1.5 * self.measured.bandwidth_bytes_per_s * length_ns
 
-    def _judge(self, minute: Sample) -> Generator[Request, Answer, bool]:
+    def _judge(self, minute: Sample) -> ScriptPart[bool]:
         """Whether the window that ends with this minute is steady; none is before 1 x user capacity."""
         steady = yield from self.judged.steady_with((minute,), minute.iops)
         if not steady or self.steady_after_bytes > 0:

@@ -5,7 +5,7 @@ those of 14.2. Implements, for CBW and DIRTH each: the order of purge, precondit
 and histograms.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -22,13 +22,12 @@ from openpts.procedures.shared.tracking import script as tracking
 from openpts.units import KIB, NS_PER_S, format_block_size
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
@@ -127,7 +126,7 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
 
 def _rounds(
     conditions: DemandConditions, user_capacity_bytes: int
-) -> Generator[Request, Answer, tuple[Outcome, list[PointResults]]]:
+) -> ScriptPart[tuple[Outcome, list[PointResults]]]:
     """Rounds, and the averages of their window at each operating point."""
     points = operating_points(conditions.tcs, conditions.qds)
     prewrite = _round_prewrite(conditions, user_capacity_bytes)
@@ -161,9 +160,7 @@ def _averages(
     return [measure_point(point, samples) for point, samples in by_point]
 
 
-def _histogram(
-    conditions: DemandConditions, number: int, point: OperatingPoint
-) -> Generator[Request, Answer]:
+def _histogram(conditions: DemandConditions, number: int, point: OperatingPoint) -> Script:
     """Pre-writes and response times at an operating point.
 
     The step that selects the point comes before both, and the text tells them apart by nothing but R/W mix

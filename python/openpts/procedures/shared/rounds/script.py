@@ -1,7 +1,7 @@
 """What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4)."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -11,14 +11,7 @@ from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import (
-    Answer,
-    Apply,
-    Outcome,
-    Request,
-    Script,
-    samples_in,
-)
+from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -60,7 +53,7 @@ def random_round(conditions: RoundConditions) -> tuple[Step, ...]:
 
 def until_steady(
     conditions: RoundConditions, steps: tuple[Step, ...], tracking: Sequence[TrackingVariable]
-) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
+) -> ScriptPart[tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
     """Rounds until all tracking variables are steady in the same window, or for the last round.
 
     Returns the outcome and the samples of the window's rounds.
@@ -74,7 +67,7 @@ def rounds_until_steady(
     steps: tuple[Step, ...],
     names: tuple[str, ...],
     figures: Callable[[tuple[Sample, ...]], tuple[float, ...]],
-) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
+) -> ScriptPart[tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
     """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs."""
     judged = JudgedRounds(Phase.ROUND, names)
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)

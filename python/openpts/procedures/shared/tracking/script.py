@@ -5,12 +5,11 @@ The tracked minutes begin 30 minutes apart, with minute 1: minutes 1, 31, 61 and
 tracking round k is what lies between two tracked minutes, and the tracked minute at its end.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Answer, Apply, Request, samples_in
+from openpts.vocabulary.requests import Apply, ScriptPart, samples_in
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
 
@@ -44,7 +43,7 @@ class Tracking:
         return (Step(self.streams, Duration(self.period_ns - self.minute_ns)), minute)
 
 
-def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | None, int]]:
+def until_steady(tracking: Tracking) -> ScriptPart[tuple[int | None, int]]:
     """Apply the stimulus until its IOPS are steady, or for the last tracking round.
 
     Returns the steady round, or None, and the last round.

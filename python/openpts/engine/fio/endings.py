@@ -14,14 +14,7 @@ from openpts.errors import UsageError
 from openpts.units import NS_PER_US
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
-from openpts.vocabulary.stop import (
-    ByteAmount,
-    DriveFills,
-    Duration,
-    FirstOf,
-    IoCount,
-    StopRule,
-)
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 
 
 def ending_options(

@@ -6,19 +6,7 @@ from typing import Any, Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page
-from openpts.pages.model import (
-    Axis,
-    Block,
-    Cell,
-    Column,
-    Mark,
-    Page,
-    Row,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.population.figures import DriveValue, TestFigures, ValueFigures
 from openpts.report.population.words import effect_line, named_line, number, off_text, repeat_line
 from openpts.vocabulary.slots import slot_order

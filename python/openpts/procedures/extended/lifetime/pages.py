@@ -6,19 +6,7 @@ from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import rows_table
-from openpts.pages.model import (
-    Axis,
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Page,
-    Row,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.extended.lifetime.cycles import (
     CONFIDENCE,
     RATED_LIFE_PCT,

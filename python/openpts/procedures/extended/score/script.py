@@ -22,13 +22,7 @@ from typing import Final
 
 from msgspec.structs import replace as with_fields
 
-from openpts.procedures.extended.score.conditions import (
-    Background,
-    Case,
-    Idle,
-    ScoreConditions,
-    full_set,
-)
+from openpts.procedures.extended.score.conditions import Background, Case, Idle, ScoreConditions, full_set
 from openpts.procedures.extended.score.results import passes_to_add, score_of_sample
 from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once

@@ -7,26 +7,11 @@ from typing import Final
 from openpts.analysis.minutes import Minute, pieces_between
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, Required, page, table, values_of
-from openpts.pages.model import (
-    Axis,
-    Band,
-    Cell,
-    Column,
-    Mark,
-    Page,
-    Row,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Band, Cell, Column, Mark, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.pts.xsr.results import (
-    STABLE_SHARE,
-    CrossStimulusResults,
-    GroupSummary,
-)
+from openpts.procedures.pts.xsr.results import STABLE_SHARE, CrossStimulusResults, GroupSummary
 from openpts.procedures.pts.xsr.words import group_name, rate_cell
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.units import MB, format_duration, format_latency_ms

@@ -5,14 +5,7 @@ from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
 from openpts.evidence.check import Check
-from openpts.evidence.evidence import (
-    MINUTE_NS,
-    Evidence,
-    RoundRecord,
-    at_least,
-    last_window,
-    lasted,
-)
+from openpts.evidence.evidence import MINUTE_NS, Evidence, RoundRecord, at_least, last_window, lasted
 from openpts.evidence.finding import (
     Finding,
     all_of,

@@ -191,7 +191,7 @@ def _depth(run: CommandRun) -> float:
 
 def _stall_cell(stall_ns: int | None, run: CommandRun) -> Cell:
     share = stall_pct(stall_ns, run)
-    return cells.missing("no count in this kernel") if share is None else cells.percent(share)
+    return cells.percent_or("no count in this kernel", share)
 
 
 def _io_table(results: AppResults) -> Table:

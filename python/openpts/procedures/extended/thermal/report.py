@@ -169,10 +169,6 @@ def _temperature(value_c: float | None) -> Cell:
     return cells.number_or("not reported", value_c, 0)
 
 
-def _rate(value: float | None, reason: str) -> Cell:
-    return cells.missing(reason) if value is None else cells.number(value / MB, 1)
-
-
 def _first_rate(measured: ThermalRun, load: Load) -> Cell:
     minute = merged(load.points, measured.conditions.minute_ns)[0]
     return cells.number(minute.bytes_per_s / MB, 1)
@@ -183,11 +179,6 @@ def _time_before(_measured: ThermalRun, load: Load) -> Cell:
     if first_ns is None:
         return cells.missing("none seen")
     return Cell(format_duration(first_ns), first_ns / NS_PER_S)
-
-
-def _bytes_before(_measured: ThermalRun, load: Load) -> Cell:
-    before = load.throttling.bytes_before
-    return cells.missing("none seen") if before is None else cells.number(before / GB, 1)
 
 
 def _kept_share(_measured: ThermalRun, load: Load) -> Cell:
@@ -217,12 +208,18 @@ _ROWS: Final[tuple[tuple[str, _Value], ...]] = (
     ("Highest temperature (°C)", lambda _m, load: _temperature(highest_temperature_c(load))),
     ("First minute (MB/s)", _first_rate),
     ("Time to the first throttle", _time_before),
-    ("Written before the throttle (GB)", _bytes_before),
+    (
+        "Written before the throttle (GB)",
+        lambda _m, load: cells.number_or("none seen", load.throttling.bytes_before, 1, per=GB),
+    ),
     (
         "Speed before the throttle (MB/s)",
-        lambda _m, load: _rate(load.throttling.before_bytes_per_s, "throttled at once"),
+        lambda _m, load: cells.number_or("throttled at once", load.throttling.before_bytes_per_s, 1, per=MB),
     ),
-    ("Speed throttled (MB/s)", lambda _m, load: _rate(load.throttling.throttled_bytes_per_s, "none seen")),
+    (
+        "Speed throttled (MB/s)",
+        lambda _m, load: cells.number_or("none seen", load.throttling.throttled_bytes_per_s, 1, per=MB),
+    ),
     ("Throttled / before (%)", _kept_share),
     ("Share of time throttled (%)", _throttled_share),
     ("Throttle events counted by the drive", _counted("throttle_events", 0)),

@@ -156,7 +156,7 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Meas
 
 def _gain_cell(results: IdleRecoveryResults, segment: Segment | None) -> Cell:
     gain_pct = None if segment is None else results.gain_pct(segment)
-    return cells.missing("not reached") if gain_pct is None else cells.percent(gain_pct, plus=True)
+    return cells.percent_or("not reached", gain_pct, plus=True)
 
 
 def _steady_text(tracked: TrackedPhase) -> str:
@@ -325,7 +325,7 @@ def _gain(results: IdleRecoveryResults, iops: float | None) -> Cell:
     if iops is None or results.baseline is None:
         return cells.missing("too few accesses" if iops is None else "no baseline")
     gain = gain_pct(results.baseline.iops, iops)
-    return cells.missing("no baseline") if gain is None else cells.percent(gain, plus=True)
+    return cells.percent_or("no baseline", gain, plus=True)
 
 
 def _whole(value: float | None) -> Cell:
@@ -353,7 +353,7 @@ def _pause_row(segment: Segment) -> Cells:
 
 
 def _ms(value_ns: float | None) -> Cell:
-    return cells.missing("no pause") if value_ns is None else cells.number(value_ns / NS_PER_MS, 3)
+    return cells.number_or("no pause", value_ns, 3, per=NS_PER_MS)
 
 
 def _cycles_table(results: IdleRecoveryResults) -> Table:

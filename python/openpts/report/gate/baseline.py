@@ -23,7 +23,7 @@ _LARGEST: Final = 1e30
 
 
 class BaselineRun(Struct, frozen=True):
-    """A run of a baseline, as ``JudgedRun`` has it; ``folder`` is where it was, ``figures`` are by limit."""
+    """A run of a baseline with what ``GatedRun`` has; ``folder`` is where it was, ``figures`` by limit."""
 
     test_id: str
     folder: str
@@ -53,6 +53,10 @@ class BaselineRun(Struct, frozen=True):
     def find(self, measure: str) -> Figure | None:
         """A figure by the limit's own words; None if the run has none of it."""
         return self.figures.get(measure)
+
+
+JudgedRun = GatedRun | BaselineRun
+"""What relative limits need of a run, read from its folder or kept by the run that is held against it."""
 
 
 def read_baseline(paths: Sequence[Path]) -> tuple[GatedRun, ...]:

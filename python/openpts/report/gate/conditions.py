@@ -6,7 +6,8 @@ from typing import Final
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
-from openpts.report.gate.figures import GatedRun, JudgedRun
+from openpts.report.gate.baseline import JudgedRun
+from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.limits_file import Required
 from openpts.report.health_page import counted_events
 from openpts.report.imported_run import import_mark

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Final
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.ratio import spread_pct
@@ -60,54 +60,6 @@ class _Subject:
     name: str
     parts: list[Measured] = field(default_factory=list)
     is_of_rounds: bool = False
-
-
-class JudgedRun(Protocol):
-    """What relative limits need of a run."""
-
-    @property
-    def folder(self) -> str:
-        """Where it is, or was when it was read."""
-        ...
-
-    @property
-    def test(self) -> str:
-        """The short name of its test."""
-        ...
-
-    @property
-    def state(self) -> RunState:
-        """Whether it came to its end."""
-        ...
-
-    @property
-    def conditions(self) -> str:
-        """The same text for runs that were made under the same conditions."""
-        ...
-
-    @property
-    def deviations(self) -> frozenset[tuple[str, str]]:
-        """Rule and what was used instead, of each entry of the ledger."""
-        ...
-
-    @property
-    def seeds(self) -> tuple[int, int] | None:
-        """Of a simulated drive and its workload: a run with the same ones does the same again."""
-        ...
-
-    @property
-    def source(self) -> str | None:
-        """Checksum of the results that an imported run is made of."""
-        ...
-
-    @property
-    def firmware(self) -> str:
-        """Of the drive; empty where it is not known."""
-        ...
-
-    def find(self, measure: str) -> Figure | None:
-        """A figure by what an operator calls it; None if the run has none of it."""
-        ...
 
 
 @dataclass(frozen=True)

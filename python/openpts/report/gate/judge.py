@@ -11,9 +11,10 @@ from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
+from openpts.report.gate.baseline import JudgedRun
 from openpts.report.gate.bound import Bound, refuse_unsigned
 from openpts.report.gate.conditions import judge_required
-from openpts.report.gate.figures import Figure, GatedRun, JudgedRun, test_named
+from openpts.report.gate.figures import Figure, GatedRun, test_named
 from openpts.report.gate.limits_file import Allowed, LimitSet
 from openpts.report.gate.reference import words_of
 from openpts.report.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs

@@ -28,7 +28,7 @@ from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark import CATALOGUE
-from openpts.procedures.shared.benchmark.benchmark_file import read_benchmark
+from openpts.procedures.shared.benchmark.profiles import read_benchmark
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER

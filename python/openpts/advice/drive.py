@@ -214,10 +214,6 @@ def _aspm(value: str) -> Suits:
     return TUNED if "policy performance" in value else BOTH
 
 
-def _aer(value: str) -> Suits:
-    return NEITHER if any(int(count) for count in re.findall(r"\d+", value)) else BOTH
-
-
 DRIVE_LINK: Final = (
     Advice(
         "link",
@@ -309,7 +305,7 @@ DRIVE_LINK: Final = (
         "none",
         "none",
         "the link repeats damaged transfers, which delays I/Os",
-        _aer,
+        lambda value: NEITHER if any(int(count) for count in re.findall(r"\d+", value)) else BOTH,
         is_state=True,
         remedy="check the slot and its connectors",
     ),

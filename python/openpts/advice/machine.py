@@ -52,10 +52,6 @@ def _p_states(value: str) -> Suits | None:
     return TUNED if all(low == high for low, high, _ in clocks) else SHIPPED
 
 
-def _smt(value: str) -> Suits:
-    return NEITHER if value == "off" else BOTH
-
-
 PROCESSOR: Final = (
     Advice(
         "governor",
@@ -105,7 +101,7 @@ PROCESSOR: Final = (
         "on",
         "on",
         "off: fewer processors submit and complete I/Os",
-        _smt,
+        lambda value: NEITHER if value == "off" else BOTH,
         ("SOL-BIOS-01",),
         remedy="set it in the firmware (it changes the number of processors)",
     ),
@@ -148,18 +144,6 @@ PROCESSOR: Final = (
 _KNOWN_CLOCKS: Final = frozenset({"tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"})
 
 
-def _swap(value: str) -> Suits:
-    return BOTH if value == "none" else SHIPPED if value.startswith("0.0 GB") else NEITHER
-
-
-def _thermal(value: str) -> Suits:
-    return NEITHER if "hot" in value or "throttled" in value else BOTH
-
-
-def _sleep(value: str) -> Suits:
-    return SHIPPED if value.startswith("may") else BOTH
-
-
 MEMORY: Final = (
     Advice(
         "thp",
@@ -190,7 +174,7 @@ MEMORY: Final = (
         "none in use",
         "none",
         "paging adds I/O that is not part of the test",
-        _swap,
+        lambda value: BOTH if value == "none" else SHIPPED if value.startswith("0.0 GB") else NEITHER,
         ("SOL-OS-12",),
         is_state=True,
         is_minor=True,
@@ -236,7 +220,7 @@ MACHINE: Final = (
         "never during a test",
         "never during a test",
         "a machine that goes to sleep ends the test",
-        _sleep,
+        lambda value: SHIPPED if value.startswith("may") else BOTH,
         ("SOL-PWR-02", "SOL-PWR-05", "SOL-PWR-07", "SOL-PWR-08"),
         is_minor=True,
         remedy="run with --tune, which inhibits it during the run",
@@ -257,7 +241,7 @@ MACHINE: Final = (
         "below its limits",
         "below its limits",
         "a hot processor lowers its clock",
-        _thermal,
+        lambda value: NEITHER if "hot" in value or "throttled" in value else BOTH,
         ("SOL-PWR-12", "SOL-BMK-06"),
         is_state=True,
         remedy="cool the machine",

@@ -12,13 +12,7 @@ import msgspec
 
 from openpts.campaign.campaign_file import Campaign, at_options, read_campaign, refuse_changes
 from openpts.campaign.expansion import requests_of
-from openpts.campaign.journal import (
-    CampaignState,
-    begin,
-    carried_out_here,
-    has_begun,
-    read_state,
-)
+from openpts.campaign.journal import CampaignState, begin, carried_out_here, has_begun, read_state
 from openpts.campaign.on_fleet import OnFleet
 from openpts.campaign.on_this_host import runner_here
 from openpts.campaign.status import FETCHED, CampaignStatus, status_of

@@ -23,13 +23,7 @@ from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.fio_jobs.translation import Translation
-from openpts.runner.measure import (
-    MeasurementEvent,
-    MeasurementListener,
-    MeasurementOrder,
-    alone,
-    measure,
-)
+from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder, alone, measure
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step

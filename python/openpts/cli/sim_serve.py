@@ -17,12 +17,7 @@ from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
 from openpts.errors import UsageError
-from openpts.runner.served_drive import (
-    ServeOrder,
-    checked_address,
-    host_and_port,
-    serve_drive,
-)
+from openpts.runner.served_drive import ServeOrder, checked_address, host_and_port, serve_drive
 from openpts.runner.stop_signals import ending_signals
 from openpts.units import NS_PER_US, format_capacity
 from openpts.vocabulary.document import Document

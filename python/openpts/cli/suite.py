@@ -13,13 +13,7 @@ import click
 from msgspec import Struct
 
 from openpts.cli.baseline_option import WithBaseline
-from openpts.cli.consent_options import (
-    CONFIRM_MEMBER,
-    CONFIRM_NAMESPACE,
-    CONSENT_OPTIONS,
-    consent_of,
-    taken,
-)
+from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
 from openpts.cli.end_of_run import RunLimits, end_judged, limit_options
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream

@@ -70,10 +70,6 @@ def _as_ordered(
     return check
 
 
-def _right_share(sample: Sample, stimulus: Stimulus, scale: int) -> bool:
-    return read_pct(sample, scale) == stimulus.read_pct
-
-
 def _right_size(sample: Sample, stimulus: Stimulus, _scale: int) -> bool:
     return len(stimulus.block_sizes) > 1 or block_size_bytes(sample) == stimulus.block_size_bytes
 
@@ -97,7 +93,7 @@ def _bounded_demand(evidence: Evidence) -> Finding:
 CHECKS: Final[Checks] = {
     "PTS-DEF-13": _bounded_demand,
     "PTS-TOOL-06": _as_ordered(
-        _right_share,
+        lambda sample, stimulus, scale: read_pct(sample, scale) == stimulus.read_pct,
         lambda sample, _: mix_text(100 * sample.read.ios / (sample.read.ios + sample.write.ios)),
     ),
     "PTS-TOOL-08": _as_ordered(_right_size, lambda sample, _: format_block_size(block_size_bytes(sample))),

@@ -5,15 +5,7 @@ from typing import Final
 
 from openpts.evidence.check import Cases, Checks, binds_where
 from openpts.evidence.evidence import Evidence
-from openpts.evidence.finding import (
-    Finding,
-    all_of,
-    deviated,
-    met,
-    met_if,
-    not_applicable,
-    not_reached,
-)
+from openpts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.phase import Phase

@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.steady_state import disturbed_rounds
-from openpts.evidence.evidence import (
-    MINUTE_NS,
-    Evidence,
-    about,
-    at_least,
-    last_window,
-    lasted,
-)
+from openpts.evidence.evidence import MINUTE_NS, Evidence, about, at_least, last_window, lasted
 from openpts.evidence.finding import Finding, all_of, met, met_if, not_reached
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase

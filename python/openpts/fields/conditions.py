@@ -37,10 +37,6 @@ StepCounts = Iterator[tuple[tuple[str, ...], int]]
 _BY_MINUTES = frozenset({SteadyState.NONE, SteadyState.MINUTES})
 
 
-def _segments_text(part: Segments | None) -> str:
-    return "the whole active range" if part is None else condition_text("segments", part)
-
-
 def _time_scale_text(scale: float) -> str:
     if scale == 1:
         return "as specified"
@@ -120,7 +116,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
             "16x64MiB.",
             Kind(str, readers.segments, readers.segments_text, "NxSIZE"),
             examples=("16x64MiB",),
-            text=_segments_text,
+            text=lambda part: "the whole active range" if part is None else condition_text("segments", part),
         ),
     ] = None
     data: Annotated[

@@ -9,13 +9,7 @@ from openpts.fio_jobs.directions import Direction
 from openpts.fio_jobs.job import Job
 from openpts.fio_jobs.places import Part
 from openpts.units import NS_PER_S
-from openpts.vocabulary.stop import (
-    ByteAmount,
-    Duration,
-    IoCount,
-    Steady,
-    SteadyFigure,
-)
+from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, Steady, SteadyFigure
 
 _FIGURES: Final = {
     "iops": SteadyFigure.IOPS,

@@ -9,15 +9,7 @@ from openpts.fio_jobs.directions import Direction
 from openpts.fio_jobs.job import Job
 from openpts.fio_jobs.values import TRIM
 from openpts.units import NS_PER_US
-from openpts.vocabulary.stimulus import (
-    Batches,
-    Capped,
-    CapUnit,
-    ClosedLoop,
-    Pacing,
-    Poisson,
-    ThinkTime,
-)
+from openpts.vocabulary.stimulus import Batches, Capped, CapUnit, ClosedLoop, Pacing, Poisson, ThinkTime
 
 _ONE_BY_ONE: Final = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "sg"})
 _QUEUED: Final = frozenset({"libaio", "io_uring", "io_uring_cmd", "posixaio", "linuxaio"})

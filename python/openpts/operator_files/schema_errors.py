@@ -61,7 +61,7 @@ def _hints_of(table: type[Struct]) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
     table = _table_in(hint)
-    if table is not None and (isinstance(value, dict) or _is_table_alone(hint)):
+    if table is not None and (isinstance(value, dict) or (len(_alternatives(hint)) == 1)):
         yield from _of_table(value, table, path)
         return
     named = _named_hint(hint)
@@ -180,10 +180,6 @@ def _table_in(hint: Any) -> type[Struct] | None:
     return next(
         (one for one in _alternatives(hint) if isinstance(one, type) and issubclass(one, Struct)), None
     )
-
-
-def _is_table_alone(hint: Any) -> bool:
-    return len(_alternatives(hint)) == 1
 
 
 def _named_hint(hint: Any) -> Any:

@@ -26,9 +26,9 @@ def number(value: float, decimals: int, *, note: str = "", tone: str = "") -> Ce
     return Cell(fixed(value, decimals), value, note, tone)
 
 
-def number_or(absent: str, value: float | None, decimals: int) -> Cell:
-    """A plain number, or why there is none."""
-    return missing(absent) if value is None else number(value, decimals)
+def number_or(absent: str, value: float | None, decimals: int, *, per: float = 1) -> Cell:
+    """A plain number, in ``1 / per`` of its unit, or why there is none."""
+    return missing(absent) if value is None else number(value if per == 1 else value / per, decimals)
 
 
 def count(value: int) -> Cell:
@@ -44,6 +44,11 @@ def none() -> Cell:
 def percent(value: float, decimals: int = 1, *, plus: bool = False) -> Cell:
     """A share in per cent; ``plus`` shows the sign of a difference."""
     return Cell(signed(value, decimals) if plus else fixed(value, decimals), value)
+
+
+def percent_or(absent: str, value: float | None, decimals: int = 1, *, plus: bool = False) -> Cell:
+    """A share in per cent, or why there is none."""
+    return missing(absent) if value is None else percent(value, decimals, plus=plus)
 
 
 def latency(value_ns: float | None, *, note: str = "") -> Cell:
@@ -70,7 +75,7 @@ def no_power() -> Cell:
 
 def cpu_share(value_pct: float | None, decimals: int = 1) -> Cell:
     """Processor use in per cent; None where not every step has it."""
-    return missing("not recorded") if value_pct is None else percent(value_pct, decimals)
+    return percent_or("not recorded", value_pct, decimals)
 
 
 def words(text: str, *, tone: str = "", note: str = "") -> Cell:

@@ -106,12 +106,8 @@ def count_axis(title: str, largest: float) -> Axis:
 
 def nines_axis(title: str, nines: int) -> Axis:
     """Per cents from 0 to so many nines: 90, 99, 99.9 % are equally far apart."""
-    ticks = (0.0, *(_nines(n) for n in range(1, nines + 1)))
+    ticks = (0.0, *(round(100 - 10.0 ** (2 - n), max(0, n - 2)) for n in range(1, nines + 1)))
     return Axis(title, "nines", (0.0, ticks[-1]), ticks, tuple(f"{tick:.15g} %" for tick in ticks))
-
-
-def _nines(count: int) -> float:
-    return round(100 - 10.0 ** (2 - count), max(0, count - 2))
 
 
 @dataclass(frozen=True, slots=True)

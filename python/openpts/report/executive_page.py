@@ -11,12 +11,7 @@ from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
-from openpts.report.cover_page import (
-    health_verdicts,
-    host_items,
-    purge_and_cache,
-    with_pages,
-)
+from openpts.report.cover_page import health_verdicts, host_items, purge_and_cache, with_pages
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
 from openpts.report.trend_figures import trend_figures

@@ -9,12 +9,7 @@ from typing import Final, Self
 from openpts.device.health.health import simulated_health
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
-from openpts.device.targets.simulated_target import (
-    DEFAULT_SEED,
-    DriveState,
-    SimulatedTarget,
-    simulated_facts,
-)
+from openpts.device.targets.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget, simulated_facts
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions

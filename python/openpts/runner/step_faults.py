@@ -3,13 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.host_limits import (
-    Lateness,
-    busy_pct,
-    late_streams,
-    processors_full,
-    threads_busy_pct,
-)
+from openpts.analysis.host_limits import Lateness, busy_pct, late_streams, processors_full, threads_busy_pct
 from openpts.engine.contract import OutstandingIo
 from openpts.units import NS_PER_S, NS_PER_US, format_block_size, format_duration
 from openpts.vocabulary.deviation import Deviation, StepDeviation

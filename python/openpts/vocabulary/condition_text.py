@@ -11,14 +11,7 @@ from openpts.units import (
     format_capacity,
     format_duration,
 )
-from openpts.vocabulary.data import (
-    PatternData,
-    RandomData,
-    RandomOnce,
-    ReducibleData,
-    VerifiedData,
-    ZeroData,
-)
+from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.placement import Segments, Uniform, Zones
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize
 from openpts.vocabulary.stop import SteadyFigure

@@ -18,6 +18,7 @@ Three drivers run the same script: on a device, on assumed rates (a plan), and o
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemOrder
 from openpts.vocabulary.health import HealthReading
@@ -26,6 +27,8 @@ from openpts.vocabulary.power_cut import Cut, CutLoad
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.verdict import SteadyStateReport
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,10 @@ Request = (
     | CycleFinished
 )
 Answer = None | tuple[Sample, ...] | HealthReading | Cut | CommandRun
-Script = Generator[Request, Answer, None]
+ScriptPart = Generator[Request, Answer, T]
+"""A part of a script, and what it tells the rest."""
+
+Script = ScriptPart[None]
 
 
 def samples_in(answer: Answer) -> tuple[Sample, ...]:

@@ -1,6 +1,6 @@
 """Where a script's declared phases make the drive's log be read."""
 
-from openpts.procedures.kit.log_readings import with_log_readings
+from openpts.procedures.kit.procedure import with_log_readings
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Request, Script, health_in

@@ -86,7 +86,7 @@ def _of_loop(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> Ite
     if backing.is_block_device():
         yield from _of_device(BlockDevice.of_node(backing, roots), written_bytes, roots)
         return
-    has_bytes = _allocated_bytes(backing)
+    has_bytes = backing.stat().st_blocks * _STAT_BLOCK_BYTES
     if has_bytes < written_bytes:
         what = f"what {device.node} writes into {backing}, which has {format_capacity(has_bytes)}"
         yield SpaceNeed(backing, written_bytes - has_bytes, what)
@@ -105,10 +105,6 @@ def _below_file(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[
     device = device_below(path, roots)
     if device is not None:
         yield from _of_device(device.whole, written_bytes, roots)
-
-
-def _allocated_bytes(path: Path) -> int:
-    return path.stat().st_blocks * _STAT_BLOCK_BYTES
 
 
 def _free_bytes(place: Path) -> int:

@@ -14,14 +14,7 @@ from openpts.errors import UsageError
 from openpts.units import NS_PER_US
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
-from openpts.vocabulary.stop import (
-    ByteAmount,
-    DriveFills,
-    Duration,
-    FirstOf,
-    IoCount,
-    StopRule,
-)
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 
 
 def ending_options(
@@ -37,7 +30,7 @@ def ending_options(
             case Duration(duration_ns):
                 shares = [{"runtime": microseconds(duration_ns)}] * len(parts)
             case IoCount(ios):
-                shares = _counts(stream.stimulus, ios, parts)
+                shares = [{"number_ios": str(share)} for share in _dealt(ios, stream.stimulus, parts)]
             case ByteAmount(amount_bytes):
                 shares = _amounts(stream.stimulus, amount_bytes, parts, target)
             case DriveFills(fills):
@@ -95,10 +88,6 @@ def _finished(step: Step, stream: Stream, options: FioOptions) -> FioOptions:
     if ramp_ns:
         options["ramp_time"] = microseconds(ramp_ns)
     return options
-
-
-def _counts(stimulus: Stimulus, ios: int, parts: Sequence[Part]) -> list[FioOptions]:
-    return [{"number_ios": str(share)} for share in _dealt(ios, stimulus, parts)]
 
 
 def _amounts(

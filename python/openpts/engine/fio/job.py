@@ -14,14 +14,7 @@ from openpts.engine.fio.operations import FioOptions, block_size_options, operat
 from openpts.engine.program import IOPRIO_CLASSES
 from openpts.errors import UsageError
 from openpts.units import KIB, NS_PER_US
-from openpts.vocabulary.data import (
-    PatternData,
-    RandomData,
-    RandomOnce,
-    ReducibleData,
-    VerifiedData,
-    ZeroData,
-)
+from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
     Batches,

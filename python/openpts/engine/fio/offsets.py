@@ -8,16 +8,7 @@ from openpts.engine.fio.operations import FioOptions, refusal, whole_pcts
 from openpts.engine.program import active_bytes
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.placement import (
-    Normal,
-    Pareto,
-    Segments,
-    Uniform,
-    UniqueLbas,
-    Zipf,
-    Zone,
-    Zones,
-)
+from openpts.vocabulary.placement import Normal, Pareto, Segments, Uniform, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 
 _PAGE_BYTES: Final = 4096

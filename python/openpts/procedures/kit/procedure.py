@@ -1,6 +1,6 @@
 """What a test is: a folder that declares it, and parts that are loaded when they are first asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -8,11 +8,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.kit.log_readings import with_log_readings
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Script
+from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 
 if TYPE_CHECKING:  # a plan needs none of them
     from openpts.pages.kit import Required
@@ -138,3 +137,27 @@ class Procedure:
         part = self.part("findings")
         found: tuple[Deviation, ...] = part.findings(run) if part else ()
         return found
+
+
+def with_log_readings(script: Script, phases: Container[Phase]) -> Script:
+    """The script, which also asks for a reading before and after each program of these phases.
+
+    One reading between two programs is enough for all that ask; around a purge and at the end of a run
+    the log is read in any case.
+    """
+    answer: Answer = None
+    last: Apply | None = None
+    is_read = True
+    while True:
+        try:
+            request = script.send(answer)
+        except StopIteration:
+            return
+        if isinstance(request, Apply):
+            asks = last if last is not None and last.phase in phases else request
+            if not is_read and asks.phase in phases:
+                yield ReadHealth(asks.phase, asks.number)
+            last, is_read = request, False
+        elif isinstance(request, Purge | ReadHealth):
+            is_read = True
+        answer = yield request

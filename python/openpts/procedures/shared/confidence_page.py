@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.latency import ios_needed
-from openpts.analysis.response_times import (
-    ResponseTimes,
-    enough_for,
-    nines_percentile,
-    nines_supported,
-)
+from openpts.analysis.response_times import ResponseTimes, enough_for, nines_percentile, nines_supported
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict

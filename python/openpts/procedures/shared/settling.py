@@ -5,12 +5,12 @@ measurement depends on how far it came (SOL-DEV-03, SOL-DEV-04). No standard com
 done, so it is observed from outside: while blocks are moved, reads wait for it and the drive stays warm.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from openpts.analysis.settling import Look, Settling, judge, look_of
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Answer, Apply, ReadHealth, Request, health_in, samples_in
+from openpts.vocabulary.requests import Apply, ReadHealth, ScriptPart, health_in, samples_in
 from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import Duration
@@ -31,7 +31,7 @@ def settle(
     active_range: ActiveRange,
     number: int,
     tell: Callable[[Look, Settling], None] = lambda _look, _verdict: None,
-) -> Generator[Request, Answer, SettlingCourse]:
+) -> ScriptPart[SettlingCourse]:
     """Wait under Phase.REST of that number until the drive has come to rest, or for the longest time.
 
     ``tell`` is called for each look with the judgement after it; a look in which openpts stood still does not

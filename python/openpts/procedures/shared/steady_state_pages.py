@@ -8,17 +8,7 @@ from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
-from openpts.pages.model import (
-    Axis,
-    Band,
-    Cell,
-    Column,
-    Page,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Series, Table, Verdict
 from openpts.procedures.shared.interface_limit import InterfaceLimit
 from openpts.procedures.shared.metric import IOPS, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults

@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from openpts.analysis.rounds import by_round
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.model import (
-    Band,
-    Cell,
-    Column,
-    Page,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Band, Cell, Column, Page, Rule, Series, Table, Verdict
 from openpts.procedures.shared.metric import METRICS, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import point_name, round_columns, rounds_reason

@@ -7,12 +7,7 @@ from openpts.pages import cells
 from openpts.pages.kit import rows_table
 from openpts.pages.model import Block, Cell, Page, Report, Table, Verdict
 from openpts.report.population.drives import Populations
-from openpts.report.population.figures import (
-    LeftOut,
-    PopulationFigures,
-    TestFigures,
-    ValueFigures,
-)
+from openpts.report.population.figures import LeftOut, PopulationFigures, TestFigures, ValueFigures
 from openpts.report.population.pages import pages_of, value_page_id
 from openpts.report.population.words import (
     OF_THE_LOT,

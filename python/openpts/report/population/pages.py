@@ -6,18 +6,7 @@ from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.model import (
-    Axis,
-    Block,
-    Cell,
-    Column,
-    Mark,
-    Page,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
 from openpts.report.population.figures import TestFigures, ValueFigures
 from openpts.report.population.words import effect_line, named_line, number, off_text, repeat_line
 from openpts.vocabulary.slots import slot_order

@@ -15,8 +15,7 @@ from openpts.parameters.plan_file import read_plan
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark import NAMES
-from openpts.procedures.shared.benchmark.benchmark_file import parse_benchmark
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, benchmark_of
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass

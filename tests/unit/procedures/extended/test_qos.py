@@ -123,6 +123,16 @@ def test_a_load_of_one_operation_is_one_stream() -> None:
     assert (stimulus.read_pct, stimulus.planned_ios_per_s) == (100, 700)
 
 
+def test_a_mix_of_reads_alone_has_no_writes_at_a_rate_of_rounding() -> None:
+    rate = 2e4 / 3
+    assert any((load := share / 100 * rate) * 100 / 100 != load for share in conditions().loads_pct)
+    drive = QueueingDrive(CAPACITY_BYTES, lambda *_: rate, reads_per_s=rate, writes_per_s=rate)
+    asked = drive.play(script(conditions(mixes_read_pct=(100, 0), limits=()), CAPACITY_BYTES)).requests
+    loads = [one for one in asked if isinstance(one, Apply) and one.phase is Phase.LOAD]
+    found = {apply.number: {one.read_pct for step in apply.steps for one in step.stimuli} for apply in loads}
+    assert found == {1: {100}, 2: {0}}
+
+
 @pytest.mark.parametrize(
     ("reads_per_s", "seconds"),
     [(100_000, 60), (200, 60), (100, 100), (15, 600)],

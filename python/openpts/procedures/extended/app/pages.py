@@ -191,7 +191,7 @@ def _depth(run: CommandRun) -> float:
 
 def _stall_cell(stall_ns: int | None, run: CommandRun) -> Cell:
     share = stall_pct(stall_ns, run)
-    return cells.missing("no count in this kernel") if share is None else cells.percent(share)
+    return cells.percent_or("no count in this kernel", share)
 
 
 def _io_table(results: AppResults) -> Table:
@@ -287,13 +287,9 @@ def _file_system_items(report: FileSystemReport) -> list[tuple[str, str]]:
         ("File system", report.type),
         ("Mount options", report.options),
         ("Made by", report.made_by or "found as it was: openpts formatted nothing"),
-        ("Partition", _partition_words(report)),
+        ("Partition", "none: the file system begins at LBA 0" if report.made_by else "as it was found"),
         ("Capacity", format_capacity(report.capacity_bytes)),
         ("Used as the first run began", f"{report.used_pct:.1f} %"),
         ("Written to fill it", format_capacity(report.filled_bytes) if report.filled_bytes else "nothing"),
         ("Trim", report.trim),
     ]
-
-
-def _partition_words(report: FileSystemReport) -> str:
-    return "none: the file system begins at LBA 0" if report.made_by else "as it was found"

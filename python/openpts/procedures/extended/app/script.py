@@ -20,37 +20,22 @@ from typing import Final
 
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.app.results import warm_runs_to_add
-from openpts.vocabulary.command_run import (
-    CommandOrder,
-    CommandRun,
-    FileSystemOrder,
-    RunKind,
-)
-from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.requests import (
-    CycleFinished,
-    Outcome,
-    PrepareFileSystem,
-    Script,
-    command_run_in,
-)
-from openpts.vocabulary.stimulus import ActiveRange
+from openpts.procedures.kit.standard import Standard
+from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemOrder, RunKind
+from openpts.vocabulary.requests import CycleFinished, Outcome, PrepareFileSystem, Script, command_run_in
 
 _COLD_RUNS: Final = 1
 _WARM_RUNS: Final = 3
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> AppConditions:
-    """One cold run, three warm ones and up to seven, on ext4."""
-    return AppConditions(
-        drive_class=drive_class,
-        write_cache_enabled=True,
-        active_range=ActiveRange(0, 100),
-        command=(),
-        cold_runs=_COLD_RUNS,
-        warm_runs=_WARM_RUNS,
-        seed=seed,
-    )
+# One cold run, three warm ones and up to seven, on ext4.
+standard_conditions: Final = Standard(
+    AppConditions,
+    write_cache_enabled=True,
+    command=(),
+    cold_runs=_COLD_RUNS,
+    warm_runs=_WARM_RUNS,
+)
 
 
 def file_system_order(conditions: AppConditions) -> FileSystemOrder:

@@ -18,8 +18,10 @@ Reported
 """
 
 from itertools import count
+from typing import Final
 
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.benchmark.profiles import POPULAR
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
@@ -32,27 +34,20 @@ from openpts.procedures.shared.benchmark.rows import (
 )
 from openpts.procedures.shared.settling import settle
 from openpts.units import KIB
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import ActiveRange
 
-
-def standard_conditions(drive_class: DriveClass, seed: int) -> BenchmarksConditions:
-    """The popular benchmarks as they come, on a purged drive."""
-    return BenchmarksConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        benchmarks=POPULAR,
-        precondition_passes=0,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_tc=1,
-        precondition_qd=32,
-        longest_pass_ns=LONGEST_NS,
-        longest_pause_ns=LONGEST_NS,
-        seed=seed,
-    )
+# The popular benchmarks as they come, on a purged drive.
+standard_conditions: Final = Standard(
+    BenchmarksConditions,
+    benchmarks=POPULAR,
+    precondition_passes=0,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
 
 
 possible_on = without_impossible_rows

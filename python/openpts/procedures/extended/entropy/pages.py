@@ -199,8 +199,8 @@ def _levels_table(panel: _Panel) -> Table:
         Col("Mean", lambda level: cells.number(level.mean, panel.decimals)),
         Col("Way up", lambda level: _visit(level, 0, panel.decimals)),
         Col("Way down", lambda level: _visit(level, 1, panel.decimals)),
-        Col("Difference (%)", _drift),
-        Col("RSE (%)", _standard_error),
+        Col("Difference (%)", lambda level: cells.percent_or("one visit", level.drift_pct, plus=True)),
+        Col("RSE (%)", lambda level: cells.percent_or("one visit", level.rse_pct, 2)),
     ]
     if panel.verified:
         columns.append(Col("Entropy verified (%)", lambda level: _verified(panel.verified, level.level)))
@@ -212,16 +212,6 @@ def _levels_table(panel: _Panel) -> Table:
         panel.levels,
         note=_verified_how(panel.verified),
     )
-
-
-def _drift(level: Level) -> Cell:
-    return (
-        cells.missing("one visit") if level.drift_pct is None else cells.percent(level.drift_pct, plus=True)
-    )
-
-
-def _standard_error(level: Level) -> Cell:
-    return cells.missing("one visit") if level.rse_pct is None else cells.percent(level.rse_pct, 2)
 
 
 def _verified_how(checks: Sequence[DataCheck]) -> str:

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
+from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.units import KIB
 from openpts.vocabulary.data import DataPattern, ReducibleData
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -37,24 +37,19 @@ T = TypeVar("T")
 
 
 # LSI-ENT-01, LSI-MIX-01
-def standard_conditions(drive_class: DriveClass, seed: int) -> EntropyConditions:
-    """Levels that span what real data has, and the demand of the specification's tests."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return EntropyConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        sequential_block_size_bytes=128 * KIB,
-        sequential_tc=1,
-        sequential_qd=32,
-        random_block_size_bytes=4 * KIB,
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        precondition_passes=2,
-        entropies_pct=(0, 10, 25, 46, 67, 100),
-        write_pcts=tuple(range(0, 101, 5)),
-        seed=seed,
-    )
+# Levels that span what real data has, and the demand of the specification's tests.
+standard_conditions: Final = Standard(
+    EntropyConditions,
+    sequential_block_size_bytes=128 * KIB,
+    sequential_tc=1,
+    sequential_qd=32,
+    random_block_size_bytes=4 * KIB,
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    precondition_passes=2,
+    entropies_pct=(0, 10, 25, 46, 67, 100),
+    write_pcts=tuple(range(0, 101, 5)),
+)
 
 
 def script(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:

@@ -1,7 +1,7 @@
 """The conditions of the test that fills a drive once."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
@@ -28,10 +28,6 @@ _IDLE_TIME: Final = replace(
     show=lambda time: SECONDS_OR_NONE.show(time.idle_ns),
 )
 _LEVELS: Final = listed(percent(ge=0, le=100))
-
-
-def _rising(name: str, values: list[float]) -> tuple[Any, ...]:
-    return tuple(sorted(_LEVELS.read(name, values)))
 
 
 class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="fill"):
@@ -81,7 +77,7 @@ class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
         Field(
             "Fill levels of the bursts (% of active range)",
             "Fill levels at which bursts come, as per cent of the range; in rising order.",
-            replace(_LEVELS, read=_rising),
+            replace(_LEVELS, read=lambda name, values: tuple(sorted(_LEVELS.read(name, values)))),
         ),
     ]
     burst_ns: Annotated[int, Field("Length of a burst", "Length of each burst.", SECONDS)]

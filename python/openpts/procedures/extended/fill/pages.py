@@ -200,4 +200,4 @@ def _points_table(measured: FillRun) -> Table:
 
 
 def _interval(bytes_per_s: float | None) -> Cell:
-    return cells.missing("no whole interval") if bytes_per_s is None else cells.number(bytes_per_s / MB, 1)
+    return cells.number_or("no whole interval", bytes_per_s, 1, per=MB)

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from openpts.procedures.extended.fill.conditions import FillConditions, IdleTime
+from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -32,26 +32,21 @@ REWRITE_STEPS: Final = 25
 
 
 # HYP-FILL-01
-def standard_conditions(drive_class: DriveClass, seed: int) -> FillConditions:
-    """The whole range, and idle times from none to those of a long break."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return FillConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        sequential_block_size_bytes=128 * KIB,
-        sequential_tc=1,
-        sequential_qd=32,
-        random_block_size_bytes=4 * KIB,
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        step_pct=1,
-        idle_times=tuple(IdleTime(seconds * NS_PER_S) for seconds in (0, 30, 300, 1800)),
-        rewrite_pct=5,
-        levels_pct=(0, 25, 50, 75, 100),
-        burst_ns=30 * NS_PER_S,
-        seed=seed,
-    )
+# The whole range, and idle times from none to those of a long break.
+standard_conditions: Final = Standard(
+    FillConditions,
+    sequential_block_size_bytes=128 * KIB,
+    sequential_tc=1,
+    sequential_qd=32,
+    random_block_size_bytes=4 * KIB,
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    step_pct=1,
+    idle_times=tuple(IdleTime(seconds * NS_PER_S) for seconds in (0, 30, 300, 1800)),
+    rewrite_pct=5,
+    levels_pct=(0, 25, 50, 75, 100),
+    burst_ns=30 * NS_PER_S,
+)
 
 
 def script(conditions: FillConditions, user_capacity_bytes: int) -> Script:

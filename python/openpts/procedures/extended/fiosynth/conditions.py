@@ -120,10 +120,6 @@ def _scaled(value: str, multiplier: float, divisor: float) -> str:
         return value
 
 
-def _with_name(_name: str, suite: str, conditions: Any) -> Any:
-    return replace(conditions, suite=Suite(name=suite))
-
-
 def _read_from(_name: str, folder: str, conditions: Any) -> Any:
     """Reads the suite that was named, with its cycles scaled as the durations are."""
     from openpts.procedures.extended.fiosynth.suite_file import read_suite  # noqa: PLC0415 opens files
@@ -156,7 +152,7 @@ class FiosynthConditions(FioJobConditions, frozen=True, kw_only=True, tag_field=
             "Suite",
             "Name of the suite: a file in the folder wkldsuites of a clone of FioSynth.",
             Kind(str, metavar="SUITE"),
-            change=_with_name,
+            change=lambda _name, suite, conditions: replace(conditions, suite=Suite(name=suite)),
             show=lambda _conditions: "",
             free="what is run, not how",
             argument="SUITE",

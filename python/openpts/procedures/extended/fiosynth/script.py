@@ -22,12 +22,12 @@ from msgspec.structs import replace
 
 from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions, SuiteWorkload
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.fio_job.steps import job_steps
 from openpts.units import GIB
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
+from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
 
 _LARGEST_TRIM_BYTES: Final = GIB
@@ -39,14 +39,10 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> FiosynthConditions:
-    """No suite: none comes with openpts."""
-    return FiosynthConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        seed=seed,
-    )
+# No suite: none comes with openpts.
+standard_conditions: Final = Standard(
+    FiosynthConditions,
+)
 
 
 def possible_on(conditions: FiosynthConditions, sector_bytes: int) -> FiosynthConditions:

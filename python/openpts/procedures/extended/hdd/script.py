@@ -18,8 +18,8 @@ Reported
 from typing import Final
 
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
+from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
@@ -29,21 +29,17 @@ from openpts.vocabulary.workload import simple_workload
 _STEP_NS: Final = 30 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> RotationalConditions:
-    """Sixteen zones, and the two queue depths between which a disk sorts its accesses or does not."""
-    return RotationalConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        zones=16,
-        sequential_block_size_bytes=MIB,
-        sequential_tc=1,
-        sequential_qd=4,
-        random_block_size_bytes=4 * KIB,
-        qds=(1, 32),
-        minute_ns=_STEP_NS,
-        seed=seed,
-    )
+# Sixteen zones, and the two queue depths between which a disk sorts its accesses or does not.
+standard_conditions: Final = Standard(
+    RotationalConditions,
+    zones=16,
+    sequential_block_size_bytes=MIB,
+    sequential_tc=1,
+    sequential_qd=4,
+    random_block_size_bytes=4 * KIB,
+    qds=(1, 32),
+    minute_ns=_STEP_NS,
+)
 
 
 def script(conditions: RotationalConditions, user_capacity_bytes: int) -> Script:  # noqa: ARG001

@@ -84,7 +84,7 @@ def _table(reads: Sequence[ReadBack]) -> Table:
             Col("99.9 % (ms)", lambda read: cells.latency(read.p999_ns)),
             Col("Max (ms)", lambda read: cells.latency(read.max_ns)),
             Col("Failed I/Os", lambda read: cells.number(read.errors, 0, tone="fail" if read.errors else "")),
-            Col("Read (MB/s)", _rate),
+            Col("Read (MB/s)", lambda read: cells.number_or("no I/O", read.bytes_per_s, 1, per=MB)),
             Col("Written at (°C)", lambda read: _celsius(read.written_c)),
             Col("Read at (°C)", lambda read: _celsius(read.read_c)),
             Col("Cycle", lambda read: cells.count(read.cycle)),
@@ -100,10 +100,6 @@ def _days(read: ReadBack) -> Cell:
     if read.age_ns is None:
         return cells.missing("the clock was set back")
     return cells.number(read.age_ns / NS_PER_DAY, 2)
-
-
-def _rate(read: ReadBack) -> Cell:
-    return cells.missing("no I/O") if read.bytes_per_s is None else cells.number(read.bytes_per_s / MB, 1)
 
 
 def _celsius(value_c: float | None) -> Cell:

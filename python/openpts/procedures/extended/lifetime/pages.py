@@ -6,19 +6,7 @@ from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import rows_table
-from openpts.pages.model import (
-    Axis,
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Page,
-    Row,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.extended.lifetime.cycles import (
     CONFIDENCE,
     RATED_LIFE_PCT,
@@ -149,7 +137,7 @@ def _value_cells(cycle: DriveCycle) -> tuple[Cell, ...]:
 
 
 def _rate(bytes_per_s: float | None) -> Cell:
-    return cells.missing("not run") if bytes_per_s is None else cells.number(bytes_per_s / MB, 1)
+    return cells.number_or("not run", bytes_per_s, 1, per=MB)
 
 
 def _seconds(elapsed_ns: int) -> Cell:

@@ -18,32 +18,31 @@ Reported
     the rated life will be used up, as an interval.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.procedures.extended.lifetime.conditions import Continued, LifetimeConditions, StopOn
+from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.data import DataPattern, VerifiedData
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
     ReadHealth,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     health_in,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
+from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -57,20 +56,16 @@ _PAGE_BYTES: Final = 4 * KIB
 
 
 # HYP-LIFE-01
-def standard_conditions(drive_class: DriveClass, seed: int) -> LifetimeConditions:
-    """A handful of cycles, one stream."""
-    return LifetimeConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        block_size_bytes=128 * KIB,
-        tc=1,
-        qd=32,
-        drive_cycles=A_HANDFUL,
-        wear_limit_pct=100,
-        longest_ns=_WEEK_NS,
-        seed=seed,
-    )
+# A handful of cycles, one stream.
+standard_conditions: Final = Standard(
+    LifetimeConditions,
+    block_size_bytes=128 * KIB,
+    tc=1,
+    qd=32,
+    drive_cycles=A_HANDFUL,
+    wear_limit_pct=100,
+    longest_ns=_WEEK_NS,
+)
 
 
 def without_data(conditions: LifetimeConditions) -> LifetimeConditions:
@@ -102,9 +97,7 @@ def script(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
 
 
 # HYP-TMP-01
-def _later_read(
-    conditions: LifetimeConditions, after: Continued, capacity_bytes: int
-) -> Generator[Request, Answer, str]:
+def _later_read(conditions: LifetimeConditions, after: Continued, capacity_bytes: int) -> ScriptPart[str]:
     """Read what the earlier run wrote last; returns why that ends this one, empty if it does not."""
     if after.rest_ns:
         yield Apply(Phase.REST, 1, (Step.of(None, Duration(after.rest_ns)),))

@@ -22,34 +22,31 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.procedures.extended.powercut.conditions import PowerCutConditions
+from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.requests import Apply, CutPower, CycleFinished, Outcome, Script, cut_in
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 
 _LONG_BYTES: Final = 1 * MIB
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> PowerCutConditions:
-    """Enough cuts to exclude what happens in one of 17, and writes that the cache can't hold."""
-    return PowerCutConditions(
-        drive_class=drive_class,
-        write_cache_enabled=True,
-        active_range=ActiveRange(0, 100),
-        cycles=50,
-        load_ns=10 * NS_PER_S,
-        range_bytes=1024 * MIB,
-        write_sizes_bytes=(4 * KIB, 16 * KIB, 64 * KIB),
-        tc=4,
-        qd=8,
-        writes_per_flush=32,
-        fua_pct=10,
-        back_ns=120 * NS_PER_S,
-        seed=seed,
-    )
+# Enough cuts to exclude what happens in one of 17, and writes that the cache can't hold.
+standard_conditions: Final = Standard(
+    PowerCutConditions,
+    write_cache_enabled=True,
+    cycles=50,
+    load_ns=10 * NS_PER_S,
+    range_bytes=1024 * MIB,
+    write_sizes_bytes=(4 * KIB, 16 * KIB, 64 * KIB),
+    tc=4,
+    qd=8,
+    writes_per_flush=32,
+    fua_pct=10,
+    back_ns=120 * NS_PER_S,
+)
 
 
 def possible_on(conditions: PowerCutConditions, sector_bytes: int) -> PowerCutConditions:

@@ -28,12 +28,7 @@ from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.benchmark.conditions import free_space_words
-from openpts.procedures.shared.benchmark.tables import (
-    cover_rows,
-    row_measure,
-    spread_verdicts,
-    start_and_end,
-)
+from openpts.procedures.shared.benchmark.tables import cover_rows, row_measure, spread_verdicts, start_and_end
 from openpts.procedures.shared.methodology import (
     conditioning_tables,
     methodology,

@@ -23,16 +23,16 @@ Reported
 """
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
+from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
@@ -44,22 +44,20 @@ from openpts.procedures.shared.benchmark.rows import (
     sequential_writes,
     without_impossible_rows,
 )
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
-    SteadyStateChecked,
     samples_in,
 )
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
 
@@ -67,33 +65,26 @@ from openpts.vocabulary.workload import DEFAULT
 # LSI-PRE-01, 05
 def random_course(
     conditions: PreconConditions, number: int, capacity_bytes: int, least_fills: float
-) -> Generator[Request, Answer, Outcome]:
+) -> ScriptPart[Outcome]:
     """Tracked minutes, with what lies between them, until five of them are steady.
 
     Not before ``least_fills`` user capacities are written: the plateau of a fresh drive is steady too.
     """
-    history: list[float] = []
-    disturbed: set[int] = set()
+    judged = JudgedRounds(Phase.LOAD, (conditions.workload.title,))
     written_bytes, elapsed_ns = 0, 0
-    while True:
-        steps = _round_steps(conditions, capacity_bytes, len(history) + 1)
+    for minute in count(1):
+        steps = _round_steps(conditions, capacity_bytes, minute)
         samples = samples_in((yield Apply(Phase.LOAD, number, steps)))
-        history.append(samples[-1].iops)
-        if samples[-1].standstills:
-            disturbed.add(len(history))
         written_bytes += sum(sample.write.bytes for sample in samples)
         elapsed_ns += sum(sample.elapsed_ns for sample in samples)
-        steady = False
-        if len(history) >= WINDOW_ROUNDS:
-            report = window_ending_at(history, len(history), disturbed)
-            yield SteadyStateChecked(Phase.LOAD, len(history), (conditions.workload.title,), (report,))
-            steady = report.steady and written_bytes >= least_fills * capacity_bytes
-        if steady:
-            return Outcome(len(history), len(history))
+        steady = yield from judged.steady_with(samples[-1:], samples[-1].iops)
+        if steady and written_bytes >= least_fills * capacity_bytes:
+            return Outcome(minute, minute)
         if written_bytes >= conditions.drive_fills * capacity_bytes:
-            return Outcome(None, len(history), f"{conditions.drive_fills:g} x user capacity written")
+            return Outcome(None, minute, f"{conditions.drive_fills:g} x user capacity written")
         if elapsed_ns >= conditions.longest_ns:
-            return Outcome(None, len(history), "the longest time elapsed")
+            return Outcome(None, minute, "the longest time elapsed")
+    raise AssertionError("tracked minutes are counted without end")
 
 
 def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int) -> tuple[Step, ...]:
@@ -113,32 +104,27 @@ def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int)
 _MINUTE_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
-    """The short profile in the three states; demand of the random writes as in WSAT."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return PreconConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        benchmarks=(SHORT,),
-        precondition_passes=2,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_tc=1,
-        precondition_qd=32,
-        recondition_passes=1,
-        workload=DEFAULT,
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        drive_fills=6,
-        longest_ns=12 * 60 * _MINUTE_NS,
-        tracking_period_ns=30 * _MINUTE_NS,
-        tracking_fills=0.25,
-        steady_after_drive_fills=2,
-        file_share_pct=10,
-        longest_pass_ns=LONGEST_NS,
-        longest_pause_ns=LONGEST_NS,
-        seed=seed,
-    )
+# The short profile in the three states; demand of the random writes as in WSAT.
+standard_conditions: Final = Standard(
+    PreconConditions,
+    benchmarks=(SHORT,),
+    precondition_passes=2,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    recondition_passes=1,
+    workload=DEFAULT,
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    drive_fills=6,
+    longest_ns=12 * 60 * _MINUTE_NS,
+    tracking_period_ns=30 * _MINUTE_NS,
+    tracking_fills=0.25,
+    steady_after_drive_fills=2,
+    file_share_pct=10,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
 
 
 possible_on = without_impossible_rows
@@ -201,7 +187,7 @@ class _Cycle:
     most: int
     disturbed: bool = False
 
-    def lay_file(self, benchmark: BenchmarkProfile) -> Generator[Request, Answer, None]:
+    def lay_file(self, benchmark: BenchmarkProfile) -> Script:
         """What the rows read, in order: a drive answers what was never written without its flash.
 
         Where conditioning wrote everything, there is something to read already.
@@ -212,7 +198,7 @@ class _Cycle:
                 yield from self.restore()
                 yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
-    def condition(self, passes: float) -> Generator[Request, Answer, None]:
+    def condition(self, passes: float) -> Script:
         """So many user capacities, written as the state wants it."""
         self.disturbed = False
         if self.situation.state is DriveState.RANDOM:
@@ -222,13 +208,13 @@ class _Cycle:
         if steps := conditioning_steps(self.conditions, stimulus, passes, self.capacity_bytes):
             yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
-    def restore(self) -> Generator[Request, Answer, None]:
+    def restore(self) -> Script:
         """Bring a disturbed state back; what was fresh stays used."""
         if self.disturbed and self.situation.state is not DriveState.FRESH:
             yield from self.condition(self.conditions.recondition_passes)
 
     # LSI-PROC-03, 04
-    def measure(self) -> Generator[Request, Answer, None]:
+    def measure(self) -> Script:
         """Benchmark by benchmark, the rows in the state's order; their numbers are those of any order."""
         before, position = 0, 0
         for benchmark in self.conditions.benchmarks:
@@ -250,7 +236,7 @@ class _Cycle:
                 position += 1
             before += len(benchmark.rows)
 
-    def course(self, start: DriveState, least_fills: float) -> Generator[Request, Answer, Outcome]:
+    def course(self, start: DriveState, least_fills: float) -> ScriptPart[Outcome]:
         """Random writes from a state until they are steady, which makes the random state."""
         number = self.conditions.load_number(replace(self.situation, state=start))
         outcome = yield from random_course(self.conditions, number, self.capacity_bytes, least_fills)

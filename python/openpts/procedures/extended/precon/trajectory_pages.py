@@ -8,18 +8,7 @@ from typing import Final
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, grid, page, rows_table
-from openpts.pages.model import (
-    Axis,
-    Block,
-    Cell,
-    Column,
-    Mark,
-    Page,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Block, Cell, Column, Mark, Page, Rule, Series, Table, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.results import CourseResults, reached_at

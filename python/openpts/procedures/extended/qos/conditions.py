@@ -1,7 +1,7 @@
 """The conditions of the test of response times under load."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -66,10 +66,6 @@ def _limit_text(limit: Limit) -> str:
     return f"{of}p{limit.percentile:.12g}={limit.latency_ns / NS_PER_MS:.12g}ms"
 
 
-def _mixes_text(read_pcts: Sequence[int]) -> str:
-    return f"mixes {', '.join(map(mix_text, read_pcts))}"
-
-
 def mix_text(read_pct: int) -> str:
     """Reads/writes in per cent of the I/Os: ``70/30``."""
     return f"{read_pct}/{100 - read_pct}"
@@ -119,7 +115,7 @@ class QosConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             "Mixes (R/W %)",
             "Search the highest load of these mixes, given by their per cent of reads.",
             listed(WHOLE_PERCENT),
-            text=_mixes_text,
+            text=lambda read_pcts: f"mixes {', '.join(map(mix_text, read_pcts))}",
         ),
     ]
     loads_pct: Annotated[

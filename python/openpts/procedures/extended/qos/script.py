@@ -24,7 +24,7 @@ Reported
 """
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Final, TypeVar
 
@@ -33,23 +33,23 @@ from msgspec.structs import replace
 from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
 from openpts.procedures.extended.qos.points import ios_for, points_of
 from openpts.procedures.extended.qos.search import MOST_MEASUREMENTS, bracket_of
+from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus, Stream
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
+from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
 T = TypeVar("T")
@@ -57,40 +57,34 @@ T = TypeVar("T")
 _MINUTE_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> QosConditions:
-    """Loads that lie closer where response times rise; limits of a millisecond and of its slow tail."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return QosConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        limits=(Limit(Operation.READ, 99, NS_PER_MS), Limit(Operation.READ, 99.9, 5 * NS_PER_MS)),
-        mixes_read_pct=(100, 70),
-        loads_pct=(10, 25, 50, 75, 90, 100),
-        arrivals="poisson",
-        tc=4 if enterprise else 2,
-        qd=32,
-        block_size_bytes=4 * KIB,
-        width_pct=1,
-        repeats=3,
-        late_pct=1,
-        settle_ns=5 * NS_PER_S,
-        longest_ns=10 * _MINUTE_NS,
-        precondition_passes=2,
-        tracking_period_ns=30 * _MINUTE_NS,
-        max_rounds=25,
-        seed=seed,
-    )
+# Loads that lie closer where response times rise; limits of a millisecond and of its slow tail.
+standard_conditions: Final = Standard(
+    QosConditions,
+    limits=(Limit(Operation.READ, 99, NS_PER_MS), Limit(Operation.READ, 99.9, 5 * NS_PER_MS)),
+    mixes_read_pct=(100, 70),
+    loads_pct=(10, 25, 50, 75, 90, 100),
+    arrivals="poisson",
+    tc=RECOMMENDED_TC,
+    qd=32,
+    block_size_bytes=4 * KIB,
+    width_pct=1,
+    repeats=3,
+    late_pct=1,
+    settle_ns=5 * NS_PER_S,
+    longest_ns=10 * _MINUTE_NS,
+    precondition_passes=2,
+    tracking_period_ns=30 * _MINUTE_NS,
+    max_rounds=25,
+)
 
 
 def script(conditions: QosConditions, user_capacity_bytes: int) -> Script:
     """The preparation, the peaks, the map, and the loads of each mix."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    if amount_bytes := round(conditions.precondition_passes * user_capacity_bytes):
-        yield Apply(
-            Phase.CONDITIONING, 1, (Step.of(_sequential_writes(conditions), ByteAmount(amount_bytes)),)
-        )
+    yield from written_in_sequence(
+        conditions, 128 * KIB, conditions.precondition_passes * user_capacity_bytes, tc=1, qd=32
+    )
     steady_round, last_round = yield from until_steady(
         Tracking(
             phase=Phase.WDPC,
@@ -119,7 +113,7 @@ def _shuffled(things: Sequence[T], seed: int) -> list[T]:
     return Random(seed).sample(things, len(things))  # noqa: S311 an order, not a secret
 
 
-def _peaks(conditions: QosConditions) -> Generator[Request, Answer, dict[int, float]]:
+def _peaks(conditions: QosConditions) -> ScriptPart[dict[int, float]]:
     """IOPS of each mix in a closed loop, by its per cent of reads; writes go on from the preparation."""
     mixes = tuple(dict.fromkeys((0, 100, *conditions.mixes_read_pct)))
     steps = tuple(
@@ -129,14 +123,11 @@ def _peaks(conditions: QosConditions) -> Generator[Request, Answer, dict[int, fl
     return dict(zip(mixes, (sample.iops for sample in samples), strict=True))
 
 
-def _search(
-    conditions: QosConditions, number: int, mix: int, peak_per_s: float
-) -> Generator[Request, Answer]:
+def _search(conditions: QosConditions, number: int, mix: int, peak_per_s: float) -> Script:
     """The curve of a mix, and the highest load for each of its limits; each knows all measurements before."""
 
     def step_at(load_per_s: float) -> Step:
-        reads_per_s = load_per_s * mix / 100
-        return load_step(conditions, reads_per_s, load_per_s - reads_per_s)
+        return load_step(conditions, load_per_s * mix / 100, load_per_s * (100 - mix) / 100)
 
     loads = _shuffled([share / 100 * peak_per_s for share in conditions.loads_pct], conditions.seed)
     answer = yield Apply(Phase.LOAD, number, tuple(map(step_at, loads)))
@@ -171,11 +162,6 @@ def load_step(conditions: QosConditions, reads_per_s: float, writes_per_s: float
 
 def _counting(conditions: QosConditions, streams: tuple[Stream, ...], length_ns: int) -> Step:
     return Step(streams, Duration(length_ns), conditions.settle_ns)
-
-
-def _sequential_writes(conditions: QosConditions) -> Stimulus:
-    workload = simple_workload("fill", AccessPattern.SEQUENTIAL, 128 * KIB, 0)
-    return workload.stimulus(tc=1, qd=32, active_range=conditions.active_range, data=conditions.data)
 
 
 def _stimulus(conditions: QosConditions, read_pct: int) -> Stimulus:

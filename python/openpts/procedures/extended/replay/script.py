@@ -17,31 +17,27 @@ Reported
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import Final
 
 from msgspec.structs import astuple, replace
 
 from openpts.procedures.extended.replay.conditions import ReplayConditions
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
 from openpts.trace_schedules import Plan, Prepared, Zones, prepared
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import STREAMS_END
 
-
-def standard_conditions(drive_class: DriveClass, seed: int) -> ReplayConditions:
-    """Three passes after everything that is touched was written."""
-    return ReplayConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        precondition_passes=0,
-        passes=3,
-        seed=seed,
-    )
+# Three passes after everything that is touched was written.
+standard_conditions: Final = Standard(
+    ReplayConditions,
+    precondition_passes=0,
+    passes=3,
+)
 
 
 def possible_on(conditions: ReplayConditions, sector_bytes: int) -> ReplayConditions:

@@ -19,7 +19,7 @@ Reported
     composite; each step of the capture beside the drive's.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -28,44 +28,30 @@ from openpts.characteristics.capture import Capture
 from openpts.procedures.extended.rws.conditions import PART_TITLES, Part, RwsConditions
 from openpts.procedures.extended.rws.passes import PASS_FIGURES, pass_figures
 from openpts.procedures.extended.rws.streams import alone, composite, replayed
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.rounds.script import rounds_until_steady
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import (
-    Answer,
-    Apply,
-    CycleFinished,
-    Outcome,
-    Purge,
-    Request,
-    Script,
-    SetWriteCache,
-)
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stream
-from openpts.vocabulary.stop import ByteAmount
-from openpts.vocabulary.workload import simple_workload
+from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, ScriptPart, SetWriteCache
+from openpts.vocabulary.stimulus import Stream
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> RwsConditions:
-    """Preparation and steady state as those of write saturation; the capture is the operator's."""
-    return RwsConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        parts=(Part.INDIVIDUAL, Part.MULTI, Part.REPLAY_NATIVE),
-        pacing="depth",
-        precondition_passes=2,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_tc=1,
-        precondition_qd=32,
-        tracking_period_ns=30 * _MINUTE_NS,
-        max_rounds=25,
-        seed=seed,
-    )
+# Preparation and steady state as those of write saturation; the capture is the operator's.
+standard_conditions: Final = Standard(
+    RwsConditions,
+    parts=(Part.INDIVIDUAL, Part.MULTI, Part.REPLAY_NATIVE),
+    pacing="depth",
+    precondition_passes=2,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    tracking_period_ns=30 * _MINUTE_NS,
+    max_rounds=25,
+)
 
 
 def possible_on(conditions: RwsConditions, sector_bytes: int) -> RwsConditions:
@@ -81,8 +67,13 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
     for part, numbers in conditions.cycles():
         yield Purge()
         yield SetWriteCache(conditions.write_cache_enabled)
-        if amount_bytes := round(conditions.precondition_passes * user_capacity_bytes):
-            yield Apply(Phase.CONDITIONING, 1, (_writes(conditions, amount_bytes),))
+        yield from written_in_sequence(
+            conditions,
+            conditions.precondition_block_size_bytes,
+            conditions.precondition_passes * user_capacity_bytes,
+            tc=conditions.precondition_tc,
+            qd=conditions.precondition_qd,
+        )
         match part:
             case Part.INDIVIDUAL:
                 outcome = yield from _individual(conditions, capture, numbers)
@@ -97,16 +88,7 @@ def script(conditions: RwsConditions, user_capacity_bytes: int) -> Script:
         yield CycleFinished(outcome, PART_TITLES[part])
 
 
-def _writes(conditions: RwsConditions, amount_bytes: int) -> Step:
-    size_bytes = conditions.precondition_block_size_bytes
-    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, size_bytes, 0)
-    stimulus = conditions.stimulus(writes, tc=conditions.precondition_tc, qd=conditions.precondition_qd)
-    return Step.of(stimulus, ByteAmount(amount_bytes))
-
-
-def _individual(
-    conditions: RwsConditions, capture: Capture, numbers: Sequence[int]
-) -> Generator[Request, Answer, Outcome]:
+def _individual(conditions: RwsConditions, capture: Capture, numbers: Sequence[int]) -> ScriptPart[Outcome]:
     """Single streams; steady if each of them was."""
     outcomes = []
     for number in numbers:
@@ -122,7 +104,7 @@ def _individual(
 
 def _tracked(
     conditions: RwsConditions, streams: tuple[Stream, ...], name: str, before: int
-) -> Generator[Request, Answer, Outcome]:
+) -> ScriptPart[Outcome]:
     steady_round, last_round = yield from until_steady(
         Tracking(
             phase=Phase.SATURATION,

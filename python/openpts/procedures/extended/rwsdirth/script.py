@@ -15,18 +15,17 @@ Reported
     The plots of DIRTH; the applied workload; the capture's steps among the operating points of the drive.
 """
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
 from openpts.procedures.shared.captured.streams import composite_workload
 from openpts.procedures.shared.demand.script import demand_test, standard_demand
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.workload import DEFAULT
 
-
-def standard_conditions(drive_class: DriveClass, seed: int) -> RwsDemandConditions:
-    """Those of DIRTH; the capture is the operator's, and the workload is made of it for a device."""
-    return standard_demand(RwsDemandConditions, DEFAULT, drive_class, seed)
+# Those of DIRTH; the capture is the operator's, and the workload is made of it for a device.
+standard_conditions: Final = standard_demand(RwsDemandConditions, DEFAULT)
 
 
 def possible_on(conditions: RwsDemandConditions, sector_bytes: int) -> RwsDemandConditions:

@@ -112,14 +112,10 @@ def full_set() -> tuple[TraceFile, ...]:
     return _traces("traces", ["full"])
 
 
-def _traces_words(traces: tuple[TraceFile, ...]) -> str:
-    return "full" if traces == full_set() else ",".join(trace.path for trace in traces)
-
-
 _TRACES: Final = Kind(
     list[str],
     _traces,
-    _traces_words,
+    lambda traces: "full" if traces == full_set() else ",".join(trace.path for trace in traces),
     "full|quick|TRACE,...",
     {"min_length": 1, "max_length": 64},
     beside=lambda words, folder: [_beside(word, folder) for word in words],

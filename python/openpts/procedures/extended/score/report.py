@@ -21,12 +21,7 @@ from openpts.procedures.extended.score.results import Overall, Ratios, Scored, S
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures
-from openpts.procedures.shared.methodology import (
-    NO_STEADY_STATE,
-    methodology,
-    nothing_page,
-    state_page,
-)
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
 from openpts.procedures.shared.trace_replay.passes import (
     OPERATIONS,
     PERCENTILES,

@@ -17,54 +17,41 @@ Reported
     what background costs; how true the replay was.
 """
 
-from collections.abc import Generator
 from dataclasses import replace
 from typing import Final
 
 from msgspec.structs import replace as with_fields
 
-from openpts.procedures.extended.score.conditions import (
-    Background,
-    Case,
-    Idle,
-    ScoreConditions,
-    full_set,
-)
+from openpts.procedures.extended.score.conditions import Background, Case, Idle, ScoreConditions, full_set
 from openpts.procedures.extended.score.results import passes_to_add, score_of_sample
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.trace_replay.steps import in_sequence, replayed, written_once
 from openpts.trace_schedules import Plan, Prepared, prepared
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import STREAMS_END
 
 _PASSES: Final = 3
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> ScoreConditions:
-    """All recipes alone and with their background, with all idle times and with none."""
-    return ScoreConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        traces=full_set(),
-        idle=(Idle(None), Idle(0)),
-        background=Background(),
-        precondition_passes=0,
-        passes=_PASSES,
-        seed=seed,
-    )
+# All recipes alone and with their background, with all idle times and with none.
+standard_conditions: Final = Standard(
+    ScoreConditions,
+    traces=full_set(),
+    idle=(Idle(None), Idle(0)),
+    background=Background(),
+    precondition_passes=0,
+    passes=_PASSES,
+)
 
 
 def possible_on(conditions: ScoreConditions, sector_bytes: int) -> ScoreConditions:
@@ -127,7 +114,7 @@ def _schedules(
 
 
 # SCO-AGG-02
-def _passes(conditions: ScoreConditions, apply: Apply) -> Generator[Request, Answer, None]:
+def _passes(conditions: ScoreConditions, apply: Apply) -> Script:
     """A cold pass and the warm ones; two more at a time until their scores lie close together."""
     adds = conditions.until_rse_pct > 0
     first = replace(apply, steps=apply.steps * (1 + conditions.passes), until_alike=adds)

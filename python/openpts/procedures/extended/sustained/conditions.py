@@ -99,10 +99,6 @@ def _with_claims(_name: str, table: ClaimsTable, conditions: Any) -> Any:
     return replace(conditions, claims=claims)
 
 
-def _end_text(fills: float | None) -> str:
-    return "no amount ends the load" if fills is None else f"{fills:g} x user capacity"
-
-
 class SustainedConditions(
     ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="sustained"
 ):
@@ -145,7 +141,7 @@ class SustainedConditions(
             "time alone.",
             kind=FILLS_OR_NONE,
             show=lambda conditions: FILLS_OR_NONE.show(conditions.drive_fills),
-            text=_end_text,
+            text=lambda fills: "no amount ends the load" if fills is None else f"{fills:g} x user capacity",
         ),
     ]
     longest_ns: Annotated[int, usual.LONGEST.but(help="End the load after this time, if that comes first.")]

@@ -143,7 +143,7 @@ def _pairs_table(part: _Part) -> Table:
 
 def _ratio(pair: Pair, unit: FigureUnit) -> Cell:
     ratio_pct = pair.ratio_pct(unit)
-    return cells.missing("no figure in both runs") if ratio_pct is None else cells.percent(ratio_pct)
+    return cells.percent_or("no figure in both runs", ratio_pct)
 
 
 def _bars(part: _Part, shown: Table) -> Figure:

@@ -14,10 +14,10 @@ Reported
     Both runs and their ratio, IOPS over the load and its maximum response time, and what became of claims.
 """
 
-from collections.abc import Generator
 from typing import Final
 
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
+from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
@@ -28,20 +28,18 @@ from openpts.procedures.shared.benchmark.rows import (
 )
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WRITE_INTENSIVE
 
@@ -55,25 +53,20 @@ _LEAST_MINUTES: Final = 0.01
 
 
 # HYP-SUS-01, HYP-SUS-03
-def standard_conditions(drive_class: DriveClass, seed: int) -> SustainedConditions:
-    """The load and its 72 hours as in the talk, but no more than the amount of the write saturation test."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return SustainedConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100),
-        benchmarks=(BENCHMARKS["data-sheet"],),
-        sequential_tc=1,
-        sequential_qd=32,
-        tc=4 if enterprise else 2,
-        qd=32,
-        workload=WRITE_INTENSIVE,
-        drive_fills=4,
-        longest_ns=72 * 60 * _MINUTE_NS,
-        longest_pass_ns=LONGEST_NS,
-        longest_pause_ns=LONGEST_NS,
-        seed=seed,
-    )
+# The load and its 72 hours as in the talk, but no more than the amount of the write saturation test.
+standard_conditions: Final = Standard(
+    SustainedConditions,
+    benchmarks=(BENCHMARKS["data-sheet"],),
+    sequential_tc=1,
+    sequential_qd=32,
+    tc=RECOMMENDED_TC,
+    qd=32,
+    workload=WRITE_INTENSIVE,
+    drive_fills=4,
+    longest_ns=72 * 60 * _MINUTE_NS,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
 
 
 possible_on = without_impossible_rows
@@ -104,7 +97,7 @@ def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int
 
 
 # HYP-SUS-01
-def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> Generator[Request, Answer, str]:
+def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> ScriptPart[str]:
     """The workload until an amount or a time; returns what ended it."""
     workload = conditions.workload
     sequential = workload.sequential

@@ -8,17 +8,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, grid, page, table
-from openpts.pages.model import (
-    Axis,
-    Band,
-    Block,
-    Column,
-    Page,
-    Rule,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Band, Block, Column, Page, Rule, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.extended.thermal.phases import COLD, DUTY_CYCLE, NAMES, WARM, Load, ThermalRun
 from openpts.procedures.extended.thermal.results import HeatPoint, merged

@@ -1,21 +1,23 @@
 """The report of thermal throttling (SOL-BMK-06, HYP-TMP-02)."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from openpts.pages import cells
+from openpts.pages.facts_table import items_table
 from openpts.pages.measure import Measure, Subject, key_of, measured
-from openpts.pages.model import Cell, Page
-from openpts.pages.texts import NOT_STATED
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.texts import NOT_REPORTED, NOT_STATED
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.procedures.extended.thermal.pages import course_page, curves, duty_cycle_page, scatter_page
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
-from openpts.procedures.extended.thermal.table import results_page
-from openpts.procedures.extended.thermal.words import highest_temperature_c, load_verdict
+from openpts.procedures.extended.thermal.results import merged
+from openpts.procedures.extended.thermal.words import RULE, highest_temperature_c, load_verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
-from openpts.units import MB, NS_PER_S, format_block_size, format_duration
+from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 
 _TITLE: Final = "Thermal Throttling"
@@ -71,7 +73,7 @@ def _pages(measured: ThermalRun) -> tuple[Page, ...]:
     return (
         state_page(measured.run, "Purge and Pre-conditioning"),
         course_page(measured),
-        results_page(measured),
+        _results_page(measured),
         scatter_page(measured),
         duty_cycle_page(measured),
     )
@@ -114,3 +116,114 @@ def _figures(measured: ThermalRun, number: int) -> dict[str, Any] | None:
         "throttled_bytes_per_s": throttling.throttled_bytes_per_s,
         "throttled_share": throttling.share,
     }
+
+
+_STATED: Final = "not stated"
+_Value = Callable[[ThermalRun, Load], Cell]
+
+
+def _results_page(measured: ThermalRun) -> Page:
+    """Every run in a column, and what surrounded them."""
+    page_id, title = "thermal-results", "Thermal Throttling - Results"
+    loads = [measured.loads.get(number) for number in NAMES]
+    conditions = measured.conditions
+    limits = [
+        (label, NOT_REPORTED if value is None else f"{value:.0f} °C")
+        for label, value in (
+            ("Warning limit of the drive (WCTEMP)", measured.limit_c("warning_limit_c")),
+            ("Critical limit of the drive (CCTEMP)", measured.limit_c("critical_limit_c")),
+        )
+    ]
+    sources = dict.fromkeys(health.reading.source for health in measured.run.health)
+    surroundings = items_table(
+        f"{page_id}-surroundings",
+        "Surroundings and sources of temperatures",
+        [
+            (
+                "Air around the drive",
+                _STATED if conditions.ambient_c is None else f"{conditions.ambient_c:g} °C, as stated",
+            ),
+            ("Cooling", conditions.airflow or _STATED),
+            ("Log of the drive", "; ".join(sources) or NOT_REPORTED),
+            *limits,
+        ],
+    )
+    table = Table(
+        id=f"{page_id}-runs",
+        title="Cold run, warm run and duty cycle, apart",
+        head=Column("", align="left", width=1.6),
+        columns=tuple(Column(name) for name in NAMES.values()),
+        rows=tuple(
+            Row(Cell(label), tuple(_MISSING if load is None else value(measured, load) for load in loads))
+            for label, value in _ROWS
+        ),
+    )
+    verdicts = [load_verdict(measured, number, name) for number, name in NAMES.items()]
+    return Page(page_id, title, (table, *verdicts, Verdict(RULE), surroundings), mandatory=True)
+
+
+_MISSING: Final = cells.missing("not measured")
+
+
+def _temperature(value_c: float | None) -> Cell:
+    return cells.number_or("not reported", value_c, 0)
+
+
+def _first_rate(measured: ThermalRun, load: Load) -> Cell:
+    minute = merged(load.points, measured.conditions.minute_ns)[0]
+    return cells.number(minute.bytes_per_s / MB, 1)
+
+
+def _time_before(_measured: ThermalRun, load: Load) -> Cell:
+    first_ns = load.throttling.first_ns
+    if first_ns is None:
+        return cells.missing("none seen")
+    return Cell(format_duration(first_ns), first_ns / NS_PER_S)
+
+
+def _kept_share(_measured: ThermalRun, load: Load) -> Cell:
+    throttling = load.throttling
+    if not throttling.before_bytes_per_s or throttling.throttled_bytes_per_s is None:
+        return cells.missing("none seen")
+    return cells.percent(100 * throttling.throttled_bytes_per_s / throttling.before_bytes_per_s)
+
+
+def _throttled_share(_measured: ThermalRun, load: Load) -> Cell:
+    share = load.throttling.share
+    return cells.missing("not known") if share is None else cells.percent(100 * share)
+
+
+def _counted(name: str, decimals: int) -> _Value:
+    def cell(_measured: ThermalRun, load: Load) -> Cell:
+        value = load.counted(name)
+        return cells.number_or("not in the log", value, decimals)
+
+    return cell
+
+
+_ROWS: Final[tuple[tuple[str, _Value], ...]] = (
+    ("Length", lambda _m, load: Cell(format_duration(load.length_ns), load.length_ns / NS_PER_S)),
+    ("Written (GB)", lambda _m, load: cells.number(load.written_bytes / GB, 1)),
+    ("Temperature at the start (°C)", lambda m, load: _temperature(m.temperature_at(load.started_ns))),
+    ("Highest temperature (°C)", lambda _m, load: _temperature(highest_temperature_c(load))),
+    ("First minute (MB/s)", _first_rate),
+    ("Time to the first throttle", _time_before),
+    (
+        "Written before the throttle (GB)",
+        lambda _m, load: cells.number_or("none seen", load.throttling.bytes_before, 1, per=GB),
+    ),
+    (
+        "Speed before the throttle (MB/s)",
+        lambda _m, load: cells.number_or("throttled at once", load.throttling.before_bytes_per_s, 1, per=MB),
+    ),
+    (
+        "Speed throttled (MB/s)",
+        lambda _m, load: cells.number_or("none seen", load.throttling.throttled_bytes_per_s, 1, per=MB),
+    ),
+    ("Throttled / before (%)", _kept_share),
+    ("Share of time throttled (%)", _throttled_share),
+    ("Throttle events counted by the drive", _counted("throttle_events", 0)),
+    ("Time throttled, counted by the drive (s)", _counted("throttled_s", 0)),
+    ("Time above the warning limit (s)", _counted("warning_temperature_s", 0)),
+    ("Time above the critical limit (s)", _counted("critical_temperature_s", 0)),
+)

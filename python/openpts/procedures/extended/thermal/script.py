@@ -17,7 +17,7 @@ Reported
     after it and after idle time, and the share of time throttled.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
@@ -29,26 +29,26 @@ from openpts.procedures.extended.thermal.results import (
     reference_of,
     throttling_of,
 )
+from openpts.procedures.kit.standard import Standard
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
     ReadHealth,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
     health_in,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
+from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
 COLD: Final = 1
@@ -60,26 +60,22 @@ _MINUTE_NS: Final = 60 * NS_PER_S
 
 
 # SOL-BMK-06
-def standard_conditions(drive_class: DriveClass, seed: int) -> ThermalConditions:
-    """Lengths in which drives of any size come to their temperature."""
-    return ThermalConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        block_size_bytes=128 * KIB,
-        tc=1,
-        qd=32,
-        precondition_passes=1,
-        longest_cooling_ns=30 * _MINUTE_NS,
-        look_ns=_MINUTE_NS,
-        load_ns=30 * _MINUTE_NS,
-        stable_minutes=5,
-        rest_ns=5 * _MINUTE_NS,
-        busy_ns=_MINUTE_NS,
-        idle_ns=2 * _MINUTE_NS,
-        duty_ns=30 * _MINUTE_NS,
-        seed=seed,
-    )
+# Lengths in which drives of any size come to their temperature.
+standard_conditions: Final = Standard(
+    ThermalConditions,
+    block_size_bytes=128 * KIB,
+    tc=1,
+    qd=32,
+    precondition_passes=1,
+    longest_cooling_ns=30 * _MINUTE_NS,
+    look_ns=_MINUTE_NS,
+    load_ns=30 * _MINUTE_NS,
+    stable_minutes=5,
+    rest_ns=5 * _MINUTE_NS,
+    busy_ns=_MINUTE_NS,
+    idle_ns=2 * _MINUTE_NS,
+    duty_ns=30 * _MINUTE_NS,
+)
 
 
 # SOL-BMK-06, HYP-TMP-02
@@ -88,9 +84,10 @@ def script(conditions: ThermalConditions, user_capacity_bytes: int) -> Script:
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     stimulus = _writes(conditions)
-    amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
-    if amount_bytes:
-        yield Apply(Phase.CONDITIONING, 1, (Step.of(stimulus, ByteAmount(amount_bytes)),))
+    passes_bytes = conditions.precondition_passes * user_capacity_bytes
+    yield from written_in_sequence(
+        conditions, conditions.block_size_bytes, passes_bytes, tc=conditions.tc, qd=conditions.qd
+    )
     yield from _cool_down(conditions)
     reference = yield from _load(conditions, COLD, None)
     yield from _rest(conditions, WARM)
@@ -111,7 +108,7 @@ def _writes(conditions: ThermalConditions) -> Stimulus:
     )
 
 
-def _cool_down(conditions: ThermalConditions) -> Generator[Request, Answer, None]:
+def _cool_down(conditions: ThermalConditions) -> Script:
     """Idle until the drive is cool, or for as long as that may take."""
     reading = health_in((yield ReadHealth(Phase.REST, COLD)))
     seen_c = _temperatures([reading])
@@ -122,22 +119,18 @@ def _cool_down(conditions: ThermalConditions) -> Generator[Request, Answer, None
         left_ns -= conditions.look_ns
 
 
-def _rest(conditions: ThermalConditions, number: int) -> Generator[Request, Answer, None]:
+def _rest(conditions: ThermalConditions, number: int) -> Script:
     """Idle for a fixed time; the log tells how the drive cools."""
     for left_ns in range(conditions.rest_ns, 0, -conditions.look_ns):
         yield from _look(conditions, number, left_ns)
 
 
-def _look(
-    conditions: ThermalConditions, number: int, left_ns: int
-) -> Generator[Request, Answer, HealthReading]:
+def _look(conditions: ThermalConditions, number: int, left_ns: int) -> ScriptPart[HealthReading]:
     yield Apply(Phase.REST, number, (Step.of(None, Duration(min(left_ns, conditions.look_ns))),))
     return health_in((yield ReadHealth(Phase.REST, number)))
 
 
-def _load(
-    conditions: ThermalConditions, number: int, reference: float | None
-) -> Generator[Request, Answer, float]:
+def _load(conditions: ThermalConditions, number: int, reference: float | None) -> ScriptPart[float]:
     """Minutes of writes; gives the speed that they were held against: that of the cold run's first."""
     before = health_in((yield ReadHealth(Phase.LOAD, number)))
     stimulus, minutes, tells = _writes(conditions), list[HeatPoint](), False

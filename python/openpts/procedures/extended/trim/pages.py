@@ -301,7 +301,7 @@ def _curves_figure(measured: TrimRun, name: PlotName, shown: Table) -> tuple[Fig
         _LEAST_NINES, *(nines_supported(one.beside.distribution.count) for one in measured.beside.values())
     )
     plot = Plot(
-        x=_share_axis(nines),
+        x=ticks.nines_axis("Share of the I/Os", min(nines, 5)),
         y=lambda values: ticks.log_axis("Response time (ms)", values),
         series=column_series(shown, color_of=lambda n, _column: _COLORS[n % len(_COLORS)])[:lines],
         alt="{rows} shares of the I/Os, from {low} to {high} ms.",
@@ -309,10 +309,6 @@ def _curves_figure(measured: TrimRun, name: PlotName, shown: Table) -> tuple[Fig
         height_px=300,
     )
     return (plot.over(name, shown),)
-
-
-def _share_axis(nines: int) -> Axis:
-    return ticks.nines_axis("Share of the I/Os", min(nines, 5))
 
 
 def promise_verdict(measured: TrimRun) -> Verdict:

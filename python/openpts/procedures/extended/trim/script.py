@@ -27,8 +27,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE, TrimConditions
+from openpts.procedures.kit.standard import Standard
 from openpts.units import GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
@@ -66,28 +66,24 @@ class Point:
     trims: int
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> TrimConditions:
-    """From a page to what file systems and databases give back at once."""
-    return TrimConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        sizes_bytes=(4 * KIB, 64 * KIB, 1 * MIB, 16 * MIB, 256 * MIB, 2 * GIB),
-        qds=(1, 4, 16),
-        trims=16_384,
-        range_bytes=32 * GIB,
-        beside_size_bytes=32 * MIB,
-        beside_per_s=10,
-        beside_qd=4,
-        read_load_pct=30,
-        write_load_pct=10,
-        random_block_size_bytes=4 * KIB,
-        sequential_block_size_bytes=128 * KIB,
-        tc=1,
-        qd=32,
-        precondition_passes=1,
-        seed=seed,
-    )
+# From a page to what file systems and databases give back at once.
+standard_conditions: Final = Standard(
+    TrimConditions,
+    sizes_bytes=(4 * KIB, 64 * KIB, 1 * MIB, 16 * MIB, 256 * MIB, 2 * GIB),
+    qds=(1, 4, 16),
+    trims=16_384,
+    range_bytes=32 * GIB,
+    beside_size_bytes=32 * MIB,
+    beside_per_s=10,
+    beside_qd=4,
+    read_load_pct=30,
+    write_load_pct=10,
+    random_block_size_bytes=4 * KIB,
+    sequential_block_size_bytes=128 * KIB,
+    tc=1,
+    qd=32,
+    precondition_passes=1,
+)
 
 
 def possible_on(conditions: TrimConditions, sector_bytes: int) -> TrimConditions:

@@ -13,39 +13,33 @@ Reported
     Rates and response times of each stream and of all of them in the measurement window.
 """
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.procedures.extended.workload.conditions import RoundFigure, WorkloadConditions
 from openpts.procedures.extended.workload.results import tracked_name, tracked_value
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.procedures.shared.fio_job.steps import job_steps
 from openpts.procedures.shared.fio_job.streams import stream_names
 from openpts.procedures.shared.rounds.script import rounds_until_steady
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB
-from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
-from openpts.vocabulary.stop import ByteAmount
-from openpts.vocabulary.workload import simple_workload
+from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, SetWriteCache
 
-
-def standard_conditions(drive_class: DriveClass, seed: int) -> WorkloadConditions:
-    """Preconditioning and rounds as those of the IOPS test; the job is the operator's."""
-    return WorkloadConditions(
-        drive_class=drive_class,
-        write_cache_enabled=drive_class is DriveClass.CLIENT,
-        active_range=ActiveRange(0, 100),
-        precondition_passes=2,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_tc=1,
-        precondition_qd=32,
-        figure=RoundFigure.IOPS,
-        stream=ALL_STREAMS,
-        max_rounds=25,
-        seed=seed,
-    )
+# Preconditioning and rounds as those of the IOPS test; the job is the operator's.
+standard_conditions: Final = Standard(
+    WorkloadConditions,
+    precondition_passes=2,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    figure=RoundFigure.IOPS,
+    stream=ALL_STREAMS,
+    max_rounds=25,
+)
 
 
 def possible_on(conditions: WorkloadConditions, sector_bytes: int) -> WorkloadConditions:
@@ -62,7 +56,13 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
         raise UsageError(f"--stream {conditions.stream!r}: the job has no such stream: use {known}")
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    yield from _preparation(conditions, user_capacity_bytes)
+    yield from written_in_sequence(
+        conditions,
+        conditions.precondition_block_size_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
+        tc=conditions.precondition_tc,
+        qd=conditions.precondition_qd,
+    )
     outcome = Outcome(None, 0)
     if steps:
         outcome, _ = yield from rounds_until_steady(
@@ -72,12 +72,3 @@ def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
             lambda samples: (tracked_value(conditions, samples),),
         )
     yield CycleFinished(outcome)
-
-
-def _preparation(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
-    if not conditions.precondition_passes:
-        return
-    writes = simple_workload("seq", AccessPattern.SEQUENTIAL, conditions.precondition_block_size_bytes, 0)
-    stimulus = conditions.stimulus(writes, tc=conditions.precondition_tc, qd=conditions.precondition_qd)
-    amount = ByteAmount(round(conditions.precondition_passes * user_capacity_bytes))
-    yield Apply(Phase.CONDITIONING, 1, (Step.of(stimulus, amount),))

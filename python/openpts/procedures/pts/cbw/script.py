@@ -25,7 +25,6 @@ from typing import Final
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.workload import COMPOSITE
 
 RULES: Final = (
@@ -60,9 +59,8 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> CompositeConditions:
-    """The conditions as section 13.2 has them, for both classes."""
-    return standard_demand(CompositeConditions, COMPOSITE, drive_class, seed)
+# The conditions as section 13.2 has them, for both classes.
+standard_conditions: Final = standard_demand(CompositeConditions, COMPOSITE)
 
 
 script = demand_test

@@ -22,7 +22,6 @@ from typing import Final
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.workload import WORKLOADS
 
 DEFAULT_WORKLOAD: Final = WORKLOADS["oltp"]
@@ -66,9 +65,8 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> DemandIntensityConditions:
-    """The conditions as section 14.2 has them, the workload is the operator's choice."""
-    return standard_demand(DemandIntensityConditions, DEFAULT_WORKLOAD, drive_class, seed)
+# The conditions as section 14.2 has them, the workload is the operator's choice.
+standard_conditions: Final = standard_demand(DemandIntensityConditions, DEFAULT_WORKLOAD)
 
 
 script = demand_test

@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from openpts.pages import cells
-from openpts.pages.kit import Required
+import msgspec
+
+from openpts.analysis.comparison import gain_pct
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, page, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Page, Section
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import (
     Rows,
@@ -20,10 +23,14 @@ from openpts.procedures.kit.header import (
 )
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
-from openpts.procedures.pts.hir.gain_pages import cycles_page, gain_page
 from openpts.procedures.pts.hir.pages import (
     ALL_WAIT_STATES,
+    WAIT_COLOR,
     all_wait_states_page,
+    baseline_rule,
+    gains_text,
+    highest_iops,
+    idle_text,
     secondary_page,
     wait_state_page,
 )
@@ -41,7 +48,7 @@ from openpts.procedures.shared.tracking.pages import (
 )
 from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.record.reader import Run
-from openpts.units import NS_PER_S, format_duration, in_ms
+from openpts.units import NS_PER_MS, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 
@@ -115,8 +122,8 @@ def _pages(
         secondary_page(results, "HIR Secondary Metrics", _head_line(run, conditions)),
         *(
             (
-                gain_page(results, "HIR Gain by Wait State"),
-                cycles_page(results, "HIR Accesses of Each Wait State"),
+                _gain_page(results, "HIR Gain by Wait State"),
+                _cycles_page(results, "HIR Accesses of Each Wait State"),
             )
             if results.segments
             else ()
@@ -149,7 +156,7 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Meas
 
 def _gain_cell(results: IdleRecoveryResults, segment: Segment | None) -> Cell:
     gain_pct = None if segment is None else results.gain_pct(segment)
-    return cells.missing("not reached") if gain_pct is None else cells.percent(gain_pct, plus=True)
+    return cells.percent_or("not reached", gain_pct, plus=True)
 
 
 def _steady_text(tracked: TrackedPhase) -> str:
@@ -226,3 +233,140 @@ def _summary_figures(summary: SegmentSummary | None) -> dict[str, Any] | None:
     if summary is None:
         return None
     return {"iops": summary.iops, "art_ms": in_ms(summary.art_ns), "mrt_ms": in_ms(summary.mrt_ns)}
+
+
+_MEAN_GAIN, _LOW_GAIN, _HIGH_GAIN = 4, 5, 6
+_BAR_COLOR, _RANGE_COLOR = 6, 0
+_PANEL_PX: Final = 105
+
+
+def _gain_page(results: IdleRecoveryResults, title: str) -> Page:
+    """How much each wait state gains over the baseline, and how exact its pauses were."""
+    name = PlotName("hir-x1", "Plot X-HIR-1", title)
+    shown = _gains_table(results)
+    plot = Plot(
+        kind="bars",
+        x=Axis(
+            "Idle time after each access",
+            "category",
+            (0, len(results.segments)),
+            (),
+            tuple(idle_text(segment) for segment in results.segments),
+        ),
+        y=lambda gains: ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
+        series=(
+            Series("Mean", "column", (_MEAN_GAIN,), _BAR_COLOR, style="bars"),
+            Series("5th to 95th percentile", "column", (_LOW_GAIN, _HIGH_GAIN), _RANGE_COLOR, style="range"),
+        ),
+        alt=gains_text(results),
+        rules=(Rule("Baseline", 0, "average"),),
+        height_px=300,
+    )
+    known = any(
+        cell.value is not None for row in shown.rows for cell in row.cells[_MEAN_GAIN : _HIGH_GAIN + 1]
+    )
+    figure = plot.over(name, shown) if known else None
+    return page(name, figure, Verdict(gains_text(results)), shown, _pauses_table(results), mandatory=False)
+
+
+def _cycles_page(results: IdleRecoveryResults, title: str) -> Page:
+    """The accesses of each wait state in a plot of its own, all on the same axes."""
+    shown = _cycles_table(results)
+    y = ticks.linear_axis("IOPS", 0, highest_iops(results))
+    y = msgspec.structs.replace(y, ticks=y.ticks[::2])  # the plots are low
+    figures = tuple(
+        Figure(
+            id=f"hir-x2-ws{segment.state.number}-plot",
+            number=f"Plot X-HIR-2{letter}",
+            title=f"Wait State {segment.state.number}: {idle_text(segment)} idle",
+            kind="lines",
+            table_id=shown.id,
+            x=ticks.span_axis("Cycle", 1, max(2, len(shown.rows))),
+            y=y,
+            alt=f"{title}, {idle_text(segment)} idle: IOPS of {len(segment.active)} accesses.",
+            series=(Series("Access", "column", (n,), WAIT_COLOR, style="points"),),
+            rules=baseline_rule(results),
+            height_px=_PANEL_PX,
+            zoom_group="hir-cycles",
+        )
+        for n, (segment, letter) in enumerate(zip(results.segments, "abcdefgh", strict=False))
+    )
+    return page(PlotName("hir-x2", "", title), *figures, shown, mandatory=False)
+
+
+def _idle_s(segment: Segment) -> float:
+    return segment.state.idle_ns / NS_PER_S
+
+
+def _gains_table(results: IdleRecoveryResults) -> Table:
+    return rows_table(
+        "hir-x1-values",
+        "IOPS of each wait state beside the baseline and its return to baseline",
+        "Wait state:<0.8 | Idle (s) | IOPS | 5th percentile | 95th percentile | Gain v baseline (%) | "
+        "at the 5th (%) | at the 95th (%) | Return: IOPS",
+        (_gain_row(results, segment) for segment in results.segments),
+        note="Percentiles are those of the accesses' IOPS.",
+    )
+
+
+def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Cells:
+    active, returned = segment.active_summary, segment.returned_summary
+    found = (active.iops, active.low_iops, active.high_iops) if active else (None, None, None)
+    return (
+        Cell(f"WS {segment.state.number}", _idle_s(segment)),
+        Cell(f"{_idle_s(segment):g}", _idle_s(segment)),
+        *(_whole(iops) for iops in found),
+        *(_gain(results, iops) for iops in found),
+        _whole(returned.iops if returned else None),
+    )
+
+
+def _gain(results: IdleRecoveryResults, iops: float | None) -> Cell:
+    if iops is None or results.baseline is None:
+        return cells.missing("too few accesses" if iops is None else "no baseline")
+    gain = gain_pct(results.baseline.iops, iops)
+    return cells.percent_or("no baseline", gain, plus=True)
+
+
+def _whole(value: float | None) -> Cell:
+    return cells.number_or("too few accesses", value, 0)
+
+
+def _pauses_table(results: IdleRecoveryResults) -> Table:
+    return rows_table(
+        "hir-x1-pauses",
+        "How exact the pauses and the accesses were",
+        "Wait state:<0.8 | Pause, mean error (ms) | Pause, largest error (ms) | Access, longest excess (ms)",
+        (_pause_row(segment) for segment in results.segments),
+        note="Excess of an access: the time in which the drive completed the I/Os outstanding at its end.",
+    )
+
+
+def _pause_row(segment: Segment) -> Cells:
+    active = segment.active_summary
+    values = (
+        (active.mean_off_error_ns, active.largest_off_error_ns, active.longest_on_excess_ns)
+        if active
+        else (None, None, None)
+    )
+    return (Cell(f"WS {segment.state.number}", _idle_s(segment)), *(_ms(value) for value in values))
+
+
+def _ms(value_ns: float | None) -> Cell:
+    return cells.number_or("no pause", value_ns, 3, per=NS_PER_MS)
+
+
+def _cycles_table(results: IdleRecoveryResults) -> Table:
+    """A row for each cycle, a column for each wait state."""
+    length = max((len(segment.active) for segment in results.segments), default=0)
+    return grid(
+        "hir-x2-values",
+        "Values plotted: IOPS of each access",
+        Col("Cycle", lambda number: Cell(str(number), float(number)), width=0),
+        [(Column(f"WS {segment.state.number}"), segment.active) for segment in results.segments],
+        range(1, length + 1),
+        cell=lambda number, active: (
+            cells.number(active[number - 1].iops, 0) if number <= len(active) else cells.none()
+        ),
+        printed=False,
+    )

@@ -18,13 +18,13 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions, WaitState
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stream
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stream
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 
@@ -48,23 +48,19 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> IdleRecoveryConditions:
-    """The conditions as section 11.2 has them, with the recommended TC and QD."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return IdleRecoveryConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        workload=simple_workload("rnd-4k", AccessPattern.RANDOM, 4 * KIB, 0),
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        tracking_period_ns=30 * 60 * NS_PER_S,
-        max_rounds=25,
-        access_ns=_ACCESS_NS,
-        cycles=360,
-        wait_states=tuple(WaitState(number, number * _ACCESS_NS) for number in _WAIT_STATES),
-        seed=seed,
-    )
+# The conditions as section 11.2 has them, with the recommended TC and QD.
+standard_conditions: Final = Standard(
+    IdleRecoveryConditions,
+    active_range=RANGE_BY_CLASS,
+    workload=simple_workload("rnd-4k", AccessPattern.RANDOM, 4 * KIB, 0),
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    tracking_period_ns=30 * 60 * NS_PER_S,
+    max_rounds=25,
+    access_ns=_ACCESS_NS,
+    cycles=360,
+    wait_states=tuple(WaitState(number, number * _ACCESS_NS) for number in _WAIT_STATES),
+)
 
 
 def script(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Script:

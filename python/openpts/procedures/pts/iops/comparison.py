@@ -96,4 +96,4 @@ def _table(
 
 
 def _cell(value: float | None, *, plus: bool) -> Cell:
-    return cells.missing("not in both") if value is None else cells.percent(value, 1, plus=plus)
+    return cells.percent_or("not in both", value, 1, plus=plus)

@@ -19,18 +19,18 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.shared.rounds.script import (
-    element,
     preconditioning,
+    random_round,
     until_steady,
     without_impossible_sizes,
 )
 from openpts.units import KIB, MIB
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
-from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
 
 READ_PCTS: Final = (100, 95, 65, 50, 35, 5, 0)
 BLOCK_SIZES_BYTES: Final = (1 * MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
@@ -66,23 +66,19 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> IopsConditions:
-    """The conditions as section 7.2 has them, with the recommended TC and QD."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return IopsConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_passes=2,
-        read_pcts=READ_PCTS,
-        block_sizes_bytes=BLOCK_SIZES_BYTES,
-        max_rounds=25,
-        tracking=TRACKING,
-        seed=seed,
-    )
+# The conditions as section 7.2 has them, with the recommended TC and QD.
+standard_conditions: Final = Standard(
+    IopsConditions,
+    active_range=RANGE_BY_CLASS,
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_passes=2,
+    read_pcts=READ_PCTS,
+    block_sizes_bytes=BLOCK_SIZES_BYTES,
+    max_rounds=25,
+    tracking=TRACKING,
+)
 
 
 def script(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
@@ -98,16 +94,8 @@ def script(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
     yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
     # 3.2  Test loop until steady state or the last round
-    outcome, _ = yield from until_steady(conditions, _round(conditions), conditions.tracking)
+    outcome, _ = yield from until_steady(conditions, random_round(conditions), conditions.tracking)
     yield CycleFinished(outcome)
-
-
-def _round(conditions: IopsConditions) -> tuple[Step, ...]:
-    return tuple(
-        element(conditions, RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
-        for read_pct in conditions.read_pcts  # 3.2.1
-        for block_size_bytes in conditions.block_sizes_bytes  # 3.2.1.1
-    )
 
 
 possible_on = without_impossible_sizes

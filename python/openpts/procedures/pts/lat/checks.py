@@ -8,12 +8,7 @@ from openpts.evidence.finding import Finding, all_of, met_if
 from openpts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
 from openpts.evidence.kept import both_settings, response_times_kept
 from openpts.evidence.sequence import purge_first
-from openpts.evidence.settings import (
-    class_settings,
-    demand_everywhere,
-    random_data,
-    stimuli,
-)
+from openpts.evidence.settings import class_settings, demand_everywhere, random_data, stimuli
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.rounds.checks import (
     beyond_round_25,

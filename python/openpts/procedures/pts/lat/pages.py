@@ -75,16 +75,12 @@ def _merged(cell: MatrixCell) -> Cell:
     )
 
 
-def _ios(cell: MatrixCell) -> Cell:
-    return Cell(f"{cell.tail.merged_ios:,}", float(cell.tail.merged_ios))
-
-
 _BLOCKS: Final[Sequence[tuple[str, Callable[[MatrixCell], Cell]]]] = (
     ("IOPS", lambda cell: cells.number(cell.iops, 1)),
     ("ART (ms)", art_cell),
     ("99.999 % (ms)", tail_cell),
     ("MRT (ms)", mrt_cell),
-    ("N of I/Os", _ios),
+    ("N of I/Os", lambda cell: Cell(f"{cell.tail.merged_ios:,}", float(cell.tail.merged_ios))),
 )
 
 

@@ -19,21 +19,21 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.shared.continuous import continuous
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.rounds.script import (
-    element,
     point_stimulus,
     preconditioning,
+    random_round,
     until_steady,
     without_impossible_sizes,
 )
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
@@ -69,24 +69,20 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> LatencyConditions:
-    """The conditions as section 9.2 has them."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return LatencyConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        tc=1,
-        qd=1,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_passes=2,
-        read_pcts=READ_PCTS,
-        block_sizes_bytes=BLOCK_SIZES_BYTES,
-        max_rounds=25,
-        tracking=TRACKING,
-        histogram_ns=20 * 60 * NS_PER_S,
-        seed=seed,
-    )
+# The conditions as section 9.2 has them.
+standard_conditions: Final = Standard(
+    LatencyConditions,
+    active_range=RANGE_BY_CLASS,
+    tc=1,
+    qd=1,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_passes=2,
+    read_pcts=READ_PCTS,
+    block_sizes_bytes=BLOCK_SIZES_BYTES,
+    max_rounds=25,
+    tracking=TRACKING,
+    histogram_ns=20 * 60 * NS_PER_S,
+)
 
 
 def script(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
@@ -102,7 +98,7 @@ def script(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
     yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
     # 3  Test loop until steady state or the last round
-    outcome, window = yield from until_steady(conditions, _round(conditions), conditions.tracking)
+    outcome, window = yield from until_steady(conditions, random_round(conditions), conditions.tracking)
 
     # 3.3  Response times of RND 4 KiB 0/100, longer for more nines
     measured = [
@@ -112,14 +108,6 @@ def script(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
     length_ns = histogram_ns(conditions.histogram_ns, conditions.nines, measured)
     yield Apply(Phase.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
     yield CycleFinished(outcome)
-
-
-def _round(conditions: LatencyConditions) -> tuple[Step, ...]:
-    return tuple(
-        element(conditions, RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
-        for read_pct in conditions.read_pcts  # 3.1
-        for block_size_bytes in conditions.block_sizes_bytes  # 3.1.1
-    )
 
 
 possible_on = without_impossible_sizes

@@ -18,6 +18,7 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.shared.rounds.script import (
     element,
@@ -26,9 +27,8 @@ from openpts.procedures.shared.rounds.script import (
     without_impossible_sizes,
 )
 from openpts.units import KIB, MIB, format_block_size
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
@@ -62,23 +62,19 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> ThroughputConditions:
-    """The conditions as section 8.2 has them, with the recommended QD."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return ThroughputConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        tc=1,
-        qd=32,
-        precondition_block_size_bytes=128 * KIB,
-        precondition_passes=2,
-        read_pcts=READ_PCTS,
-        block_sizes_bytes=BLOCK_SIZES_BYTES,
-        max_rounds=25,
-        tracking=TRACKING,
-        seed=seed,
-    )
+# The conditions as section 8.2 has them, with the recommended QD.
+standard_conditions: Final = Standard(
+    ThroughputConditions,
+    active_range=RANGE_BY_CLASS,
+    tc=1,
+    qd=32,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_passes=2,
+    read_pcts=READ_PCTS,
+    block_sizes_bytes=BLOCK_SIZES_BYTES,
+    max_rounds=25,
+    tracking=TRACKING,
+)
 
 
 def script(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script:

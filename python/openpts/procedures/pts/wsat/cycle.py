@@ -3,12 +3,7 @@
 from typing import Final
 
 from openpts.analysis.minutes import starts_ns
-from openpts.analysis.saturation import (
-    SaturationResults,
-    analyse_saturation,
-    steady_round_of,
-    tracked_steps,
-)
+from openpts.analysis.saturation import SaturationResults, analyse_saturation, steady_round_of, tracked_steps
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle

@@ -5,11 +5,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.response_times import ResponseTimes, nines_percentile
-from openpts.analysis.saturation import (
-    SaturationResults,
-    Zones,
-    whole_pieces,
-)
+from openpts.analysis.saturation import SaturationResults, Zones, whole_pieces
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured

@@ -16,38 +16,35 @@ Reported
 """
 
 import math
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.analysis.saturation import is_whole_minute
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.continuous import continuous, transferred_for
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
-    SteadyStateChecked,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT, Workload, workload_on
 
@@ -78,24 +75,20 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> WriteSaturationConditions:
-    """The conditions as section 10.2 has them, with the recommended TC and QD."""
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    return WriteSaturationConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        workloads=(DEFAULT,),
-        tc=4 if enterprise else 2,
-        qd=32 if enterprise else 16,
-        sequential_tc=1,
-        sequential_qd=32,
-        drive_fills=4,
-        longest_ns=6 * 60 * _MINUTE_NS,
-        tracking_period_ns=30 * _MINUTE_NS,
-        histogram_ns=20 * _MINUTE_NS,
-        seed=seed,
-    )
+# The conditions as section 10.2 has them, with the recommended TC and QD.
+standard_conditions: Final = Standard(
+    WriteSaturationConditions,
+    active_range=RANGE_BY_CLASS,
+    workloads=(DEFAULT,),
+    tc=RECOMMENDED_TC,
+    qd=RECOMMENDED_QD,
+    sequential_tc=1,
+    sequential_qd=32,
+    drive_fills=4,
+    longest_ns=6 * 60 * _MINUTE_NS,
+    tracking_period_ns=30 * _MINUTE_NS,
+    histogram_ns=20 * _MINUTE_NS,
+)
 
 
 def possible_on(conditions: WriteSaturationConditions, sector_bytes: int) -> WriteSaturationConditions:
@@ -161,8 +154,7 @@ class _Saturation:
     left_ns: int
     left_bytes: int | None
     steady_after_bytes: int
-    history: list[float] = field(default_factory=list)
-    disturbed: set[int] = field(default_factory=set)
+    judged: JudgedRounds
     steady_round: int | None = None
     measured: Sample | None = None
 
@@ -188,9 +180,10 @@ class _Saturation:
                 conditions.steady_after_drive_fills * user_capacity_bytes, reads
             )
             or 0,
+            judged=JudgedRounds(Phase.SATURATION, (workload.title,)),
         )
 
-    def run(self) -> Generator[Request, Answer, Outcome]:
+    def run(self) -> ScriptPart[Outcome]:
         """Tracking rounds until a rule ends the stimulus, also in the middle of one."""
         for number in count(1):
             steps = self.tracking.round_steps(number)
@@ -202,10 +195,10 @@ class _Saturation:
                     if steady and self.conditions.stop_when_steady:
                         ended_by = ended_by or f"steady state in tracking round {number}"
                 if ended_by:
-                    return Outcome(self.steady_round, len(self.history), ended_by)
+                    return Outcome(self.steady_round, len(self.judged.history), ended_by)
         raise AssertionError("tracking rounds are counted without end")
 
-    def _apply(self, number: int, step: Step) -> Generator[Request, Answer, Sample]:
+    def _apply(self, number: int, step: Step) -> ScriptPart[Sample]:
         """A step of a tracking round, or what an end rule leaves of it; returns its last sample.
 
         Only when a step has ended is it known whether another one follows: each is asked for by itself.
@@ -229,19 +222,12 @@ class _Saturation:
             return False
         return self.left_bytes * NS_PER_S < 1.5 * self.measured.bandwidth_bytes_per_s * length_ns
 
-    def _judge(self, minute: Sample) -> Generator[Request, Answer, bool]:
+    def _judge(self, minute: Sample) -> ScriptPart[bool]:
         """Whether the window that ends with this minute is steady; none is before 1 x user capacity."""
-        self.history.append(minute.iops)
-        number = len(self.history)
-        if minute.standstills:
-            self.disturbed.add(number)
-        if number < WINDOW_ROUNDS:
+        steady = yield from self.judged.steady_with((minute,), minute.iops)
+        if not steady or self.steady_after_bytes > 0:
             return False
-        report = window_ending_at(self.history, number, self.disturbed)
-        yield SteadyStateChecked(Phase.SATURATION, number, (self.tracking.name,), (report,))
-        if not report.steady or self.steady_after_bytes > 0:
-            return False
-        self.steady_round = self.steady_round or number
+        self.steady_round = self.steady_round or len(self.judged.history)
         return True
 
     def _limited(self, length_ns: int) -> Step:

@@ -7,14 +7,7 @@ from openpts.evidence.evidence import HOUR_NS, Evidence, about, at_least
 from openpts.evidence.finding import Finding, all_of, met, met_if, not_applicable, not_reached
 from openpts.evidence.measured import block_size_bytes
 from openpts.evidence.sequence import directly_after_purge, gaps_between
-from openpts.evidence.settings import (
-    cache,
-    class_settings,
-    demand,
-    demands_text,
-    random_data,
-    stimuli,
-)
+from openpts.evidence.settings import cache, class_settings, demand, demands_text, random_data, stimuli
 from openpts.evidence.tracking import logged_every_minute
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, format_duration

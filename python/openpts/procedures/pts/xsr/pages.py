@@ -7,25 +7,11 @@ from typing import Final
 from openpts.analysis.minutes import Minute, pieces_between
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, table, values_of
-from openpts.pages.model import (
-    Axis,
-    Band,
-    Cell,
-    Column,
-    Mark,
-    Page,
-    Series,
-    Table,
-    Verdict,
-)
+from openpts.pages.model import Axis, Band, Cell, Column, Mark, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.pts.xsr.results import (
-    STABLE_SHARE,
-    CrossStimulusResults,
-    GroupSummary,
-)
+from openpts.procedures.pts.xsr.results import STABLE_SHARE, CrossStimulusResults, GroupSummary
 from openpts.procedures.pts.xsr.words import group_name, rate_cell
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.units import MB, format_duration, format_latency_ms
@@ -136,7 +122,7 @@ def response_times_page(results: CrossStimulusResults, conditions: CrossStimulus
     """Throughput, ART and MRT over the same time (Plot 12-2)."""
     name = _TIMES.named("xsr", "XSR Throughput, ART & MRT v Time")
     if not results.groups:
-        return _nothing(name.id, name.title)
+        return Page(name.id, name.title, (Verdict("No access group was begun.", "fail"),), mandatory=True)
     shown = _all_minutes(results)
     panels = (
         _course(results, conditions, quantity, shown, 175).over(
@@ -289,7 +275,3 @@ def _course_text(results: CrossStimulusResults, conditions: CrossStimulusConditi
         for group in results.groups
     ]
     return f"Averages: {'; '.join(parts)}." if parts else "No access group was completed."
-
-
-def _nothing(page_id: str, title: str) -> Page:
-    return Page(page_id, title, (Verdict("No access group was begun.", "fail"),), mandatory=True)

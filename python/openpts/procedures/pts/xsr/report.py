@@ -18,12 +18,7 @@ from openpts.procedures.kit.header import (
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
 from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.pts.xsr.pages import (
-    group_page,
-    response_times_page,
-    throughput_page,
-    transition_page,
-)
+from openpts.procedures.pts.xsr.pages import group_page, response_times_page, throughput_page, transition_page
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
 from openpts.procedures.pts.xsr.tables import secondary_page, table_page
 from openpts.procedures.pts.xsr.words import group_name

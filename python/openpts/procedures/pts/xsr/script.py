@@ -17,18 +17,22 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
 from openpts.procedures.pts.xsr.conditions import AccessGroup, CrossStimulusConditions
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import simple_workload
 
 _HOUR_NS: Final = 3600 * NS_PER_S
-_SEQUENTIAL: Final = simple_workload("seq-1024k", AccessPattern.SEQUENTIAL, 1 * MIB, 0)
-_RANDOM: Final = simple_workload("rnd-8k", AccessPattern.RANDOM, 8 * KIB, 0)
+_SEQUENTIAL: Final = AccessGroup(
+    simple_workload("seq-1024k", AccessPattern.SEQUENTIAL, 1 * MIB, 0), tc=1, qd=32, duration_ns=8 * _HOUR_NS
+)
+_RANDOM: Final = AccessGroup(
+    simple_workload("rnd-8k", AccessPattern.RANDOM, 8 * KIB, 0), tc=4, qd=32, duration_ns=6 * _HOUR_NS
+)
 
 RULES: Final = (
     Rule("active_range", "PTS-XSR-02", "12.2", "over-provisioning in effect differs"),
@@ -70,22 +74,13 @@ RULES: Final = (
 )
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> CrossStimulusConditions:
-    """The conditions as section 12.2 has them.
-
-    TC and QD of the random group are the operator's choice; openpts takes what the specification's own
-    sample had, since 12.1 wants another and larger demand for it.
-    """
-    enterprise = drive_class is DriveClass.ENTERPRISE
-    sequential = AccessGroup(_SEQUENTIAL, tc=1, qd=32, duration_ns=8 * _HOUR_NS)
-    random = AccessGroup(_RANDOM, tc=4, qd=32, duration_ns=6 * _HOUR_NS)
-    return CrossStimulusConditions(
-        drive_class=drive_class,
-        write_cache_enabled=not enterprise,
-        active_range=ActiveRange(0, 100 if enterprise else 75),
-        groups=(sequential, random, sequential),
-        seed=seed,
-    )
+# As section 12.2 has them. TC and QD of the random group are the operator's choice; openpts takes what the
+# specification's own sample had, since 12.1 wants another and larger demand for it.
+standard_conditions: Final = Standard(
+    CrossStimulusConditions,
+    active_range=RANGE_BY_CLASS,
+    groups=(_SEQUENTIAL, _RANDOM, _SEQUENTIAL),
+)
 
 
 def script(conditions: CrossStimulusConditions, _user_capacity_bytes: int) -> Script:

@@ -126,7 +126,7 @@ def _row(
 
 
 def _minutes_cell(time_ns: int | None) -> Cell:
-    return cells.missing("not reached") if time_ns is None else cells.number(time_ns / _NS_PER_MIN, 2)
+    return cells.number_or("not reached", time_ns, 2, per=_NS_PER_MIN)
 
 
 def _recovery_text(time_ns: int | None) -> str:

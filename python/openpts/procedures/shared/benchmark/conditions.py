@@ -21,7 +21,6 @@ from openpts.operator_files.written_file import WrittenFileError
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark import is_path
 from openpts.units import format_capacity
-from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.phase import Phase, StepPlace
 
 _MOST_PASSES: Final = 99
@@ -127,10 +126,6 @@ def _any_row(_row: ProfileRow) -> bool:
     return True
 
 
-def _with_file(row: ProfileRow) -> bool:
-    return row.span_bytes is not None
-
-
 def _of_rows(
     name: str,
     description: str,
@@ -156,10 +151,6 @@ def _of_rows(
     return Parameter(name, "benchmarks", description, kind, change=change, show=lambda _conditions: "")
 
 
-def _row_data(name: str, word: str) -> DataPattern | None:
-    return None if word == OWN_DATA else data_of(name, word)
-
-
 # SOL-BMK-04, LSI-ENT-01
 ROW_PARAMETERS: Final = (
     _of_rows(
@@ -175,13 +166,13 @@ ROW_PARAMETERS: Final = (
         "Size of the test files, in place of the benchmarks' own, such as 1GiB to 8GiB.",
         AMOUNT,
         lambda row, size: replace(row, span_bytes=size),
-        _with_file,
+        lambda row: row.span_bytes is not None,
     ),
     _of_rows(
         "row_data",
         "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, or test for "
         "the data of the test.",
-        Kind(str, _row_data, metavar="WORD"),
+        Kind(str, lambda name, word: None if word == OWN_DATA else data_of(name, word), metavar="WORD"),
         lambda row, data: replace(row, data=data),
     ),
 )

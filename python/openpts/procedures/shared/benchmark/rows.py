@@ -7,7 +7,6 @@ invalid, as deleting it would (LSI-PROC-03).
 
 import dataclasses
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -22,7 +21,7 @@ from openpts.procedures.shared.benchmark.conditions import (
 )
 from openpts.procedures.shared.benchmark.results import passes_of, passes_to_add
 from openpts.units import KIB, MIB, NS_PER_S, block_size_kib, format_capacity
-from openpts.vocabulary.requests import Answer, Apply, Request, samples_in
+from openpts.vocabulary.requests import Apply, Script, samples_in
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
@@ -139,9 +138,7 @@ def row_steps(
 
 
 # SOL-STAT-02, 03, 05, 06
-def apply_row(
-    row: ProfileRow, conditions: ProfileTestConditions, apply: Apply
-) -> Generator[Request, Answer, None]:
+def apply_row(row: ProfileRow, conditions: ProfileTestConditions, apply: Apply) -> Script:
     """Carry out a row; where a limit of the RSE is asked for, go on with passes until it is met.
 
     Two more at a time, as the Solidigm guide has it, until there are as many as a set may need.

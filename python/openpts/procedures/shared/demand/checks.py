@@ -5,14 +5,7 @@ from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
 from openpts.evidence.check import Check
-from openpts.evidence.evidence import (
-    MINUTE_NS,
-    Evidence,
-    RoundRecord,
-    at_least,
-    last_window,
-    lasted,
-)
+from openpts.evidence.evidence import MINUTE_NS, Evidence, RoundRecord, at_least, last_window, lasted
 from openpts.evidence.finding import (
     Finding,
     all_of,
@@ -110,7 +103,7 @@ def operating_points(evidence: Evidence) -> Finding:
         toios = [stimulus.toio for stimulus in stimuli(list(found.samples))]
         lengths = [sample.elapsed_ns for sample in found.samples]
         right = (
-            sorted(_demands_of(found), key=_falling) == _POINTS
+            sorted(_demands_of(found), key=lambda point: (-point[0] * point[1], -point[0])) == _POINTS
             and toios == sorted(toios, reverse=True)
             and all(lasted(sample, MINUTE_NS) for sample in found.samples)
         )
@@ -208,10 +201,6 @@ def average_at(evidence: Evidence) -> dict[tuple[int, int], tuple[float, float]]
         point: (sum(iops for iops, _ in at) / len(at), sum(art for _, art in at) / len(at))
         for point, at in values.items()
     }
-
-
-def _falling(point: tuple[int, int]) -> tuple[int, int]:
-    return (-point[0] * point[1], -point[0])
 
 
 def _demands_of(found: RoundRecord) -> list[tuple[int, int]]:

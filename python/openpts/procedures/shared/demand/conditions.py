@@ -11,10 +11,6 @@ from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
 
-def _mid_points(number: int) -> str:
-    return f"{number} MidIOPS point{'' if number == 1 else 's'}"
-
-
 class DemandConditions(Conditions, frozen=True, kw_only=True):
     """Demand variation: CBW and DIRTH (PTS 13.2, 14.2), with the demand of preconditioning and pre-writes.
 
@@ -109,7 +105,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "MidIOPS points",
             "MidIOPS points between MaxIOPS and MinIOPS.",
             count(1, 47),
-            text=_mid_points,
+            text=lambda number: f"{number} MidIOPS point{'' if number == 1 else 's'}",
             rare=True,
         ),
     ]

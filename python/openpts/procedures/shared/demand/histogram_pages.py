@@ -17,12 +17,7 @@ from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts.procedures.shared.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts.procedures.shared.demand.words import DemandRun, choice_rule, point_text
-from openpts.procedures.shared.minutes_table import (
-    elapsed_column,
-    minute_columns,
-    minute_row,
-    minutes_axis,
-)
+from openpts.procedures.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
 from openpts.record.reader import StepRecord
 from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.phase import Phase

@@ -5,36 +5,34 @@ those of 14.2. Implements, for CBW and DIRTH each: the order of purge, precondit
 and histograms.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from openpts.analysis.rounds import measurement_window
-from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, window_ending_at
 from openpts.errors import UsageError
+from openpts.procedures.kit.standard import Standard
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.operating_points import OperatingPoint, operating_points
 from openpts.procedures.shared.demand.results import PointResults, chosen_points, measure_point
+from openpts.procedures.shared.judged_rounds import JudgedRounds
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.procedures.shared.tracking import script as tracking
-from openpts.procedures.shared.wipc import wipc
 from openpts.units import KIB, NS_PER_S, format_block_size
-from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
-    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
-    Request,
     Script,
+    ScriptPart,
     SetWriteCache,
-    SteadyStateChecked,
     samples_in,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import Workload, workload_on
 
@@ -44,14 +42,12 @@ _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
 _D = TypeVar("_D", bound=DemandConditions)
 
 
-def standard_demand(kind: type[_D], workload: Workload, drive_class: DriveClass, seed: int) -> _D:
+def standard_demand(kind: type[_D], workload: Workload) -> Standard[_D]:
     """The conditions of 13.2 and 14.2, for both classes, under a workload."""
     demands, minute_ns = (32, 16, 8, 6, 4, 2, 1), 60 * NS_PER_S
-    return kind(
-        drive_class=drive_class,
+    return Standard(
+        kind,
         write_cache_enabled=False,
-        active_range=ActiveRange(0, 100),
-        seed=seed,
         minute_ns=minute_ns,
         workload=workload,
         tcs=demands,
@@ -100,7 +96,9 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it
     wipc_bytes = conditions.precondition_passes * user_capacity_bytes
     tc, qd = _preconditioning_demand(conditions)
-    yield from wipc(conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd)
+    yield from written_in_sequence(
+        conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd, phase=Phase.WIPC
+    )
 
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test goes on either way
     yield from tracking.until_steady(
@@ -128,16 +126,16 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
 
 def _rounds(
     conditions: DemandConditions, user_capacity_bytes: int
-) -> Generator[Request, Answer, tuple[Outcome, list[PointResults]]]:
+) -> ScriptPart[tuple[Outcome, list[PointResults]]]:
     """Rounds, and the averages of their window at each operating point."""
     points = operating_points(conditions.tcs, conditions.qds)
-    tracked = f"IOPS at {points[0]}"
     prewrite = _round_prewrite(conditions, user_capacity_bytes)
     steps = tuple(
         # 4.3.1; 3.3.1  A minute at each point
         Step.of(_pattern(conditions, *point), Duration(conditions.minute_ns))
         for point in points
     )
+    judged = JudgedRounds(Phase.ROUND, (f"IOPS at {points[0]}",))
     history: list[tuple[Sample, ...]] = []
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
@@ -146,13 +144,8 @@ def _rounds(
         # 4.3; 3.3  One round
         samples = samples_in((yield Apply(Phase.ROUND, number, steps, conditions.max_rounds)))
         history.append(samples)
-        if number < WINDOW_ROUNDS:
-            continue
         # 4.3.3; 3.3.3  Judged on the highest demand
-        values = [at_points[0].iops for at_points in history]
-        report = window_ending_at(values, number, disturbed_rounds(history))
-        yield SteadyStateChecked(Phase.ROUND, number, (tracked,), (report,))
-        if report.steady:
+        if (yield from judged.steady_with(samples, samples[0].iops)):
             steady_round = number
             break
     window = measurement_window(len(history), steady_round)
@@ -167,9 +160,7 @@ def _averages(
     return [measure_point(point, samples) for point, samples in by_point]
 
 
-def _histogram(
-    conditions: DemandConditions, number: int, point: OperatingPoint
-) -> Generator[Request, Answer]:
+def _histogram(conditions: DemandConditions, number: int, point: OperatingPoint) -> Script:
     """Pre-writes and response times at an operating point.
 
     The step that selects the point comes before both, and the text tells them apart by nothing but R/W mix

@@ -5,14 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
-from openpts.evidence.evidence import (
-    MINUTE_NS,
-    Evidence,
-    RoundRecord,
-    at_least,
-    last_window,
-    lasted,
-)
+from openpts.evidence.evidence import MINUTE_NS, Evidence, RoundRecord, at_least, last_window, lasted
 from openpts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts.evidence.measured import block_size_bytes, mix_text, read_pct
 from openpts.evidence.settings import active_range, stimuli

@@ -1,26 +1,19 @@
 """What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4)."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.wipc import wipc
+from openpts.procedures.shared.sequential_writes import written_in_sequence
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import (
-    Answer,
-    Apply,
-    Outcome,
-    Request,
-    Script,
-    SteadyStateChecked,
-    samples_in,
-)
+from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
@@ -28,12 +21,13 @@ from openpts.vocabulary.workload import simple_workload
 
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
     """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
-    return wipc(
+    return written_in_sequence(
         conditions,
         block_size_bytes,
         conditions.precondition_passes * user_capacity_bytes,
         tc=conditions.precondition_tc or conditions.tc,
         qd=conditions.precondition_qd or conditions.qd,
+        phase=Phase.WIPC,
     )
 
 
@@ -48,9 +42,18 @@ def element(conditions: RoundConditions, point: RoundPoint) -> Step:
     return Step.of(point_stimulus(conditions, point), Duration(conditions.minute_ns))
 
 
+def random_round(conditions: RoundConditions) -> tuple[Step, ...]:
+    """A round of IOPS and of latency: the mixes in the outer loop, the block sizes in the inner one."""
+    return tuple(
+        element(conditions, RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
+        for read_pct in conditions.read_pcts  # 7.2 (3.2.1), 9.2 (3.1)
+        for block_size_bytes in conditions.block_sizes_bytes  # 7.2 (3.2.1.1), 9.2 (3.1.1)
+    )
+
+
 def until_steady(
     conditions: RoundConditions, steps: tuple[Step, ...], tracking: Sequence[TrackingVariable]
-) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
+) -> ScriptPart[tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
     """Rounds until all tracking variables are steady in the same window, or for the last round.
 
     Returns the outcome and the samples of the window's rounds.
@@ -64,26 +67,16 @@ def rounds_until_steady(
     steps: tuple[Step, ...],
     names: tuple[str, ...],
     figures: Callable[[tuple[Sample, ...]], tuple[float, ...]],
-) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
+) -> ScriptPart[tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
     """As ``until_steady``, for any ``figures`` of a round; ``names`` are theirs."""
-    history: list[tuple[float, ...]] = []
-    disturbed: set[int] = set()
+    judged = JudgedRounds(Phase.ROUND, names)
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
-    steady_round: int | None = None
     for number in range(1, max_rounds + 1):
         samples = samples_in((yield Apply(Phase.ROUND, number, steps, max_rounds, repeatable=True)))
-        history.append(figures(samples))
         window.append(samples)
-        if any(sample.standstills for sample in samples):
-            disturbed.add(number)
-        if number < WINDOW_ROUNDS or not names:  # what isn't tracked is never found steady
-            continue
-        reports = tuple(window_ending_at(series, number, disturbed) for series in zip(*history, strict=True))
-        yield SteadyStateChecked(Phase.ROUND, number, names, reports)
-        if all(report.steady for report in reports):
-            steady_round = number
-            break
-    return Outcome(steady_round, len(history)), tuple(window)
+        if (yield from judged.steady_with(samples, *figures(samples))):
+            return Outcome(number, number), tuple(window)
+    return Outcome(None, max_rounds), tuple(window)
 
 
 def _tracked(tracking: Sequence[TrackingVariable], samples: tuple[Sample, ...]) -> tuple[float, ...]:

@@ -9,14 +9,7 @@ from openpts.fields.conditions import ExtendedConditions
 from openpts.trace_schedules import Prepared, filling
 from openpts.units import KIB, MIB, NS_PER_MS
 from openpts.vocabulary.replay import Conflicts, Replay, ReplayMode
-from openpts.vocabulary.stimulus import (
-    AccessPattern,
-    BlockSize,
-    OperationWeights,
-    Step,
-    Stimulus,
-    Stream,
-)
+from openpts.vocabulary.stimulus import AccessPattern, BlockSize, OperationWeights, Step, Stimulus, Stream
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, IoCount
 from openpts.vocabulary.workload import simple_workload
 

@@ -5,13 +5,11 @@ The tracked minutes begin 30 minutes apart, with minute 1: minutes 1, 31, 61 and
 tracking round k is what lies between two tracked minutes, and the tracked minute at its end.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Answer, Apply, Request, SteadyStateChecked, samples_in
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.requests import Apply, ScriptPart, samples_in
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
 
@@ -45,30 +43,16 @@ class Tracking:
         return (Step(self.streams, Duration(self.period_ns - self.minute_ns)), minute)
 
 
-def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | None, int]]:
+def until_steady(tracking: Tracking) -> ScriptPart[tuple[int | None, int]]:
     """Apply the stimulus until its IOPS are steady, or for the last tracking round.
 
     Returns the steady round, or None, and the last round.
     """
-    history: list[float] = []
-    disturbed: set[int] = set()
+    judged = JudgedRounds(tracking.phase, (tracking.name,), tracking.before)
     last = tracking.before + tracking.max_rounds
     for number in range(1, tracking.max_rounds + 1):
         steps = tracking.round_steps(number)
-        samples = yield Apply(tracking.phase, tracking.before + number, steps, last)
-        minute = tracked_minute(samples)
-        history.append(minute.iops)
-        if minute.standstills:
-            disturbed.add(number)
-        if number < WINDOW_ROUNDS:
-            continue
-        report = window_ending_at(history, number, disturbed)
-        yield SteadyStateChecked(tracking.phase, tracking.before + number, (tracking.name,), (report,))
-        if report.steady:
+        *_, minute = samples_in((yield Apply(tracking.phase, tracking.before + number, steps, last)))
+        if (yield from judged.steady_with((minute,), minute.iops)):
             return number, number
     return None, tracking.max_rounds
-
-
-def tracked_minute(samples: Answer) -> Sample:
-    """The sample of the tracked minute: the last one of its tracking round."""
-    return samples_in(samples)[-1]

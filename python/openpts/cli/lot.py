@@ -18,7 +18,7 @@ from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
-from openpts.cli.population import population_beside
+from openpts.cli.population import population_of_lot
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
@@ -174,7 +174,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
             runner.listener = hear
             lot = runner.run()
         if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
-            click.echo(population_beside(runner.folder), file=stream)
+            _print_population(runner.folder, stream)
     except KeyboardInterrupt:
         if all(entry.state in DONE for entry in runner.lot.entries):
             raise InterruptedRunError(
@@ -189,6 +189,16 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
     _end(lot, runner.folder, stopped=runner.stopped)
+
+
+def _print_population(folder: Path, stream: IO[str]) -> None:
+    """Make the report on all drives together, and say where it is, or why there is none."""
+    try:
+        written = population_of_lot(folder, folder)
+    except OpenptsError as error:  # the runs and their reports count more
+        click.echo(f"no population: {error}", file=stream)
+    else:
+        click.echo(f"population: {written.html}", file=stream)
 
 
 def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:

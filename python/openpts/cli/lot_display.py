@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 
 import click
-from rich.console import JustifyMethod
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -109,8 +108,12 @@ class LotTable:
         columns = self._columns(width)
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
         for heading in columns:
-            justify: JustifyMethod = "right" if heading in _NUMBERS else "left"
-            table.add_column(heading, justify=justify, no_wrap=heading not in _CUT, overflow="ellipsis")
+            table.add_column(
+                heading,
+                justify="right" if heading in _NUMBERS else "left",
+                no_wrap=heading not in _CUT,
+                overflow="ellipsis",
+            )
         room = max(1, height - _LINES_AROUND)
         shown = self.rows if len(self.rows) <= room else sorted(self.rows, key=_urgency)[:room]
         for row in shown:

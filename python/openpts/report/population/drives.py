@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -117,6 +118,15 @@ class Populations:
     def runs(self) -> tuple[DriveRun, ...]:
         """All runs that count."""
         return tuple(run for one in self.populations for drive in one.drives for run in drive.runs)
+
+    @property
+    def manifests(self) -> list[Manifest]:
+        """Of all runs, also of those that are left out, as far as they can be read."""
+        found = [run.manifest for run in self.runs]
+        for folder, _ in self.left_out:
+            with suppress(RecordError):
+                found.append(read_manifest(Path(folder)))
+        return found
 
     @property
     def drives(self) -> tuple[str, ...]:

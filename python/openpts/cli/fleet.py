@@ -33,6 +33,20 @@ _COLORS: Final = {
     RunStage.UNKNOWN: "yellow",
 }
 
+_ONE_DRIVE: Final = "is for the drives of one machine: submit a run for each"
+_OURS: Final = {
+    "--json": "stands before {test}",
+    "--run-id": "stands before {test}",
+    "--label": "stands before {test}",
+    "--confirm-serial": "can't be given: --serial, before {test}, is the consent",
+    "--out": "can't be given: the host has a folder for each run",
+    "--events": "can't be given: the host keeps the events of each run",
+    "--drives": _ONE_DRIVE,
+    "--stagger": _ONE_DRIVE,
+    "--at-most": _ONE_DRIVE,
+}
+"""Options of `openpts run` that are said otherwise here."""
+
 FLEET_OPTION: Final = click.option(
     "--fleet",
     "fleet_file",
@@ -153,6 +167,9 @@ def _refuse(test_words: Sequence[str]) -> None:
         near = near_word(test_words[0], PROCEDURES)
         known = f"did you mean {near}?" if near else f"there are {', '.join(PROCEDURES)}"
         raise UsageError(f"there is no test {test_words[0]!r}: {known}")
+    for word in test_words[: test_words.index("--") if "--" in test_words else None]:
+        if reason := _OURS.get(name := word.partition("=")[0]):
+            raise UsageError(f"{name} {reason.format(test=test_words[0])}")
     refuse_test_words(test_words, "/dev/x")
 
 

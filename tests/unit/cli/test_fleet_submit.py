@@ -55,7 +55,7 @@ def test_what_the_fleet_gives_a_run_itself(tmp_path: Path, words: tuple[str, ...
 
 
 def test_the_slot_is_the_target(tmp_path: Path) -> None:
-    with pytest.raises(click.UsageError, match="^/dev/sdx: the drive of a run is named once, by its slot"):
+    with pytest.raises(click.UsageError, match=r"^/dev/sdx: the drive of a run is named once, by its slot"):
         submit(tmp_path, "iops", "--tc", "2", "/dev/sdx")
 
 

@@ -278,11 +278,18 @@ def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
         return
     from rich.text import Text  # noqa: PLC0415 hosts themselves show no tables
 
-    table = table_of("=Run", "Stage", "=Host", "Why")
+    table = table_of("=Run", "=Stage", "=Host", "=Slot", "=Drive", "=Test", "Why")
     for run in runs:
         stage = Text(run.stage, style=_COLORS.get(run.stage, ""))
-        table.add_row(run.run_id, stage, run.host or "", Text(run.reason))
+        table.add_row(run.run_id, stage, run.host or "", *_asked_for(run.request), Text(run.reason))
     table_console().print(table)
+
+
+def _asked_for(request: RunRequest | None) -> tuple[str, str, str]:
+    """Slot, drive and test of a run; empty where only the scheduler told of it."""
+    if request is None:
+        return "", "", ""
+    return request.slot or "", request.serial or request.target or "", request.test_words[0]
 
 
 def _print_json(value: Any) -> None:

@@ -99,6 +99,16 @@ def test_a_run_that_is_complete_is_not_started_again(host: Host) -> None:
     assert json.loads(told[-1])["kind"] == "stream_finished"
 
 
+def test_the_folder_is_the_runs_whatever_the_request_says(host: Host) -> None:
+    """It was elsewhere, and the host said that nothing was written."""
+    run_id = new_run_id()
+    words = ("--out", str(host.folder / "elsewhere"), "--run-id", new_run_id())
+    assert host.start(run_id, *SHORT, *words).exit_code == 0
+    assert host.observe(run_id).stage is RunStage.COMPLETE
+    assert host.journal.claim_of(run_id).exists()
+    assert not (host.folder / "elsewhere").exists()
+
+
 def test_a_second_start_waits_for_the_first_and_says_how_it_ended(host: Host) -> None:
     run_id = new_run_id()
     first = host.begin(run_id, *LONG)

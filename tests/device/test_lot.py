@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -270,5 +271,24 @@ def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
     assert 'href="population/population.html"' in (tmp_path / "lot/index.html").read_text()
     report = json.loads((tmp_path / "lot/population/population.json").read_text())
     assert report["subtitle"] == "2 drives: theory 1,000 MB"
-    again = openpts("report", "lot", "--no-pdf", "--no-html", "--no-csv", cwd=tmp_path)
-    assert again.stdout.splitlines()[-1] == "index: lot/index.html"
+    shutil.rmtree(tmp_path / "lot/population")
+    again = openpts("report", "lot", "--no-pdf", "--no-csv", cwd=tmp_path)
+    assert again.stdout.splitlines()[-2:] == [
+        "report: lot/population/population.html",
+        "index: lot/index.html",
+    ]
+    index = (tmp_path / "lot/index.html").read_text()
+    assert 'href="population/population.html"' in index
+    assert "population.pdf" not in index
+
+
+def test_a_lot_that_is_redacted_has_no_serial_number_in_any_name_or_file(tmp_path: Path) -> None:
+    drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
+    other = "sim:theory?capacity=2GB&seed=3"  # left out of the population, where its folder is named
+    ended = openpts("run", *TEST, *drives, other, *QUICK, "--no-report", "--out", "lot", cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    made = openpts("report", "lot", "--redact", "--no-pdf", "--out", "public", cwd=tmp_path)
+    assert made.exit_code == 0, made.stderr
+    written = [path for path in (tmp_path / "public").rglob("*") if path.is_file()]
+    assert (tmp_path / "public/population/population.html") in written
+    assert not [path for path in written if "SIM000" in str(path) or b"SIM000" in path.read_bytes()]

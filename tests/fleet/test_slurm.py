@@ -108,7 +108,9 @@ def test_daemons_and_links_may_die_while_a_run_goes_on(cluster: Cluster) -> None
     for machine, daemon in ((host, "munged"), (host, "slurmd"), (cluster.head, "slurmctld")):
         cluster.ensure(machine, daemon)
     assert host.pids("python") == [pid]
-    assert observed(cluster, run["run_id"], "running")["host"] == "h3"
+    seen = observed(cluster, run["run_id"], "running")
+    assert (seen["host"], seen["reason"]) == ("h3", "Slurm: RUNNING")
+    assert (seen["request"]["slot"], seen["request"]["serial"]) == ("s00", "SN-h3-s00")
     os.kill(pid, signal.SIGKILL)
     ended = observed(cluster, run["run_id"], "interrupted", "failed", "complete")
     assert (ended["stage"], ended["reason"]) == ("interrupted", "its process was killed")

@@ -98,7 +98,8 @@ def test_what_is_submitted_many_times_is_begun_once_and_then_left_to_measure(
         found = list(threads.map(backend.submit, [request_] * 3))
     assert {one.stage for one in found} == {RunStage.RUNNING}
     assert starts(systemd_hosts[0], request_) == (1, 1)
-    assert backend.observe(request_.run_id).reason == "systemd: active"
+    seen = backend.observe(request_.run_id)
+    assert (seen.reason, seen.request) == ("systemd: active", request_)
     assert backend.observe(request_.run_id, ask_host=True).reason.startswith("process ")
     first, second = backend.hosts()
     assert (first.reason, first.slots) == (f"measures {request_.run_id}", {})

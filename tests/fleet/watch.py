@@ -20,6 +20,8 @@ from tests.fleet.cluster import Cluster, Drive
 _TRACING: Final = Path("/sys/kernel/tracing")
 _NAME: Final = "fleet-watch-"
 _PERIOD_S: Final = 0.2
+_BUFFER_KIB: Final = 16 * 1024
+"""Of each processor: the first writes of a process, while a busy machine keeps the watch from its filter."""
 _REQUEST: Final = re.compile(rb'\{"run_id":"([0-9a-f-]{36})".*"serial":"([^"]+)"')
 _EVENT: Final = re.compile(
     rb"-(\d+)\s+\(([ \d-]+)\) \[\d+\] \S+ +([\d.]+): block_bio_queue: (\d+,\d+) [A-Z]+ \d+ \+ \d+ \[(.*)\]"
@@ -76,6 +78,7 @@ class Watch:
                 stale.rmdir()
         self._instance.mkdir()
         (self._instance / "options/record-tgid").write_text("1")
+        (self._instance / "buffer_size_kb").write_text(str(_BUFFER_KIB))
         (self._instance / "trace_clock").write_text("mono")  # that of all processors
         for host in self.cluster.hosts.values():
             self._drives |= {_number(drive): (drive, _Writers()) for drive in host.drives}

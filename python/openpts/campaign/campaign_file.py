@@ -26,6 +26,9 @@ _OURS: Final = {
     "--json": "`openpts campaign status --json` tells of all runs",
     "--label": "write labels = { name = 'value' }",
     "--confirm-serial": "write serial = '...' with the drive",
+    "--drives": "write the drives as [[drives]]",
+    "--stagger": "write stagger_s = ... at the head of the file",
+    "--at-most": "write at_most = ... at the head of the file",
 }
 
 _Text = Annotated[str, Meta(min_length=1, max_length=500)]

@@ -33,6 +33,20 @@ _COLORS: Final = {
     RunStage.UNKNOWN: "yellow",
 }
 
+_ONE_DRIVE: Final = "is for the drives of one machine: submit a run for each"
+_OURS: Final = {
+    "--json": "stands before {test}",
+    "--run-id": "stands before {test}",
+    "--label": "stands before {test}",
+    "--confirm-serial": "can't be given: --serial, before {test}, is the consent",
+    "--out": "can't be given: the host has a folder for each run",
+    "--events": "can't be given: the host keeps the events of each run",
+    "--drives": _ONE_DRIVE,
+    "--stagger": _ONE_DRIVE,
+    "--at-most": _ONE_DRIVE,
+}
+"""Options of `openpts run` that are said otherwise here."""
+
 FLEET_OPTION: Final = click.option(
     "--fleet",
     "fleet_file",
@@ -145,6 +159,9 @@ def _refuse(test_words: Sequence[str]) -> None:
     if test_words[0] not in PROCEDURES:
         hint = did_you_mean(test_words[0], PROCEDURES, f"there are {', '.join(PROCEDURES)}")
         raise UsageError(f"there is no test {test_words[0]!r}: {hint}")
+    for word in test_words[: test_words.index("--") if "--" in test_words else None]:
+        if reason := _OURS.get(name := word.partition("=")[0]):
+            raise UsageError(f"{name} {reason.format(test=test_words[0])}")
     refuse_test_words(test_words, "/dev/x")
 
 
@@ -253,11 +270,18 @@ def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
         return
     from rich.text import Text  # noqa: PLC0415 hosts themselves show no tables
 
-    table = table_of("=Run", "Stage", "=Host", "Why")
+    table = table_of("=Run", "=Stage", "=Host", "=Slot", "=Drive", "=Test", "Why")
     for run in runs:
         stage = Text(run.stage, style=_COLORS.get(run.stage, ""))
-        table.add_row(run.run_id, stage, run.host or "", Text(run.reason))
+        table.add_row(run.run_id, stage, run.host or "", *_asked_for(run.request), Text(run.reason))
     table_console().print(table)
+
+
+def _asked_for(request: RunRequest | None) -> tuple[str, str, str]:
+    """Slot, drive and test of a run; empty where only the scheduler told of it."""
+    if request is None:
+        return "", "", ""
+    return request.slot or "", request.serial or request.target or "", request.test_words[0]
 
 
 def _print_json(value: Any) -> None:

@@ -173,9 +173,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
             runner.listener = hear
             lot = runner.run()
         if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
-            from openpts.cli.population import population_beside  # noqa: PLC0415 large, and needed at the end
-
-            click.echo(population_beside(runner.folder), file=stream)
+            _print_population(runner.folder, stream)
     except KeyboardInterrupt:
         if all(entry.state in DONE for entry in runner.lot.entries):
             raise InterruptedRunError(
@@ -190,6 +188,18 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
     index = runner.folder / INDEX_NAME
     click.echo(f"{counts_text(lot.entries)}\nindex: {index}", file=stream)
     _end(lot, runner.folder, stopped=runner.stopped)
+
+
+def _print_population(folder: Path, stream: IO[str]) -> None:
+    """Make the report on all drives together, and say where it is, or why there is none."""
+    from openpts.cli.population import population_of_lot  # noqa: PLC0415 large, and needed at the end
+
+    try:
+        written = population_of_lot(folder, folder)
+    except OpenptsError as error:  # the runs and their reports count more
+        click.echo(f"no population: {error}", file=stream)
+    else:
+        click.echo(f"population: {written.html}", file=stream)
 
 
 def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:

@@ -27,7 +27,6 @@ _UNKNOWN: Final = "-"
 _WIDE: Final = 110
 _VERY_WIDE: Final = 150
 _LINES_AROUND: Final = 5
-_SHORT: Final = 12
 _STYLES: Final = {
     SuiteState.RUNNING: "bold",
     SuiteState.COMPLETE: "green",
@@ -83,6 +82,9 @@ class DriveRow:
         )
 
 
+_Column = Callable[[DriveRow], str | None]
+
+
 @dataclass(slots=True)
 class LotTable:
     """All drives, as a table that fits the terminal: those that run or failed first."""
@@ -103,24 +105,30 @@ class LotTable:
 
     def rendered(self, width: int, height: int) -> Table:
         """As many rows as fit, and how many there are in which state."""
-        columns = _columns(width)
+        columns = self._columns(width)
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
         for heading in columns:
-            is_short = heading == "Model" and width < _WIDE
             table.add_column(
                 heading,
                 justify="right" if heading in _NUMBERS else "left",
-                no_wrap=True,
+                no_wrap=heading not in _CUT,
                 overflow="ellipsis",
-                max_width=_SHORT if is_short else None,
             )
         room = max(1, height - _LINES_AROUND)
         shown = self.rows if len(self.rows) <= room else sorted(self.rows, key=_urgency)[:room]
         for row in shown:
             style = _STYLES.get(row.entry.state, "dim")
-            table.add_row(*(Text(text(row) or _UNKNOWN) for text in columns.values()), style=style)
+            texts = (text(row) or _UNKNOWN for text in columns.values())
+            table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in texts), style=style)
         table.caption = self._caption()
         return table
+
+    def _columns(self, width: int) -> dict[str, _Column]:
+        """What fits side by side, and says something: without slots of drives there is no column of them."""
+        left_out = {"Drive"} if width < _VERY_WIDE else set()
+        left_out |= {"Model"} if width < _WIDE else set()
+        left_out |= set() if any(row.entry.slot for row in self.rows) else {"Slot"}
+        return {heading: text for heading, text in _COLUMNS.items() if heading not in left_out}
 
     def _caption(self) -> str:
         """Counts of states, and while reports are made how many there are."""
@@ -144,7 +152,6 @@ def _rate(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-_Column = Callable[[DriveRow], str | None]
 _COLUMNS: Final[dict[str, _Column]] = {
     "Slot": lambda row: row.entry.slot,
     "Drive": lambda row: row.entry.request.target,
@@ -158,10 +165,8 @@ _COLUMNS: Final[dict[str, _Column]] = {
     "State": lambda row: str(row.entry.state),
 }
 _NUMBERS: Final = {"Done", "IOPS", "MB/s", "Temp"}
-
-
-def _columns(width: int) -> dict[str, _Column]:
-    return {heading: text for heading, text in _COLUMNS.items() if heading != "Drive" or width >= _VERY_WIDE}
+_CUT: Final = {"Drive", "Model", "Phase"}
+"""Where the terminal is too narrow these are shortened, and no number and no state."""
 
 
 @dataclass(slots=True)

@@ -11,13 +11,12 @@ from openpts.cli.compare_text import print_table
 from openpts.cli.console import table_console
 from openpts.cli.printed_document import print_object
 from openpts.cli.report import PAPER, REDACT, print_notes
-from openpts.errors import OpenptsError
 from openpts.pages.model import Report, Table, Verdict
 from openpts.report.population.build import build_population
 from openpts.report.population.drives import read_populations
 from openpts.report.population.findings import population_figures
 from openpts.report.redaction import redacted, redacted_figures
-from openpts.report.write import write_model
+from openpts.report.write import ReportOptions, WrittenReport, write_model
 
 _PIPE_COLUMNS = 150
 
@@ -57,9 +56,13 @@ def show_population(
     report = build_population(populations, found, paper=paper)
     figures: dict[str, Any] = msgspec.to_builtins(found)
     if redact:
-        records = [run.manifest for run in populations.runs]
+        records = populations.manifests
         report, (figures,) = redacted(report, records), redacted_figures([figures], records)
-    written = _write(report, out) if out is not None else []
+    written: list[str] = []
+    if out is not None:
+        files = write_model(report, out)
+        print_notes(files)
+        written = [str(path) for path in files.documents]
     if as_json:
         print_object({**figures, "reports": written})
         return
@@ -68,22 +71,14 @@ def show_population(
         click.echo(f"report: {path}")
 
 
-def population_beside(folder: Path) -> str:
-    """Write the population of a lot into its folder, and say where it is, or why there is none."""
-    try:
-        populations = read_populations([folder])
-        written = _write(
-            build_population(populations, population_figures(populations)), folder / "population"
-        )
-    except OpenptsError as error:  # the runs and their reports count more
-        return f"no population: {error}"
-    return "\n".join(f"population: {path}" for path in written)
-
-
-def _write(report: Report, out: Path) -> list[str]:
-    written = write_model(report, out)
-    print_notes(written)
-    return [str(path) for path in written.documents]
+def population_of_lot(lot: Path, out: Path, options: ReportOptions | None = None) -> WrittenReport:
+    """Write the population of a lot into the folder `population` of ``out``. Raises UsageError."""
+    options = options or ReportOptions()
+    populations = read_populations([lot])
+    report = build_population(populations, population_figures(populations), paper=options.paper)
+    if options.redact:
+        report = redacted(report, populations.manifests)
+    return write_model(report, out / "population", options)
 
 
 def _print(report: Report) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -93,10 +94,15 @@ def _lot_among(runs: Sequence[Path]) -> Path | None:
 def _reports_on_lot(
     folder: Path, out: Path | None, options: "ReportOptions"
 ) -> "tuple[tuple[Path, ...], list[WrittenReport]]":
-    """Reports on all runs that have a record, each in its folder, and the page that lists them."""
+    """Reports on all runs that have a record, each in its folder, and on all together; the page of them.
+
+    A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
+    """
+    from openpts.cli.population import population_of_lot  # noqa: PLC0415 slow to load
     from openpts.record.lot import read_lot, write_lot  # noqa: PLC0415 slow to load
-    from openpts.record.reader import has_begun  # noqa: PLC0415 likewise
+    from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
     from openpts.report.lot_index import write_lot_index  # noqa: PLC0415 likewise
+    from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import write_report  # noqa: PLC0415 likewise
 
@@ -106,11 +112,14 @@ def _reports_on_lot(
         run = folder / entry.folder
         if run.exists() and has_begun(run):
             folders.append(run)
-            place = None if out is None else out / entry.folder
+            name = redacted_name(entry.folder, [read_manifest(run)]) if options.redact else entry.folder
+            place = None if out is None else out / name
             written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
             if out is None:
                 reports = tuple(path.name for path in written[-1].documents)
                 entries[index] = replace(entry, reports=reports, report_reason=None)
+    with suppress(UsageError):  # too few drives that can be held against each other
+        written.append(population_of_lot(folder, out or folder, options))
     if out is None:
         lot = replace(lot, entries=tuple(entries))
         write_lot(folder, lot)

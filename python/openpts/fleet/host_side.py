@@ -143,7 +143,10 @@ class HostSide:
         test, *rest = request.test_words
         labels = [word for name, value in request.labels.items() for word in ("--label", f"{name}={value}")]
         out = ["--run-id", request.run_id, "--out", str(self.journal.folder_of(request.run_id))]
-        return ["run", test, drive.target, *out, *labels, *self._both(request, drive), *rest]
+        at = rest.index("--") if "--" in rest else len(rest)
+        # behind those of the request: of two the last one counts
+        ours = [*labels, *self._both(request, drive), *out]
+        return ["run", test, drive.target, *rest[:at], *ours, *rest[at:]]
 
     def _resume_words(self, request: RunRequest, drive: "Drive") -> list[str]:
         folder = str(self.journal.folder_of(request.run_id))

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+import msgspec
+
 from openpts.vocabulary.run_request import RunRequest
 
 
@@ -25,8 +27,8 @@ class Observation:
     """A run as last seen. ``reason`` says why it is in this stage; ``job`` is the engine's own number.
 
     ``folder`` is where its record is on the host, None before there is one; ``request`` what was asked for,
-    None where only the engine told. ``is_certain`` unless a host that may know more was not asked, or did not
-    answer: an end is final then, and a run that is unknown was begun nowhere.
+    None where neither host nor engine has it. ``is_certain`` unless a host that may know more was not asked,
+    or did not answer: an end is final then, and a run that is unknown was begun nowhere.
     """
 
     run_id: str
@@ -37,6 +39,14 @@ class Observation:
     folder: str | None = None
     request: RunRequest | None = None
     is_certain: bool = True
+
+
+def request_noted(text: str) -> RunRequest | None:
+    """The request that an engine keeps as a note with the run; None if its note is another."""
+    try:
+        return msgspec.json.decode(text, type=RunRequest)
+    except msgspec.DecodeError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import msgspec
 
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet, Host
-from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage
+from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage, request_noted
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.run_request import RunRequest
 
@@ -28,8 +28,8 @@ _TO_PLACE_S: Final = 15
 _QUEUED: Final = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNNING: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT", "STOPPED", "SIGNALING", "RESIZING"}
 _ENDED: Final = {"COMPLETED": RunStage.COMPLETE, "CANCELLED": RunStage.CANCELLED}
-# not --json, whose form differs from version to version; no name of ours has a bar in it
-_JOB_FORMAT: Final = "%i|%j|%T|%N|%n|%r"
+# not --json, whose form differs from version to version; only the comment may have a bar in it
+_JOB_FORMAT: Final = "%i|%j|%T|%N|%n|%r|%k"
 _HOST_FORMAT: Final = "%N|%T|%E"
 _DOWN: Final = ("down", "drain", "fail", "unk", "no_resp", "maint", "boot", "power")
 _NO_REASON: Final = {"none", "None", ""}
@@ -37,13 +37,14 @@ _EXCLUSIVE: Final = "--exclusive-host"
 
 
 class Job(NamedTuple):
-    """A job as squeue tells of it. ``node`` is where it runs, or is to run."""
+    """A job as squeue tells of it. ``node`` is where it runs, or is to run; ``comment`` is the request."""
 
     number: int
     run_id: str
     state: str
     node: str
     reason: str
+    comment: str
 
     @property
     def stage(self) -> RunStage:
@@ -66,6 +67,7 @@ class Job(NamedTuple):
             host=self.node or None,
             reason=f"{said}; {reason}" if reason else said,
             job=str(self.number),
+            request=request_noted(self.comment),
             is_certain=is_certain or self.stage is RunStage.COMPLETE,
         )
 
@@ -100,7 +102,8 @@ class SlurmBackend:
 
     def _sbatch(self, host: Host, request: RunRequest) -> Sequence[str]:
         run_id = request.run_id
-        words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={run_id}", f"--comment={run_id}"]
+        words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={run_id}"]
+        words += [f"--comment={msgspec.json.encode(request).decode()}"]
         words += [f"--nodelist={host.name}", f"--gres=slot:{request.slot}:1", "--ntasks=1"]
         words += ["--dependency=singleton", "--export=NIL", "--chdir=/", "--open-mode=append"]
         words += [f"--output={host.runs}/{run_id}.log"]
@@ -212,10 +215,10 @@ class SlurmBackend:
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
         text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
-        split = (line.split("|", 5) for line in text.splitlines())
+        split = (line.split("|", 6) for line in text.splitlines())
         return tuple(
-            Job(int(number), name, state, node or wanted, reason)
-            for number, name, state, node, wanted, reason in split
+            Job(int(number), name, state, node or wanted, reason, comment)
+            for number, name, state, node, wanted, reason, comment in split
             if _is_run_id(name)
         )
 

@@ -13,7 +13,7 @@ import msgspec
 from openpts.errors import FleetError, UsageError
 from openpts.fleet.configuration import Fleet, Host
 from openpts.fleet.host_journal import HostJournal
-from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage
+from openpts.fleet.port import NOT_BEGUN, HostState, Observation, RunStage, request_noted
 from openpts.fleet.remote import Remote, on_all
 from openpts.programs import Run, run_program
 from openpts.vocabulary.run_request import RunRequest
@@ -24,7 +24,7 @@ _STOPPED_S: Final = 180.0
 # the journal of a host that measures is left alone unless $1 says "ask": to read it takes a processor's time
 _LOOK: Final = """
 alive=active,activating,deactivating
-units=$(systemctl list-units --plain --no-legend --state=$alive 'openpts-*.service') || exit 1
+units=$(systemctl list-units --plain --full --no-legend --state=$alive 'openpts-*.service') || exit 1
 printf '%s\\n\\n' "$units"
 if [ -z "$units" ] || [ "$1" = ask ]; then shift; exec "$@"; fi
 """
@@ -54,10 +54,12 @@ exit $ended
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A host as it answered: runs by their active units, and what its openpts said if it was asked."""
+    """A host as it answered: runs by their active units, each with its unit's description, which is the
+    request; and what the host's openpts said if it was asked.
+    """
 
     host: Host
-    active: tuple[str, ...]
+    active: dict[str, str]
     said: str | None
 
     def observations(self) -> dict[str, Observation]:
@@ -69,9 +71,10 @@ class _Look:
                 host=self.host.name,
                 reason="systemd: active",
                 job=f"{_UNIT}{run_id}.service",
+                request=request_noted(description),
                 is_certain=False,
             )
-            for run_id in self.active
+            for run_id, description in self.active.items()
         }
         told = () if self.said is None else self.host.decoded(self.said, tuple[Observation, ...])
         return running | {run.run_id: run for run in told}
@@ -97,8 +100,9 @@ class SshBackend:
         if request.slot is not None:
             self.fleet.slot(host.name, request.slot)
         unit, journal = f"{_UNIT}{run_id}", HostJournal(host.name, host.runs)
-        words = [*_systemd_run(host, run_id, unit), *host.command("start"), *["--again"] * again]
-        words += ["--job", f"{unit}.service", "--", msgspec.json.encode(request).decode()]
+        note = msgspec.json.encode(request).decode()
+        words = [*_systemd_run(host, run_id, unit, note), *host.command("start"), *["--again"] * again]
+        words += ["--job", f"{unit}.service", "--", note]
         places = [str(host.runs), f"{unit}.service", str(journal.claim_of(run_id))]
         self._ask(host, ["sh", "-c", _START, "sh", *places, *words])
         found = self._look(host, "journal", run_id, ask=True).observations().get(run_id)
@@ -172,8 +176,9 @@ class SshBackend:
     def _look(self, host: Host, verb: str, *words: str, ask: bool) -> _Look:
         command = ["sh", "-c", _LOOK, "sh", "ask" if ask else "spare", *host.command(verb), *words]
         units, _, said = self._ask(host, command).partition("\n\n")
-        names = [line.split()[0] for line in units.splitlines() if line.strip()]
-        active = tuple(name.removeprefix(_UNIT).removesuffix(".service") for name in names)
+        # unit, loaded, active, what it does, description
+        rows = [line.split(maxsplit=4) for line in units.splitlines() if line.strip()]
+        active = {row[0].removeprefix(_UNIT).removesuffix(".service"): row[-1] for row in rows}
         return _Look(host, active, said if ask or not active else None)
 
     def _ask(self, host: Host, words: Sequence[str], timeout_s: float = 60.0) -> str:
@@ -183,7 +188,7 @@ class SshBackend:
         return answer.stdout
 
 
-def _systemd_run(host: Host, run_id: str, unit: str) -> Sequence[str]:
+def _systemd_run(host: Host, run_id: str, unit: str, note: str) -> Sequence[str]:
     properties = {
         "Type": "exec",
         "Restart": "no",
@@ -193,7 +198,7 @@ def _systemd_run(host: Host, run_id: str, unit: str) -> Sequence[str]:
         "StandardError": f"append:{host.runs}/{run_id}.log",
     }
     settings = [f"--property={name}={value}" for name, value in properties.items()]
-    return ["systemd-run", "--quiet", "--collect", f"--unit={unit}", *settings, "--"]
+    return ["systemd-run", "--quiet", "--collect", f"--unit={unit}", f"--description={note}", *settings, "--"]
 
 
 def _state(look: _Look) -> HostState:

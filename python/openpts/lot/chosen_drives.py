@@ -52,7 +52,8 @@ class ChosenDrive:
         """The target, else what was named."""
         if self.drive is not None:
             return self.drive.target
-        return self.written.target or f"slot {self.written.slot}"
+        written = self.written
+        return written.target or (f"slot {written.slot}" if written.slot else f"serial {written.serial}")
 
     def request(self, test_words: Sequence[str]) -> RunRequest:
         """The run on it, with an ID of its own."""
@@ -124,7 +125,9 @@ def refuse_any(chosen: Sequence[ChosenDrive], serials: Sequence[str], paths: Seq
 
 
 def _looked_at(written: WrittenDrive, consent: Consent, roots: SystemRoots) -> ChosenDrive:
-    request = RunRequest(run_id="", test_words=(), target=written.target, slot=written.slot)
+    request = RunRequest(
+        run_id="", test_words=(), target=written.target, slot=written.slot, serial=written.serial
+    )
     try:
         drive = located(request, roots)
         if names_simulated(drive.target):

@@ -14,7 +14,8 @@ _MOST_KIB: Final = 1024
 
 
 class WrittenDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A drive by its target or its slot; the serial number, or the path, confirms that it may be erased.
+    """A drive by its target, its slot or its serial number alone; the serial number, or the path, confirms
+    that it may be erased.
 
     ``model`` is what it has to be, with ``*`` and ``?`` for any text and any character.
     """
@@ -40,8 +41,8 @@ def read_drives(path: Path) -> list[WrittenDrive]:
     if not drives:
         raise UsageError(f"{path} lists no drive")
     for number, drive in enumerate(drives, start=1):
-        if drive.target is None and drive.slot is None:
+        if drive.target is None and drive.slot is None and drive.serial is None:
             raise UsageError(
-                f"{path}: drive {number} has neither target nor slot: `openpts devices` lists both"
+                f"{path}: drive {number} has no target, slot or serial: `openpts devices` lists all three"
             )
     return drives

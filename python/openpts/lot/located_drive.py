@@ -8,6 +8,7 @@ from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.file_system import device_below
 from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.drive_claim import drive_names, inode_name
+from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.slot import slot
 from openpts.device.link.nearby_cpus import numa_node
 from openpts.device.targets.simulated_target import names_simulated
@@ -35,8 +36,12 @@ class LocatedDrive:
 
 
 def located(request: RunRequest, roots: SystemRoots) -> LocatedDrive:
-    """The drive of a request: by its target, else by its slot. Raises TargetError, and UsageError for a name
-    that makes no sense."""
+    """The drive of a request: by its target, else by its slot, else by its serial number.
+
+    Raises TargetError, and UsageError for a name that makes no sense.
+    """
+    if request.target is None and request.slot is None and request.serial is not None:
+        return _of_device(_with_serial(request.serial, roots), None, roots)
     if request.target is None:
         return _of_device(_in_slot(request.slot, roots), None, roots)
     if names_simulated(request.target):
@@ -81,6 +86,15 @@ def _in_slot(name: str | None, roots: SystemRoots) -> BlockDevice:
     if len(found) != 1:
         what = " and ".join(str(disk.node) for disk in found) or "no drive"
         raise TargetError(f"slot {name} has {what}: `openpts devices` lists the slots")
+    return found[0]
+
+
+def _with_serial(serial: str, roots: SystemRoots) -> BlockDevice:
+    found = [disk for disk in whole_drives(roots) if serial_number(disk).value == serial]
+    if len(found) != 1:
+        what = f"is that of {' and '.join(str(disk.node) for disk in found)}" if found else "is of no drive"
+        how = "name it by its target" if found else "`openpts devices` lists all"
+        raise TargetError(f"serial number {serial} {what}: {how}")
     return found[0]
 
 

@@ -5,7 +5,6 @@ a lot is between a run and its drive: the guard, the claim, the record and the d
 """
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
 from openpts.lot.run_words import has_record, run_words
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
-from openpts.record.lot import Lot, LotEntry, write_lot
+from openpts.record.lot import Lot, LotEntry, folder_word, write_lot
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
 from openpts.record.suite import SuiteState
@@ -368,7 +367,7 @@ def _last_words(folder: Path, name: str) -> str:
 def _folder_name(number: int, count: int, request: RunRequest) -> str:
     target = (request.target or request.slot or "").removeprefix("sim:").removeprefix("file:")
     name = request.serial or Path(target.rpartition("?")[0] or target).stem
-    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{number:0{len(str(count))}}-{name}")
+    return folder_word(f"{number:0{len(str(count))}}-{name}")
 
 
 def _now(timespec: str = "milliseconds") -> str:

@@ -1,6 +1,7 @@
 """What became of each drive of a lot: lot.json beside the run folders."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -26,6 +27,11 @@ DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
 
 FolderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$")]
 """Of a folder in the lot's: lots travel between labs, and such a name leads nowhere else."""
+
+
+def folder_word(text: str) -> str:
+    """What of a text the name of a folder in a lot has."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import msgspec
 
 from openpts.pages.model import Report
 from openpts.record.health import HealthRecord
+from openpts.record.lot import folder_word
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.record.suite import SuiteEntry
@@ -36,6 +37,11 @@ def redacted_figures(figures: list[dict[str, Any]], manifests: Sequence[Manifest
     """The same for what `--json` prints."""
     changed: list[dict[str, Any]] = _replaced(figures, _replacements(manifests))
     return changed
+
+
+def redacted_name(name: str, manifests: Sequence[Manifest]) -> str:
+    """The same for the name of a folder."""
+    return str(_replaced(name, _replacements(manifests)))
 
 
 def redacted_run(run: Run) -> Run:
@@ -66,9 +72,10 @@ def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], 
         for key in _IDENTIFYING:
             fact = manifest.dut.get(key)
             if fact is not None and fact.value and fact.value.strip():
-                forms = (fact.value.strip(), file_name_word(fact.value))
+                value = fact.value.strip()
+                forms = (value, file_name_word(value), folder_word(value))
                 for form in filter(None, forms):
-                    found[form] = f"REDACTED-{_hash4(fact.value.strip())}"
+                    found[form] = f"REDACTED-{_hash4(value)}"
         serial = manifest.dut.get("serial")
         last_digits = serial.value[-_TEST_ID_DIGITS:] if serial is not None and serial.value else ""
         if serial is not None and last_digits and manifest.test_id.startswith(last_digits):

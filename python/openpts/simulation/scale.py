@@ -161,7 +161,7 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
         f"{step} lasts {format_duration(length_ns)}{with_rest}{simulated}, {settlings:.2g} times what buffer "
         f"and queue need to settle ({_milliseconds(settling_ns)}), and {limit} times are needed; "
         f"take {smaller}steps of at least {format_duration(round(enough_ns * scale))}"
-        f"{_others_too_short(short, step)}",
+        f"{_others_too_short(short, step, refused=refused)}",
     )
 
 
@@ -176,14 +176,21 @@ def _after_rest(steps: Sequence[Step]) -> dict[Step, int]:
     return found
 
 
-def _others_too_short(short: Sequence[tuple[float, Step, int, float]], worst: Step) -> str:
-    """What else does not settle, each once with the least that it has: its figures are off as well."""
+def _others_too_short(short: Sequence[tuple[float, Step, int, float]], worst: Step, *, refused: bool) -> str:
+    """What else does not settle, each once with the least that it has: its figures are off as well.
+
+    Where nothing will run, how many there are is enough: a test can have fifty of them.
+    """
     least: dict[str, float] = {}
     for settlings, step, _, _ in short:
         if str(step) != str(worst):
             least[str(step)] = min(settlings, least.get(str(step), settlings))
+    if not least:
+        return ""
+    if refused:
+        return f"; {len(least)} other stimul{'us is' if len(least) == 1 else 'i are'} too short as well"
     named = ", ".join(f"{name} ({settlings:.2g} times)" for name, settlings in least.items())
-    return f"; too short for {SETTLINGS_PER_PHASE} times are also: {named}" if named else ""
+    return f"; too short for {SETTLINGS_PER_PHASE} times are also: {named}"
 
 
 def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, Stimulus, int]]:

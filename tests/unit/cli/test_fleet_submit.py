@@ -36,6 +36,29 @@ def test_an_option_that_the_test_does_not_take(tmp_path: Path, words: tuple[str,
         submit(tmp_path, *words)
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--json",), "--json stands before iops"),
+        (("--run-id=019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10",), "--run-id stands before iops"),
+        (("--label", "lot=7"), "--label stands before iops"),
+        (("--confirm-serial", "S"), "--confirm-serial can't be given: --serial, before iops, is"),
+        (("--out", "x"), "--out can't be given: the host has a folder for each run"),
+        (("--events", "x"), "--events can't be given: the host keeps the events of each run"),
+        (("--drives", "slot=1"), "--drives is for the drives of one machine"),
+        (("--at-most", "2"), "--at-most is for the drives of one machine"),
+    ],
+)
+def test_what_the_fleet_gives_a_run_itself(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
+    with pytest.raises(UsageError, match=f"^{what}"):
+        submit(tmp_path, "iops", *words)
+
+
+def test_the_slot_is_the_target(tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match=r"^/dev/sdx: the drive of a run is named once, by its slot"):
+        submit(tmp_path, "iops", "--tc", "2", "/dev/sdx")
+
+
 @pytest.mark.parametrize("words", [("iops", "--tc", "2"), ("app", "--", "make", "--out", "x")])
 def test_words_that_make_sense_go_to_the_host(tmp_path: Path, words: tuple[str, ...]) -> None:
     with pytest.raises(FleetError, match="host h1 can't be reached"):

@@ -135,6 +135,19 @@ def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) ->
     assert text == snapshot
 
 
+def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
+    lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(1)))
+    first = replace(lot.entries[0], request=replace(lot.entries[0].request, serial="S4EVNX0R512345"))
+    table = LotTable.of(replace(lot, entries=(first,)))
+    for event in story(first, first):
+        if not event.index:
+            table.hear(event)
+    table.rows[0].phase = "cycle 2, workload independent preconditioning"
+    row = drawn(table, 80, 24).splitlines()[1]
+    assert row.startswith("1     S4EVNX0R512345  cycle 2, ")
+    assert row.endswith("…  25 %  181,234   742  49 C  running")
+
+
 def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
     table = LotTable.of(lot)

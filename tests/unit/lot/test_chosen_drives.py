@@ -5,11 +5,16 @@ from pathlib import Path
 import pytest
 
 from openpts.device.guard.consent import Consent
-from openpts.errors import UsageError
+from openpts.errors import TargetError, UsageError
 from openpts.lot.chosen_drives import ChosenDrive, RefusedLotError, chosen_drives, named_drives, refuse_any
+from openpts.lot.located_drive import located
 from openpts.lot.query import _FACTS, fits, parse_query, selected
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.run_request import RunRequest
+from tests.data.system_trees import server
+
+__all__ = ["server"]
 
 ROOTS = SystemRoots()
 
@@ -76,11 +81,25 @@ def test_a_file_says_what_each_drive_has_to_be(tmp_path: Path) -> None:
     assert (request.slot, request.serial, request.labels) == ("5", "SIM0001", {"batch": "7"})
 
 
+def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path: Path, server: SystemRoots) -> None:
+    sdb, sdc = (server.sys / f"block/{name}/device/vpd_pg80" for name in ("sdb", "sdc"))
+    wanted = RunRequest(run_id="", test_words=(), serial="HLJ00101")
+    assert located(wanted, server).target == f"{server.dev}/sdb"
+    sdc.write_bytes(sdb.read_bytes())
+    with pytest.raises(TargetError, match=r"HLJ00101 is that of \S*/sdb and \S*/sdc: name it by its target"):
+        located(wanted, server)
+    path = tmp_path / "drives.toml"
+    path.write_text('[[drives]]\nserial = "HLJ0010"\n')
+    (gone,) = chosen_drives(named_drives((), str(path), server), Consent(), (), (), server)
+    assert gone.name == "serial HLJ0010"
+    assert gone.refusal == "serial number HLJ0010 is of no drive: `openpts devices` lists all"
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [
         ('[[drives]]\ntarget = "sim:mlc"\nseril = "x"\n', ":3:1: "),
-        ('[[drives]]\nserial = "x"\n', "drive 1 has neither"),
+        ('[[drives]]\nmodel = "x"\n', "drive 1 has no target, slot or serial"),
         ("drives = []\n", "lists no drive"),
         ("[[drives]\n", ":1:"),
     ],

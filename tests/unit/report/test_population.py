@@ -277,6 +277,8 @@ def test_the_command_reads_folders_of_runs_and_says_what_it_leaves_out(tmp_path:
     for seed in (1, 2):
         target = f"theory?capacity=1GB&state=worn-in&seed={seed}"
         run_one_point(target, tmp_path / "lot" / f"run-{seed}", max_rounds=5, step_s=0.05, seed=seed)
+    other = tmp_path / "lot" / "run-4"
+    run_one_point("theory?capacity=2GB&state=worn-in", other, max_rounds=5, step_s=0.05)
     broken = tmp_path / "lot" / "run-3"
     broken.mkdir()
     (broken / "run.db").write_bytes(b"")
@@ -285,7 +287,10 @@ def test_the_command_reads_folders_of_runs_and_says_what_it_leaves_out(tmp_path:
     figures = msgspec.json.decode(answer.output)
     validate(figures, msgspec.json.decode(OUTPUTS.read_bytes()))
     assert figures["drives"] == ["SIM0001", "SIM0002"]
-    assert [one["run"] for one in figures["left_out"]] == [str(broken)]
+    assert [one["title"] for one in figures["populations"]] == ["IOPS"]
+    left_out = {one["run"]: one["reason"] for one in figures["left_out"]}
+    assert left_out.keys() == {str(broken), str(other)}
+    assert "no other drive of its model and capacity" in left_out[str(other)]
     assert {one["reason"] for one in figures["populations"][0]["values"]} <= {
         "fewer than 5 values",
         "all values are equal",

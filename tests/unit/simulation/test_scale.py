@@ -138,6 +138,15 @@ def test_every_step_that_does_not_settle_is_named() -> None:
     assert "RND 4 KiB" not in found.message, "it settles in a second"
 
 
+def test_of_a_refused_run_the_others_that_do_not_settle_are_counted() -> None:
+    sizes, pcts = (4096, 8192, 16384), (0, 35, 65)
+    short = [step(0.1, block_size_bytes=size, read_pct=pct) for size in sizes for pct in pcts]
+    found = concern("phase length", CAPACITY, 67, *short, *short)
+    assert found is not None
+    assert found.severity is Severity.REFUSE
+    assert found.message.endswith("; 8 other stimuli are too short as well")
+
+
 def test_reads_after_idle_time_have_settled_in_it_unless_their_queue_has_not() -> None:
     # the buffer needs 202 ms and is not scaled: at 11 a look of 2 s has 182 ms, and 5.5 s of idle before it
     qlc, capacity_bytes = load_preset("client-qlc"), 256 * GB

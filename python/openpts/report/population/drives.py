@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -32,6 +33,7 @@ _PATH_FACTS: Final = {"pcie": "link", "hba": "HBA", "firmware": "firmware"}
 _SLOT: Final = "slot"
 _NO_GROUPS: Final = frozenset({"host", _SLOT, "condition", "repetition"})
 """Labels that are said otherwise: a campaign's condition makes a population of its own."""
+_ALONE: Final = "no other drive of its model and capacity has run this test under the same conditions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,15 @@ class Populations:
         return tuple(run for one in self.populations for drive in one.drives for run in drive.runs)
 
     @property
+    def manifests(self) -> list[Manifest]:
+        """Of all runs, also of those that are left out, as far as they can be read."""
+        found = [run.manifest for run in self.runs]
+        for folder, _ in self.left_out:
+            with suppress(RecordError):
+                found.append(read_manifest(Path(folder)))
+        return found
+
+    @property
     def drives(self) -> tuple[str, ...]:
         """All drives, each once."""
         return tuple(dict.fromkeys(run.drive for run in self.runs))
@@ -129,15 +140,18 @@ def read_populations(paths: Sequence[Path]) -> Populations:
     with worker_processes() as workers:
         read = list(workers.map(_read, folders))
     left_out = [(str(folder), one) for folder, one in zip(folders, read, strict=True) if isinstance(one, str)]
-    populations = tuple(_populations([one for one in read if not isinstance(one, str)]))
-    found = Populations(populations, tuple(left_out))
-    if all(len(one.drives) < 2 for one in populations):
+    runs = [one for one in read if not isinstance(one, str)]
+    found = Populations(tuple(_populations(runs)), ())
+    if not found.populations:
+        drives = len({run.drive for run in runs})
         reasons = "; ".join(dict.fromkeys(reason for _, reason in left_out))
         raise UsageError(
-            f"cannot make a population of {len(found.drives)} drive{'s'[: len(found.drives) != 1]}: two or "
+            f"cannot make a population of {drives} drive{'s'[: drives != 1]}: two or "
             f"more of one model are needed in one test{f' ({reasons})' if reasons else ''}"
         )
-    return found
+    counted = {run.folder for run in found.runs}
+    left_out += [(run.folder, _ALONE) for run in runs if run.folder not in counted]
+    return replace(found, left_out=tuple(left_out))
 
 
 def _found_in(path: Path) -> Iterator[Path]:
@@ -233,13 +247,14 @@ def _temperature(run: Run) -> Iterator[Measured]:
 
 
 def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
-    """By test in the order of tests, the one with the most runs first."""
+    """By test in the order of tests, the one with the most runs first; a drive alone makes none."""
     for test in PROCEDURES:
         sets: dict[tuple[str, ...], list[DriveRun]] = {}
         for run in runs:
             if run.test == test:
                 sets.setdefault((*run.kind, run.conditions, run.condition), []).append(run)
-        by_size = sorted(sets.values(), key=len, reverse=True)
+        several = [of_set for of_set in sets.values() if len({run.drive for run in of_set}) > 1]
+        by_size = sorted(several, key=len, reverse=True)
         for number, of_set in enumerate(by_size, start=1):
             yield _population(test, number if len(by_size) > 1 else 0, of_set)
 

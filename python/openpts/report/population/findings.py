@@ -44,7 +44,7 @@ _FEWEST_OF_GROUP: Final = 3
 
 def population_figures(populations: Populations) -> PopulationFigures:
     """Judge all values of all populations together: each is one more chance of a false alarm."""
-    judged = [one for one in populations.populations if len(one.drives) > 1]
+    judged = populations.populations
     paths = [_paths(one) for one in judged]
     values = max(1, sum(len(one.names) for one in judged))
     looks = max(1, sum(len(of_one) for of_one in paths))

@@ -3,6 +3,8 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from zlib import crc32
 
 import pytest
@@ -18,6 +20,8 @@ settings.register_profile("at any speed", deadline=None, suppress_health_check=[
 settings.register_profile("sample", settings.get_profile("at any speed"), derandomize=True, max_examples=40)
 settings.load_profile("at any speed")
 
+# Their files share a cluster.
+_WHOLE = {"tests/fleet"}
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -47,6 +51,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = sample_of(items)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
         items[:] = [item for item in items if item.nodeid in chosen]
+    if hasattr(config, "workerinput"):
+        items[:] = mixed(items)
+
+
+def mixed(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The files of each folder spread over the whole, in their order.
+
+    Tests on devices wait most of their time, for disks, clocks, and for each other; others compute. Workers
+    get a part each of what is in a row: in this order each has some of both at any time.
+    """
+    before, places = Counter[str](), dict[str, float]()
+    of_folder = Counter(_folder(item) for item in items)
+    for item in items:
+        folder = _folder(item)
+        share = 0 if folder in _WHOLE else before[folder] / of_folder[folder]
+        places.setdefault(_file(item), share)
+        before[folder] += 1
+    return sorted(items, key=lambda item: places[_file(item)])
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _folder(item: pytest.Item) -> str:
+    return "/".join(item.nodeid.split("/", 2)[:2])
 
 
 def sample_of(items: Sequence[pytest.Item]) -> set[str]:
@@ -55,29 +85,35 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
     The cases of a matrix come in an order that only their names decide, so that tests of one matrix take the
     same cases and share what is made for them.
     """
-    chosen, taken = set(), Counter[tuple[str, str, str]]()
-    in_order = sorted(items, key=lambda item: crc32(item.name.partition("[")[2].encode()))
+    fast = [item for item in items if not item.get_closest_marker("slow")]
+    matrices = [(item, matrix) for item in fast if (matrix := item.get_closest_marker("full_matrix"))]
+    chosen = {item.nodeid for item in fast} - {item.nodeid for item, _ in matrices}
+    matrices.sort(key=lambda case: crc32(case[0].name.partition("[")[2].encode()))
+    taken = Counter[tuple[str, str, str]]()
     # First cases all of whose values are missing yet, then those that have one: fewer are enough so.
     for lacks in (all, any):
-        for item in in_order:
-            if item.get_closest_marker("slow") or item.nodeid in chosen:
+        for item, matrix in matrices:
+            if item.nodeid in chosen:
                 continue
-            if matrix := item.get_closest_marker("full_matrix"):
-                test = item.nodeid.partition("[")[0]
-                values = [(test, name, repr(value)) for name, value in item.callspec.params.items()]
-                if not lacks(taken[value] < matrix.kwargs.get("times", 1) for value in values):
-                    continue
+            test, times = item.nodeid.partition("[")[0], matrix.kwargs.get("times", 1)
+            values = [(test, name, repr(value)) for name, value in item.callspec.params.items()]
+            if lacks(taken[value] < times for value in values):
                 taken.update(values)
-            chosen.add(item.nodeid)
+                chosen.add(item.nodeid)
     return chosen
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_cache_and_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_cache_and_state() -> Iterator[None]:
     """What openpts keeps between runs stays out of the home and the journal of whoever runs the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("OPENPTS_STATE", str(tmp_path_factory.mktemp("state")))
+    with (
+        TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True) as place,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, variable in (("cache", "XDG_CACHE_HOME"), ("state", "OPENPTS_STATE")):
+            folder = Path(place, name)
+            folder.mkdir()
+            patch.setenv(variable, str(folder))
         patch.delenv("COLUMNS", raising=False)  # of the test runner's own terminal
         yield
 

@@ -16,7 +16,9 @@ The links that the kernel makes for each block device and each PCI function are 
 
 import ast
 import os
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -27,6 +29,35 @@ DATA = Path(__file__).parent
 
 def build_system(name: str, root: Path) -> SystemRoots:
     """Write the tree ``systems/NAME.tree`` below ``root`` and return its roots."""
+    folders, files, links = _made_once(name)
+    for folder in folders:
+        (root / folder).mkdir(exist_ok=True)
+    for path, content in files:
+        (root / path).write_bytes(content)
+    for path, target in links:
+        (root / path).symlink_to(target)
+    return SystemRoots(*(root / folder for folder in ("sys", "proc", "dev", "etc", "share", "run")))
+
+
+@cache
+def _made_once(name: str) -> tuple[list[str], list[tuple[str, bytes]], list[tuple[str, str]]]:
+    """Folders, files and links of a tree: hundreds of tests write it, and to read its text takes longer."""
+    folders, files, links = [], [], []
+    with TemporaryDirectory() as place:
+        root = Path(place)
+        _make(name, root)
+        for path in sorted(root.rglob("*")):
+            inside = path.relative_to(root).as_posix()
+            if path.is_symlink():
+                links.append((inside, str(path.readlink())))
+            elif path.is_dir():
+                folders.append(inside)
+            else:
+                files.append((inside, path.read_bytes()))
+    return folders, files, links
+
+
+def _make(name: str, root: Path) -> None:
     section = ""
     for line in (DATA / "systems" / f"{name}.tree").read_text().splitlines():
         text = line.strip()
@@ -36,10 +67,8 @@ def build_system(name: str, root: Path) -> SystemRoots:
             _write_entry(root / section, text)
     _link_block_devices(root)
     _link_pci_functions(root)
-    folders = [root / folder for folder in ("sys", "proc", "dev", "etc", "share", "run")]
-    for folder in folders:
-        folder.mkdir(exist_ok=True)
-    return SystemRoots(*folders)
+    for folder in ("sys", "proc", "dev", "etc", "share", "run"):
+        (root / folder).mkdir(exist_ok=True)
 
 
 def _write_entry(folder: Path, text: str) -> None:

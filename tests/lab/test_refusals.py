@@ -3,18 +3,23 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.lab.machine import needs_lab, passes_in_lab
 
 pytestmark = needs_lab
 
 
-def test_every_unsafe_situation_is_refused_and_a_free_drive_is_purged(tmp_path: Path) -> None:
+def test_every_unsafe_situation_is_refused_and_a_free_drive_is_purged(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    sample = "--sample " if pytestconfig.getoption("--sample") else ""
     told = passes_in_lab(
         tmp_path,
         *("--nvme", "256M", "--sata", "256M", "--scsi", "256M,hba=mptsas1068"),
         *("--scsi-debug", "dev_size_mb=64,add_host=2,vpd_use_hostno=0,lbpu=1"),
         before="modprobe sg",
-        modules="tests/lab/guest/test_drives.py tests/lab/guest/test_guard.py",
+        modules=f"{sample}tests/lab/guest/test_drives.py tests/lab/guest/test_guard.py",
         timeout_s=900,
     )
     skipped = [line for line in told.splitlines() if line.startswith("SKIPPED")]

@@ -33,7 +33,16 @@ disk() { for d in /sys/block/sd*; do
 """
 
 
-def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "serials",
+    [
+        ("LABNVME0000",),
+        # Of these a sample has what sets the cache and puts it back, in guest/test_drives.py.
+        pytest.param(("LABSATA0000", "LABSCSI0000"), marks=pytest.mark.slow),
+    ],
+    ids=["nvme", "sata and scsi"],
+)
+def test_a_killed_run_is_healed_by_the_next_one(serials: tuple[str, ...], tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,
         *("--nvme", "64M", "--sata", "64M", "--scsi", "64M"),
@@ -41,7 +50,7 @@ def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: 
         export OPENPTS_STATE={tmp_path}/state
         {FORKED}
         cd {tmp_path}
-        for serial in LABNVME0000 LABSATA0000 LABSCSI0000; do
+        for serial in {" ".join(serials)}; do
           name=$serial; node=$(disk $serial)
           case $serial in *NVME*) node=/dev/nvme0n1; name=nvme0n1 ;; esac
           named="$node --confirm-serial $serial"
@@ -68,16 +77,17 @@ def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: 
     )
     logs = "".join(path.read_text() for path in sorted(tmp_path.glob("*.log")))
     assert ended.returncode == 0, ended.stdout + ended.stderr + logs
-    for serial in ("LABNVME0000", "LABSATA0000", "LABSCSI0000"):
+    for serial in serials:
         assert "is WCE again: an interrupted run of" in (tmp_path / f"healed-{serial}.log").read_text()
-    healed, again = (read_run(tmp_path / name).manifest for name in ("healed", "again"))
-    assert len(healed.healed) == 1
-    assert healed.healed[0] in (tmp_path / "healed-LABNVME0000.log").read_text()
-    assert again.healed == ()
-    for manifest in (healed, again):
-        (cache,) = manifest.write_caches
-        assert (cache.required, cache.actual) == ("WCD", "WCD")
-        assert cache.source.endswith("set by openpts, was WCE")
+    if "LABNVME0000" in serials:
+        healed, again = (read_run(tmp_path / name).manifest for name in ("healed", "again"))
+        assert len(healed.healed) == 1
+        assert healed.healed[0] in (tmp_path / "healed-LABNVME0000.log").read_text()
+        assert again.healed == ()
+        for manifest in (healed, again):
+            (cache,) = manifest.write_caches
+            assert (cache.required, cache.actual) == ("WCD", "WCD")
+            assert cache.source.endswith("set by openpts, was WCE")
 
 
 @pytest.mark.slow

@@ -8,11 +8,15 @@ from typing import Final
 import openpts
 
 PACKAGE: Final = Path(openpts.__file__).parent
-TREES: Final = tuple(
-    (path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
-    for path in sorted(PACKAGE.rglob("*.py"))
-)
-"""Each with its module's path in the package."""
+
+
+@cache
+def trees() -> tuple[tuple[str, ast.Module], ...]:
+    """Each with its module's path in the package."""
+    return tuple(
+        (path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
 
 
 @cache
@@ -21,5 +25,5 @@ def nodes() -> tuple[tuple[str, tuple[ast.AST, ...]], ...]:
     left_out = ast.Name | ast.expr_context
     return tuple(
         (name, tuple(node for node in ast.walk(tree) if not isinstance(node, left_out)))
-        for name, tree in TREES
+        for name, tree in trees()
     )

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from openpts.procedures.registry import PROCEDURES
-from tests.support.syntax_trees import TREES
+from tests.support.syntax_trees import trees
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
@@ -39,7 +39,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
     """Presets are the drives' own parameters, and what reads them and their theory is there."""
     users = {
         name
-        for name, tree in TREES
+        for name, tree in trees()
         for node in ast.walk(tree)
         if (isinstance(node, ast.ImportFrom) and node.module == "openpts._native")
         or (
@@ -62,7 +62,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
 
 def test_scripts_analysis_and_reports_read_no_clock() -> None:
     clocks = {"time", "datetime"}
-    for name, tree in TREES:
+    for name, tree in trees():
         if not name.startswith(("procedures/", "analysis/", "vocabulary/")):
             continue
         for node in ast.walk(tree):
@@ -73,7 +73,9 @@ def test_scripts_analysis_and_reports_read_no_clock() -> None:
 
 
 def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
-    scripts = [tree for name, tree in TREES if re.fullmatch(r"procedures/(pts|extended)/\w+/script.py", name)]
+    scripts = [
+        tree for name, tree in trees() if re.fullmatch(r"procedures/(pts|extended)/\w+/script.py", name)
+    ]
     assert len(scripts) == len(PROCEDURES)
     for tree in scripts:
         headings = [line for line in (ast.get_docstring(tree) or "").splitlines() if line[:1].isupper()]
@@ -114,7 +116,7 @@ def test_only_the_registry_names_tests_other_than_its_own() -> None:
     """What depends on a test is in its folder or declared there: a new test changes no other module."""
     found = [
         f"{name}:{line} {what}"
-        for name, tree in TREES
+        for name, tree in trees()
         if not any(name.startswith(exempt) for exempt in NAMES_TESTS)
         for line, what in _tests_named(tree, _own_test(name))
     ]

@@ -1,11 +1,11 @@
-"""What `pytest --sample` takes: nothing slow, and of a matrix each value."""
+"""What `pytest --sample` takes: nothing slow, of a matrix each value; and in which order workers get it."""
 
 from itertools import product
 from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import sample_of
+from tests.conftest import mixed, sample_of
 
 ROWS, COLUMNS = ("a", "b", "c", "d"), range(6)
 
@@ -43,3 +43,22 @@ def test_tests_of_one_matrix_take_the_same_cases_in_whatever_order_they_come() -
 def test_slow_ones_are_left_out_and_all_others_taken() -> None:
     items = [case("test_slow", pytest.mark.slow.mark), case("test_fast"), case("test_cases", n=1)]
     assert sample_of(items) == {"tests/x.py::test_fast[]", "tests/x.py::test_cases[1]"}
+
+
+def of_file(file: str, number: int) -> list[SimpleNamespace]:
+    return [SimpleNamespace(nodeid=f"tests/{file}::test_{at}") for at in range(number)]
+
+
+def test_files_of_all_folders_are_spread_over_the_whole_and_those_of_a_cluster_stay_together() -> None:
+    sizes = {"device/a.py": 1, "device/b.py": 1, "fleet/c.py": 1, "fleet/d.py": 1, "simulated/e.py": 2}
+    units = {"unit/f.py": 10, "unit/g/h.py": 30, "unit/i.py": 40}
+    items = [item for file, number in (sizes | units).items() for item in of_file(file, number)]
+    ordered = mixed(items)
+    assert sorted(map(id, ordered)) == sorted(map(id, items))
+    files = [item.nodeid.removeprefix("tests/").partition("::")[0] for item in ordered]
+    at = {file: files.index(file) for file in sizes | units}
+    assert all(
+        files[at[file] : at[file] + number] == [file] * number for file, number in (sizes | units).items()
+    )
+    assert at["fleet/d.py"] == at["fleet/c.py"] + 1
+    assert at["unit/g/h.py"] < at["device/b.py"] == at["unit/i.py"] - 1

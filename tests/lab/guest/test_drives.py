@@ -90,6 +90,7 @@ def test_the_cache_of_nvme_is_its_feature(value: int, actual: str, run, roots: S
         assert read_write_cache(target, False, roots).actual == actual
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("interface", ["SATA", "SAS"])
 @pytest.mark.parametrize(("text", "actual"), [("write through", "WCD"), ("write back", "WCE")])
 def test_the_cache_of_scsi_is_its_mode_page(
@@ -102,6 +103,7 @@ def test_the_cache_of_scsi_is_its_mode_page(
         assert read_write_cache(target, False, roots).actual == actual
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize(("required", "actual"), [(False, "WCD"), (True, "WCE")])
 def test_the_cache_is_set_read_back_and_left_as_it_was_found(
     drive: DeviceListing, required: bool, actual: str, tmp_path: Path, roots: SystemRoots

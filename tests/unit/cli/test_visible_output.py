@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from openpts.visible_text import visible
 from tests.support.openpts_command import COMMAND
-from tests.support.syntax_trees import PACKAGE, TREES
+from tests.support.syntax_trees import PACKAGE, trees
 
 # an extension turned around, an isolate, a mark; the screen cleared, a bell, a C1 sequence
 HOSTILE = "cod\u202egnp.exe\u2066\u200f\x1b[2J\x07\x9b31m"
@@ -116,7 +116,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
     def calling(*names: str) -> set[str]:
         return {
             module
-            for module, tree in TREES
+            for module, tree in trees()
             for node in ast.walk(tree)
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
         }

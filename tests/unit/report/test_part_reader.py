@@ -51,7 +51,7 @@ def read(folders: list[Path], processes: int, *, make: str = "elsewhere") -> byt
     return done.stdout
 
 
-@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_parts_are_the_same_from_any_number_of_processes(reports: Reports, processes: int) -> None:
     folders = [reports.folder(case) for case in CASES]
     expected = sorted(

@@ -65,6 +65,7 @@ DRAWING = """
 """
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize(
     ("program", "send", "number"),
     [

@@ -180,7 +180,10 @@ def test_printed_pages_have_header_red_line_and_no_controls(
         assert control not in words
 
 
-@pytest.mark.parametrize("case", ["hostile", "nothing", "two rounds", "fast"])
+@pytest.mark.parametrize(
+    "case",
+    ["hostile", "nothing", *(pytest.param(case, marks=pytest.mark.slow) for case in ("two rounds", "fast"))],
+)
 def test_pages_of_all_kinds_open_in_silence(
     tab: Browser, reports: Reports, tmp_path: Path, case: str
 ) -> None:

@@ -122,14 +122,12 @@ def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:
 
 def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
     failure = sample.failure
-    return lines.StepFinished(
+    return filled(
+        lines.StepFinished,
+        sample,
         at=utc_now(),
         place=_place(place),
         stimulus=str(sample.step),
-        state=sample.state,
-        ended_by=sample.ended_by,
-        elapsed_ns=sample.elapsed_ns,
-        gap_ns=sample.gap_ns,
         operations={
             name: _operation(operation, sample.elapsed_ns, PERCENTILES)
             for name, operation in sample.operations.items()

@@ -154,16 +154,7 @@ def key_of(words: str) -> str:
 
 def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:
     """All measures by key, JSON-ready."""
+    names = ("label", "unit", "value", "better", "note", "state", "stands_in", "repeats")
     return {
-        one.key: {
-            "label": one.label,
-            "unit": one.unit,
-            "value": one.value,
-            "better": one.better,
-            "note": one.note,
-            "state": one.state or None,
-            "stands_in": one.stands_in,
-            "repeats": one.repeats,
-        }
-        for one in found
+        one.key: {name: getattr(one, name) for name in names} | {"state": one.state or None} for one in found
     }

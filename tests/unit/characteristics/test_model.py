@@ -234,7 +234,7 @@ def test_the_hot_are_hot_in_zones_and_the_recent_are_recent_on_a_stack(
     zipf = {one.places: one for one in like_bursts.place_candidates}
     stack, zones = zipf.values()
     assert (zones.hot_cold or 1) < (stack.hot_cold or 0)
-    assert like_bursts.chosen_places == zones.name
+    assert like_bursts.chosen_places == zones.places
     # A drift: what was used lately is used again, and nothing is hot for long.
     random = np.random.default_rng(2)
     n = 20_000
@@ -244,7 +244,7 @@ def test_the_hot_are_hot_in_zones_and_the_recent_are_recent_on_a_stack(
         tmp_path / "drift.parquet", Ios(at - at[0], places, np.full(n, 4096), np.zeros(n, bool))
     )
     model = modeled(drift, Selection(), figures_of(drift))
-    assert model.chosen_places == stack.name
+    assert model.chosen_places == stack.places
 
 
 def test_a_model_of_a_model_is_the_same(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ again by their IDs, so that none is made twice.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -128,12 +128,15 @@ def is_carried_out(folder: Path) -> bool:
 @contextmanager
 def carried_out_here(folder: Path) -> Iterator[None]:
     """No other process carries out the campaign as long as the block lasts. Raises RecordError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked_alone(folder / _LOCK_NAME):
-            yield
-    except BlockingIOError as error:
-        raise RecordError(f"another process carries out the campaign in {folder}") from error
+    with ExitStack() as held:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked_alone(folder / _LOCK_NAME))
+        except BlockingIOError as error:
+            raise RecordError(f"another process carries out the campaign in {folder}") from error
+        except OSError as error:
+            raise RecordError(f"can't write the campaign in {folder}: {error.strerror}") from error
+        yield
 
 
 def _now() -> str:

@@ -242,7 +242,9 @@ def resume_lot(
     entries = [_as_recorded(folder, entry) for entry in lot.entries]
     left = [index for index, entry in enumerate(entries) if entry.state is SuiteState.WAITING]
     if not left:
-        raise RecordError(f"{folder} has come to its end: no drive is left to resume")
+        failed = [folder / entry.folder for entry in entries if entry.state is SuiteState.FAILED]
+        alone = f"; a run that failed is resumed alone: `openpts resume {failed[0]}`" if failed else ""
+        raise RecordError(f"{folder} has come to its end: no drive is left to resume{alone}")
     requests = [entries[index].request for index in left]
     named = [
         WrittenDrive(target=_where_now(entries[index], roots), slot=entries[index].request.slot)

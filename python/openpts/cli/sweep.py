@@ -25,7 +25,7 @@ from openpts.device.targets.simulated_target import (
     names_simulated,
     parse_simulated_target,
 )
-from openpts.errors import OpenptsError, UsageError
+from openpts.errors import InterruptedRunError, OpenptsError, UsageError
 from openpts.fields.field import parameters_of
 from openpts.near_word import did_you_mean
 from openpts.procedures.kit.procedure import Procedure
@@ -112,8 +112,13 @@ def _command(test: Procedure) -> click.Command:
             raise UsageError(refused[0].refused)
         folder = SweepFolder(out)
         executor = _executor(jobs, dask_address, partition, out)
-        with executor as workers, _progress_on(sys.stderr) as heard:
-            results = run_sweep(swept, folder, workers, heard)
+        try:
+            with executor as workers, _progress_on(sys.stderr) as heard:
+                results = run_sweep(swept, folder, workers, heard)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                f"stopped by the operator: what was computed stays in {out}, and the same command goes on"
+            ) from None
         path = folder.write_table(swept, results)
         failed = len(refused) + sum(bool(result.refused) for result in results.values())
         why = f", {failed:,} of which can't be run: the column refused says why" if failed else ""

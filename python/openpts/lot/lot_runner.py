@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.device.targets.simulated_target import names_simulated
-from openpts.errors import OpenptsError, RecordError
+from openpts.errors import OpenptsError, RecordError, failing_as
 from openpts.exchange.events import EventLine, StreamFinished
 from openpts.folder_files import open_file, open_to_append
 from openpts.host.tuning import host_changes
@@ -137,7 +137,8 @@ class LotRunner:
 
         Raises RecordError if lot.json can't be written, or another process carries out this lot.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with failing_as(RecordError, f"can't create the lot's folder {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
         target = f"lot of {len(self.lot.entries)} drives"
         owner = RunOwner.this_process(self.lot.lot_id, target, (), self.roots)
         with folder_claimed(self.folder, owner, again=(self.folder / CLAIM_NAME).exists()):

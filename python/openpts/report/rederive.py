@@ -48,7 +48,11 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
 
 def read_report(path: Path) -> Report:
     """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
-    with failing_as(RecordError, f"can't read {path}", "name a report.json or the folder that holds it"):
+    below = sorted(path.parent.glob(f"*/{path.name}"))  # of a lot, whose drives have a report each
+    such = f", such as {below[0].parent}" if below else ""
+    with failing_as(
+        RecordError, f"can't read {path}", f"name a report.json or the folder that holds it{such}"
+    ):
         plain: Any = decode_json(read_file(path.parent, path.name), Any)
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:

@@ -5,8 +5,8 @@ import multiprocessing
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,15 +24,33 @@ _LOOK_MS: Final = 2000
 _RARELY_MS: Final = 60_000
 
 
+class _Processes(ProcessPoolExecutor):
+    """Ctrl-C at a terminal reaches all processes; it waits for ever in those that compute, which so print
+    nothing of it: this one ends them.
+    """
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As any executor; processes are started in it, and have its mask of signals."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @contextmanager
 def processes(count: int) -> Iterator[Executor]:
     """So many processes of this machine, started anew: nothing of this one is shared with them.
 
     Raises FleetError if one is killed.
     """
-    executor = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+    executor = _Processes(count, mp_context=multiprocessing.get_context("spawn"))
     try:
         yield executor
+    except KeyboardInterrupt:
+        for process in multiprocessing.active_children():
+            process.terminate()  # a point is minutes of work, and is computed again
+        raise
     except BrokenProcessPool as error:
         raise FleetError(_lost("a process was killed, perhaps for lack of memory")) from error
     finally:

@@ -51,6 +51,12 @@ def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path: Pa
     assert len(list(Path(second.split(" in ")[1]).glob("*.csv"))) == int(second.split()[1])
 
 
+@pytest.mark.parametrize("command", ["conformance", "verify"])
+def test_above_runs_one_of_them_is_named(whole_report: Path, command: str) -> None:
+    done = run_cli(command, whole_report.parent)
+    assert str(done.exception).endswith(f", such as {whole_report}")
+
+
 def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_path: Path) -> None:
     done = run_cli("report", run_folder, *FAST, "--no-csv", "--json", "--out", tmp_path)
     printed = json.loads(done.output)

@@ -42,6 +42,13 @@ def test_at_80_columns_long_names_leave_room_for_serial_and_verdict(monkeypatch:
     assert all(len(row) <= 80 for row in rows)
 
 
+def test_a_folder_that_can_t_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "lot"
+    ended = CliRunner().invoke(cli, ["run", "iops", "sim:mlc", "sim:mlc", "--out", str(out)])
+    assert str(ended.exception) == f"can't create the lot's folder {out}: Not a directory"
+
+
 def test_a_document_has_the_plan_for_one_drive() -> None:
     ended = CliRunner().invoke(cli, ["plan", "iops", "sim:mlc", "sim:mlc", "--json"], standalone_mode=False)
     assert "name one TARGET" in str(ended.exception)

@@ -66,7 +66,6 @@ WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
     "report/pdf.py": "a folder of its own",
-    "runner/array_device.py": "no file: it lets an engine open a device",
 }
 CHANGES_NAMES = {
     "device/targets/scratch_file.py": "files that it made",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import Final, Protocol
+from typing import Final
 
 from openpts.units import NS_PER_S
 
@@ -30,13 +30,6 @@ class Drawn:
     def mean_w(self) -> float | None:
         """Mean power over the time that is covered; None if none is."""
         return self.joules * NS_PER_S / self.covered_ns if self.covered_ns else None
-
-
-class Meter(Protocol):
-    """What knows the energy that was drawn between two moments."""
-
-    def drawn(self, begin_ns: int, end_ns: int) -> Drawn:
-        """Between these moments, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +69,10 @@ class WattMeter:
         into_ns = min(t_ns - self._t_ns[place], self._spans[place])
         joules = self._joules[place] + self._watts[place] * into_ns / NS_PER_S
         return Drawn(joules, self._covered[place] + into_ns)
+
+
+Meter = CounterMeter | WattMeter
+"""What knows the energy that was drawn between two moments, as far as it is known."""
 
 
 def counter_change(t_ns: Sequence[int], values: Sequence[float], begin_ns: int, end_ns: int) -> float | None:

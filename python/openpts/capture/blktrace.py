@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from openpts.capture.captured_device import CapturedDevice
 from openpts.capture.way import (
-    Buffers,
     Feed,
     MissingError,
     check_rights,
@@ -90,7 +89,7 @@ class Blktrace:
         return "blktrace"
 
     def set_up(
-        self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
+        self, devices: Sequence[CapturedDevice], level: str, buffer_kib: int, roots: SystemRoots
     ) -> OpenBlktrace:
         """Set up each disk once; nothing is recorded yet.
 
@@ -105,7 +104,7 @@ class Blktrace:
             for disk in dict.fromkeys(device.disk for device in devices):
                 parts = [device for device in devices if device.disk == disk]
                 relay = opened.undo.enter_context(
-                    _set_up(disk.node, _request(_range(parts), level, buffers), debugfs / "block", roots)
+                    _set_up(disk.node, _request(_range(parts), level, buffer_kib), debugfs / "block", roots)
                 )
                 opened.relays.append(relay)
         except BaseException:
@@ -186,8 +185,8 @@ class _Request:
         return bytes(_SETUP_2.unpack(wide)[0]).split(b"\0")[0].decode()
 
 
-def _request(sectors: tuple[int, int], level: str, buffers: Buffers) -> _Request:
-    return _Request(_ACTIONS[level], max(2, buffers.kib * 1024 // _SUB_BUFFER_BYTES), sectors)
+def _request(sectors: tuple[int, int], level: str, buffer_kib: int) -> _Request:
+    return _Request(_ACTIONS[level], max(2, buffer_kib * 1024 // _SUB_BUFFER_BYTES), sectors)
 
 
 def _refused(error: OSError, node: Path, roots: SystemRoots) -> str:

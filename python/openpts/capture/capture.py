@@ -17,7 +17,7 @@ from openpts.capture.blktrace import Blktrace
 from openpts.capture.captured_device import CapturedDevice
 from openpts.capture.leftovers import noted
 from openpts.capture.tracefs import Tracefs
-from openpts.capture.way import Buffers, CaptureUnavailableError, MissingError, OpenWay
+from openpts.capture.way import CaptureUnavailableError, MissingError, OpenWay
 from openpts.errors import RecordError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots, read_lines, read_text
@@ -145,9 +145,9 @@ def capture(
 
     Raises CaptureUnavailableError if there is no way, RecordError if the file can't be written, JournalError.
     """
-    buffers = Buffers(order.buffer_kib or _suitable_kib(order, roots))
+    buffer_kib = order.buffer_kib or _suitable_kib(order, roots)
     with ExitStack() as undo:
-        way, opened, missing = _opened(order, buffers, journal, roots, undo)
+        way, opened, missing = _opened(order, buffer_kib, journal, roots, undo)
         start = _Clocks.now()
         live = _live(order, way.describe(), start.monotonic_ns)
         loop = _Loop(
@@ -163,11 +163,11 @@ def capture(
             loop.drain(end.monotonic_ns)
         except UnavailableError as error:
             raise RecordError(str(error)) from error
-        notes = _notes(order, way.name, start, end, buffers) | start.oddities(end)
+        notes = _notes(order, way.name, start, end, buffer_kib) | start.oddities(end)
         summary = _finished(order, live, start, end, notes)
     seconds = (end.monotonic_ns - start.monotonic_ns) / NS_PER_S
     cpu_share = (time.process_time() - cpu_before_s) / max(seconds, 1e-9)
-    return CaptureResult(way.name, missing, buffers.kib, seconds, summary, cpu_share, notes)
+    return CaptureResult(way.name, missing, buffer_kib, seconds, summary, cpu_share, notes)
 
 
 @dataclass(slots=True)
@@ -208,7 +208,7 @@ class _Loop:
 
 
 def _opened(
-    order: CaptureOrder, buffers: Buffers, journal: Journal, roots: SystemRoots, undo: ExitStack
+    order: CaptureOrder, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
 ) -> tuple[Blktrace | Tracefs, OpenWay, tuple[str, ...]]:
     missing = []
     for way in (Blktrace(), Tracefs()):
@@ -218,7 +218,7 @@ def _opened(
         try:
             for subject in _subjects(way, order.devices, roots):
                 attempt.enter_context(noted(journal, subject))
-            opened = way.set_up(order.devices, order.level, buffers, roots)
+            opened = way.set_up(order.devices, order.level, buffer_kib, roots)
         except MissingError as error:
             attempt.close()
             missing.append(f"{way.name}: {error}")
@@ -270,13 +270,13 @@ def _live(order: CaptureOrder, way: Any, start_ns: int) -> LiveCapture:
         raise RecordError(str(error)) from error
 
 
-def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffers: Buffers) -> dict[str, str]:
+def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffer_kib: int) -> dict[str, str]:
     host = platform.uname()
     notes = {
         "captured": f"by {way} at the level of the {order.level}, on Linux {host.release}, {host.machine}",
         "began": f"monotonic clock {start.monotonic_ns} ns, UTC {start.utc_ns} ns since 1970",
         "ended": f"monotonic clock {end.monotonic_ns} ns, UTC {end.utc_ns} ns since 1970",
-        "buffers": f"{buffers.kib} KiB for each processor",
+        "buffers": f"{buffer_kib} KiB for each processor",
         "time zone": time.strftime("%Z %z"),
     }
     for device in order.devices:

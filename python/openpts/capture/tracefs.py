@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from openpts.capture.captured_device import CapturedDevice, kernel_number
 from openpts.capture.way import (
-    Buffers,
     Feed,
     MissingError,
     check_rights,
@@ -90,7 +89,7 @@ class Tracefs:
         return {"tracefs": self._description}
 
     def set_up(
-        self, devices: Sequence[CapturedDevice], level: str, buffers: Buffers, roots: SystemRoots
+        self, devices: Sequence[CapturedDevice], level: str, buffer_kib: int, roots: SystemRoots
     ) -> OpenTracefs:
         """Make an instance in which only the events of these devices are recorded, once it is started.
 
@@ -107,7 +106,7 @@ class Tracefs:
         opened = OpenTracefs(instance)
         try:
             names = _TRACEPOINTS[level] + ((_STACKED,) if level == "queue" and len(devices) > 1 else ())
-            self._prepare(instance, names, devices, buffers)
+            self._prepare(instance, names, devices, buffer_kib)
             for cpu in sorted(instance.glob("per_cpu/cpu*"), key=lambda path: int(path.name[3:])):
                 pages = cpu / "trace_pipe_raw"
                 opened.files.append(os.open(pages, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
@@ -119,14 +118,14 @@ class Tracefs:
         return opened
 
     def _prepare(
-        self, instance: Path, names: Sequence[str], devices: Sequence[CapturedDevice], buffers: Buffers
+        self, instance: Path, names: Sequence[str], devices: Sequence[CapturedDevice], buffer_kib: int
     ) -> None:
         numbers = {kernel_number(block) for one in devices for block in (one.disk, one.block)}
         wanted = " || ".join(f"dev == {number}" for number in sorted(numbers))
         _set(instance / "tracing_on", "0")
         _set(instance / "trace_clock", "mono")
         _set(instance / "options/overwrite", "0")
-        _set(instance / "buffer_size_kb", str(buffers.kib))
+        _set(instance / "buffer_size_kb", str(buffer_kib))
         self._description = {
             "header_page": (instance / "events/header_page").read_text(),
             "formats": {name: (instance / f"events/block/{name}/format").read_text() for name in names},

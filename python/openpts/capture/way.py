@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -30,13 +29,6 @@ class CaptureUnavailableError(EngineUnavailableError):
     def complaints(self) -> tuple[str, ...]:
         """A line for each way."""
         return ("cannot capture block I/O, no way to the kernel's events is available:", *self._missing)
-
-
-@dataclass(frozen=True, slots=True)
-class Buffers:
-    """What the kernel keeps of each processor's events until they are read."""
-
-    kib: int
 
 
 class OpenWay(Protocol):

@@ -6,8 +6,8 @@ from typing import Any, Final
 from openpts.characteristics.tables import SPREAD_HEADS, amount, figure, number, share, spread
 from openpts.pages.cells import missing
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Cells, Plot, PlotName, category_axis, rows_table
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Cells, Plot, PlotName, heat_map, rows_table
+from openpts.pages.model import Block, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import linear_axis, log_axis
 from openpts.units import format_capacity, format_gap
 
@@ -191,19 +191,9 @@ def _map_page(shown: Figures) -> Page:
     )
     nothing = tuple(Row(row.head, tuple(Cell("") for _ in row.cells)) for row in made)
     details = rows_table("map-details", "-", (grid.head, *grid.columns), nothing, printed=False)
-    figure_ = Figure(
-        id="map-plot",
-        number="Plot CHR-5",
-        title="Places over Time",
-        kind="heat",
-        table_id=grid.id,
-        detail_table_id=details.id,
-        x=Axis("From time", "category", (0, columns), (), tuple(labels)),
-        y=category_axis("From offset", grid),
-        alt=f"Places over time: {sum(map(sum, counts)):,} reads and writes.",
-        palette="mix",
-        height_px=420,
-    )
+    name = PlotName("map-plot", "Plot CHR-5", "Places over Time")
+    alt = f"{sum(map(sum, counts)):,} reads and writes."
+    figure_ = heat_map(name, grid, details.id, ("From time", "From offset"), alt, height_px=420)
     return Page("map", "Places over Time", (figure_, grid, details))
 
 

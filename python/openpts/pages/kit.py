@@ -176,9 +176,42 @@ def heads_of(shown: Table) -> list[float]:
     return [row.head.value for row in shown.rows if row.head.value is not None]
 
 
+def labels_axis(title: str, labels: Sequence[str]) -> Axis:
+    """A place for each label."""
+    return Axis(title, "category", (0, len(labels)), (), tuple(labels))
+
+
 def category_axis(title: str, shown: Table) -> Axis:
     """A place for each row, under its head."""
-    return Axis(title, "category", (0, len(shown.rows)), (), tuple(row.head.text for row in shown.rows))
+    return labels_axis(title, [row.head.text for row in shown.rows])
+
+
+def heat_map(
+    name: PlotName,
+    shown: Table,
+    details_id: str,
+    titles: tuple[str, str],
+    alt: str,
+    *,
+    contour_id: str = "",
+    height_px: int = 360,
+) -> Figure:
+    """A table's cells, shaded, each above that of another; ``titles`` are of its columns and its rows."""
+    along, up = titles
+    return Figure(
+        id=name.id,
+        number=name.number,
+        title=name.title,
+        kind="heat",
+        table_id=shown.id,
+        detail_table_id=details_id,
+        contour_table_id=contour_id,
+        x=labels_axis(along, [column.label for column in shown.columns]),
+        y=category_axis(up, shown),
+        alt=f"{name.title}: {alt}",
+        palette="mix",
+        height_px=height_px,
+    )
 
 
 def column_series(

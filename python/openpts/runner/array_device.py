@@ -1,8 +1,9 @@
 """An array of md as the device under test, whose members the operator gave up for purging."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic_ns
 
 import msgspec
@@ -13,47 +14,36 @@ from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
-from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.target import BlockTarget
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine, EngineProgress
 from openpts.engine.options import CaptureSummary, Demand, NativeOptions
 from openpts.errors import UsageError
-from openpts.gauge import Gauge
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.array_purge import ArrayPurge
 from openpts.runner.healing import Healing
-from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
-from openpts.runner.power_cut import PowerCutter
-from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.facts import Facts, PurgeReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step
-from openpts.vocabulary.trimmed_reads import TrimmedReads
-from openpts.vocabulary.tuning import ChangeReport, Scenario
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import Change, Scenario
 
 
 @dataclass(slots=True)
 class ArrayEngine:
     """An engine that can be closed and created again: an array that is open can't be stopped.
 
-    Each new one has a seed of its own, so that no cycle repeats the offsets of another.
+    ``make`` takes a seed: each new one has its own, so that no cycle repeats the offsets of another.
     """
 
-    demand: Demand
+    make: Callable[[int], AbstractContextManager[CapturingEngine]]
     seed: int
-    options: NativeOptions
-    near: bool
-    first_thread: int
     _cycle: int = 0
     _held: ExitStack = field(default_factory=ExitStack)
     _inner: CapturingEngine | None = None
@@ -61,12 +51,9 @@ class ArrayEngine:
     _first_clock_ns: int | None = None
     _shift_ns: int | None = None
 
-    def open(self, device: PhysicalDevice) -> None:
+    def open(self) -> None:
         """Make the engine on the array as it is now."""
-        made = device.engine(
-            self.demand, self.seed + self._cycle, self.options, near=self.near, first_thread=self.first_thread
-        )
-        self._inner = self._held.enter_context(made)
+        self._inner = self._held.enter_context(self.make(self.seed + self._cycle))
         self._cycle += 1
 
     def close(self) -> None:
@@ -136,19 +123,20 @@ class ArrayEngine:
         return self.inner.finish()
 
 
-@dataclass(slots=True)
-class ArrayDevice:
-    """A DeviceUnderTest that is an md array, open between its purges."""
+@dataclass(slots=True, kw_only=True)
+class ArrayDevice(PhysicalDevice):
+    """An md array, open between its purges; ``is_open`` is False once a purge has not created it again.
+
+    ``claim`` is that of its members, which are claimed throughout, also while it is taken apart.
+    """
 
     path: BlockTarget
     consent: Consent
     purging: ArrayPurge
-    roots: SystemRoots
     journal: Journal
-    owner: RunOwner
-    healed: tuple[Healing, ...] = ()
-    _held: ExitStack = field(default_factory=ExitStack)
-    _opened: PhysicalDevice | None = None
+    claim: RunOwner
+    held: ExitStack
+    is_open: bool = True
     _engine: ArrayEngine | None = None
 
     @classmethod
@@ -163,39 +151,28 @@ class ArrayDevice:
         *,
         run_id: str | None = None,
     ) -> Iterator["ArrayDevice"]:
-        """The array, open by the guard, and closed at the end. Raises OpenptsError.
-
-        Its members are claimed throughout, also while it is taken apart.
-        """
+        """The array, open by the guard, and closed at the end. Raises OpenptsError."""
         array = read_array(BlockDevice.of_node(path.path, roots))
         purging = ArrayPurge(array, consent.confirm_members, roots)
-        with drive_claimed(array.device, run_id, roots) as owner:
-            device = cls(path, consent, purging, roots, journal, owner, healed)
-            device._open()
-            try:
-                yield device
-            finally:
-                device._close()
+        with drive_claimed(array.device, run_id, roots) as claim, ExitStack() as held:
+            target = held.enter_context(open_target(path, consent, roots, claim.run_id))
+            yield cls(
+                target=target,
+                roots=roots,
+                cache=held.enter_context(write_cache_control(target, roots, journal)),
+                healed=healed,
+                path=path,
+                consent=consent,
+                purging=purging,
+                journal=journal,
+                claim=claim,
+                held=held,
+            )
 
     @property
-    def facts(self) -> TargetFacts:
-        return self._device.facts
-
-    @property
-    def inputs(self) -> Mapping[str, bytes]:
-        return self._device.inputs
-
-    def identity(self) -> Facts:
-        return self._device.identity()
-
-    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        return self._device.deviations(steps)
-
-    def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
-        return self._device.space_needs(written_bytes)
-
-    def notes(self, step: Step) -> tuple[str, ...]:
-        return self._device.notes(step)
+    def owner(self) -> RunOwner:
+        """See the protocol."""
+        return self.claim
 
     @contextmanager
     def engine(
@@ -205,21 +182,17 @@ class ArrayDevice:
             raise UsageError(
                 "--capture can't continue over purges, for which an array is taken apart: remove it"
             )
-        engine = ArrayEngine(demand, seed, options, near, first_thread)
-        engine.open(self._device)
+        make = partial(
+            PhysicalDevice.engine, self, demand, options=options, near=near, first_thread=first_thread
+        )
+        engine = ArrayEngine(make, seed)
+        engine.open()
         self._engine = engine
         try:
             yield engine
         finally:
             self._engine = None
             engine.close()
-
-    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
-        """See the protocol."""
-        return self._device.power_cutter(load, command)
-
-    def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:
-        return self._device.trimmed_reads(active_range, seed)
 
     def check_purge(self, choice: PurgeChoice) -> None:
         self.purging.check(choice)
@@ -228,57 +201,29 @@ class ArrayDevice:
         self.purging.check(choice)
         if self._engine is not None:
             self._engine.close()
-        self._close()
+        self.is_open = False
+        self.held.close()
         purged = self.purging.carry_out(choice, progress)
-        self._open()
+        opened = open_target(self.path, self.consent, self.roots, self.claim.run_id)
+        self.target = self.held.enter_context(opened)
+        self.cache = self.held.enter_context(write_cache_control(self.target, self.roots, self.journal))
+        self.is_open = True
         if self._engine is not None:
-            self._engine.open(self._device)
+            self._engine.open()
         return purged
 
-    def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        return self._device.write_cache(required_enabled)
-
-    def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        return self._device.write_cache_now(required_enabled)
-
     def health(self) -> HealthReading:
-        if self._opened is None:
+        if not self.is_open:
             return HealthReading("the array was not created again after its purge")
-        return self._opened.health()
-
-    def fault(self) -> str | None:
-        return self._device.fault()
+        return PhysicalDevice.health(self)
 
     def put_back(self) -> str | None:
         """An array that was not created again after its purge has no cache."""
-        return None if self._opened is None else self._opened.put_back()
+        return PhysicalDevice.put_back(self) if self.is_open else None
 
     def host_settings(self) -> Facts:
-        return {} if self._opened is None else self._opened.host_settings()
+        return PhysicalDevice.host_settings(self) if self.is_open else {}
 
-    def driven_drives(self) -> tuple[DrivenDrive, ...]:
-        return self._device.driven_drives()
-
-    def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
+    def host_changes(self, scenario: Scenario) -> tuple[Change, ...]:
         """The array is created with a new queue, which keeps its defaults."""
-        changes = host_changes(self.roots, scenario, lasting=False)
-        return tuned_host(changes, scenario, self.roots, self.journal)
-
-    def gauges(
-        self, engine: CapturingEngine, demand: Demand, memory: MemoryBandwidth | None
-    ) -> tuple[Gauge, ...]:
-        return self._device.gauges(engine, demand, memory)
-
-    @property
-    def _device(self) -> PhysicalDevice:
-        assert self._opened is not None  # noqa: S101 a purge that failed ends the run
-        return self._opened
-
-    def _open(self) -> None:
-        target = self._held.enter_context(open_target(self.path, self.consent, self.roots, self.owner.run_id))
-        cache = self._held.enter_context(write_cache_control(target, self.roots, self.journal))
-        self._opened = PhysicalDevice(target, self.roots, cache, self.healed)
-
-    def _close(self) -> None:
-        self._opened = None
-        self._held.close()
+        return host_changes(self.roots, scenario, lasting=False)

@@ -5,7 +5,7 @@ from itertools import takewhile
 from msgspec import structs
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Cells, rows_table
+from openpts.pages.kit import Cells, labels_axis, rows_table
 from openpts.pages.measure import Measured
 from openpts.pages.model import (
     HEIGHT_PX,
@@ -105,7 +105,7 @@ def _figure(
         title=title,
         kind="strip",
         table_id=table.id,
-        x=Axis(f"Key value{f' ({prefix})' if prefix else ''}", "category", (0, len(labels)), (), labels),
+        x=labels_axis(f"Key value{f' ({prefix})' if prefix else ''}", labels),
         y=_axis(f"% of the median of {whose.name}", by_key),
         alt=f"{title}: {len(values)} values, from {cells.fixed(min(values), 1)} to "
         f"{cells.fixed(max(values), 1)} %.",

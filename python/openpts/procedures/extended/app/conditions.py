@@ -95,17 +95,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         "figure",
         "figure_better",
     )
-    unused: ClassVar[frozenset[str]] = frozenset(
-        {
-            "time_scale",
-            "minute_ns",
-            "write_cache_enabled",
-            "active_range",
-            "data",
-            "secondary_metrics",
-            "battery_wh",
-        }
-    )
+    unused: ClassVar[frozenset[str]] = frozenset(map(str, ExtendedConditions.parameters))
     # how long a program may take is no part of the test's length
     unscaled: ClassVar[tuple[str, ...]] = ("limit_ns",)
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from openpts.analysis.settling import judge, look_of
 from openpts.pages import cells, measure, ticks
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import category_axis
 from openpts.pages.measure import Subject, key_of
-from openpts.pages.model import Axis, Block, Figure, Page, Series, Table, Verdict
+from openpts.pages.model import Block, Figure, Page, Series, Table, Verdict
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.procedures.kit.content import ReportContent
@@ -229,7 +230,6 @@ def _statistic_text(rows: tuple[MeasuredRow, ...]) -> str:
 
 def _figure(number: str, benchmark: BenchmarkProfile, table: Table, unit: FigureUnit) -> Figure:
     """Bars side by side for the directions of each row."""
-    labels = tuple(row.head.text for row in table.rows)
     directions = [column.label.removesuffix(f" ({unit})") for column in table.columns]
     mixes = [direction for direction in directions if direction not in _COLORS]
     values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
@@ -239,9 +239,9 @@ def _figure(number: str, benchmark: BenchmarkProfile, table: Table, unit: Figure
         title=f"{benchmark.title} - {unit}",
         kind="bars",
         table_id=table.id,
-        x=Axis("Row", "category", (0, len(labels)), (), labels),
+        x=category_axis("Row", table),
         y=ticks.linear_axis(unit.value, 0, _ROOM_FOR_TEXTS * max(values)),
-        alt=f"{benchmark.title}: {len(labels)} rows, from {cells.fixed(min(values), 1)} to "
+        alt=f"{benchmark.title}: {len(table.rows)} rows, from {cells.fixed(min(values), 1)} to "
         f"{cells.fixed(max(values), 1)} {unit}.",
         series=tuple(
             Series(

@@ -1,12 +1,12 @@
 """The page of data that was written earlier: errors and response times against age and temperature."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Axis, Block, Cell, Figure, Page, Series, Table, Verdict
+from openpts.pages.model import Axis, Block, Cell, Page, Series, Table, Verdict
 from openpts.procedures.extended.lifetime.conditions import Continued, ReadBack
 from openpts.procedures.extended.lifetime.cycles import LifetimeRun
 from openpts.procedures.kit.header import date_and_time
@@ -14,7 +14,13 @@ from openpts.units import MB, NS_PER_DAY, format_duration
 
 _ID: Final = "lifetime-age"
 _TITLE: Final = "Data Written Earlier: Errors and Response Times v Age and Temperature"
-_MEAN, _P999, _MAX, _ERRORS, _BY_TEMPERATURE = range(5)
+_TIMES: Final[tuple[Col[ReadBack], ...]] = (
+    Col("Mean (ms)", lambda read: cells.latency(read.mean_ns)),
+    Col("99.9 % (ms)", lambda read: cells.latency(read.p999_ns)),
+    Col("Max (ms)", lambda read: cells.latency(read.max_ns)),
+)
+_ERRORS: Final = len(_TIMES)
+"""The column behind the response times."""
 
 
 # HYP-TMP-01
@@ -25,8 +31,8 @@ def age_page(measured: LifetimeRun) -> Page:
     reads = measured.reads_back
     shown = _table(reads)
     figures = [
-        _figure(shown, "a", "times", "Response Times v Age", _times),
-        _figure(shown, "b", "errors", "Failed Reads v Age", _errors),
+        _times(_axis("Age (days)", shown), "times").over(_name("a", "Response Times v Age"), shown),
+        _errors(shown).over(_name("b", "Failed Reads v Age"), shown),
         *_by_temperature(reads),
     ]
     blocks: tuple[Block, ...] = (age_verdict(measured), *figures, _gap_table(measured, after), shown)
@@ -80,9 +86,7 @@ def _table(reads: Sequence[ReadBack]) -> Table:
         "Values plotted: each read of what a cycle wrote last",
         Col("Age (days)", _days, width=1.2),
         (
-            Col("Mean (ms)", lambda read: cells.latency(read.mean_ns)),
-            Col("99.9 % (ms)", lambda read: cells.latency(read.p999_ns)),
-            Col("Max (ms)", lambda read: cells.latency(read.max_ns)),
+            *_TIMES,
             Col("Failed I/Os", lambda read: cells.number(read.errors, 0, tone="fail" if read.errors else "")),
             Col("Read (MB/s)", lambda read: cells.number_or("no I/O", read.bytes_per_s, 1, per=MB)),
             Col("Written at (°C)", lambda read: _celsius(read.written_c)),
@@ -106,17 +110,17 @@ def _celsius(value_c: float | None) -> Cell:
     return cells.number_or("not in the log", value_c, 0)
 
 
-def _figure(shown: Table, letter: str, part: str, title: str, plot: Callable[[Table, str], Plot]) -> Figure:
-    return plot(shown, part).over(PlotName(_ID, f"Plot X-LIFETIME-4{letter}", title), shown)
+def _name(letter: str, title: str) -> PlotName:
+    return PlotName(_ID, f"Plot X-LIFETIME-4{letter}", title)
 
 
-def _times(shown: Table, part: str) -> Plot:
+def _times(x: Axis, part: str) -> Plot:
     return Plot(
-        x=_axis("Age (days)", shown),
+        x=x,
         y=lambda values: ticks.linear_axis("Response time (ms)", 0, max(*values, 1e-6, 0)),
         series=tuple(
-            Series(shown.columns[column].label.removesuffix(" (ms)"), "column", (column,), color, "points")
-            for column, color in ((_MEAN, 2), (_P999, 1), (_MAX, 3))
+            Series(time.label.removesuffix(" (ms)"), "column", (column,), color, "points")
+            for (column, time), color in zip(enumerate(_TIMES), (2, 1, 3), strict=True)
         ),
         alt="{rows} reads of data written earlier, response times from {low} to {high} ms.",
         decimals=None,
@@ -126,13 +130,13 @@ def _times(shown: Table, part: str) -> Plot:
     )
 
 
-def _errors(shown: Table, part: str) -> Plot:
+def _errors(shown: Table) -> Plot:
     return Plot(
         x=_axis("Age (days)", shown),
         y=lambda values: ticks.linear_axis("Failed I/Os", 0, max(*values, 1, 0)),
         series=(Series("Failed I/Os", "column", (_ERRORS,), 3, "points"),),
         alt="{rows} reads of data written earlier, from {low} to {high} failed I/Os.",
-        part=part,
+        part="errors",
         height_px=190,
         width_px=360,
     )
@@ -153,29 +157,15 @@ def _by_temperature(reads: Sequence[ReadBack]) -> tuple[Block, ...]:
         "Values plotted: over the temperature when read",
         Col("Read at (°C)", lambda read: _celsius(read.read_c), width=1.2),
         (
-            Col("Mean (ms)", lambda read: cells.latency(read.mean_ns)),
-            Col("99.9 % (ms)", lambda read: cells.latency(read.p999_ns)),
-            Col("Max (ms)", lambda read: cells.latency(read.max_ns)),
+            *_TIMES,
             Col("Failed I/Os", lambda read: cells.number(read.errors, 0)),
             Col("Warmer than written (K)", _warmer),
         ),
         sorted(warm, key=lambda read: read.read_c or 0.0),
     )
     places = [read.read_c for read in warm if read.read_c is not None]
-    plot = Plot(
-        x=ticks.span_axis("Temperature when read (°C)", min(places) - 1, max(places) + 1),
-        y=lambda values: ticks.linear_axis("Response time (ms)", 0, max(*values, 1e-6, 0)),
-        series=tuple(
-            Series(shown.columns[column].label.removesuffix(" (ms)"), "column", (column,), color, "points")
-            for column, color in ((_MEAN, 2), (_P999, 1), (_MAX, 3))
-        ),
-        alt="{rows} reads of data written earlier, response times from {low} to {high} ms.",
-        decimals=None,
-        part="temperatures",
-        height_px=190,
-        width_px=360,
-    )
-    return plot.over(PlotName(_ID, "Plot X-LIFETIME-4c", "Response Times v Temperature"), shown), shown
+    x = ticks.span_axis("Temperature when read (°C)", min(places) - 1, max(places) + 1)
+    return _times(x, "temperatures").over(_name("c", "Response Times v Temperature"), shown), shown
 
 
 def _warmer(read: ReadBack) -> Cell:

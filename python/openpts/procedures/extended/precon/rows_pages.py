@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import labels_axis, rows_table, values_of
+from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.states import STATES, Comparison, StateRow, counting_state, loss_of
@@ -90,7 +90,7 @@ def _states_pages(
     pages: list[Page] = []
     for group in _groups(comparison, benchmark):
         table = _values_table(comparison, group, page_id)
-        if not _values(table):
+        if not values_of(table):
             continue
         first = () if pages else loss_verdicts(comparison, benchmark)
         pages.append(
@@ -169,23 +169,19 @@ def _true_range(comparison: Comparison, place: int, unit: FigureUnit) -> Cell:
     return cells.words(" to ".join(value_text(value, unit) for value in (min(known), max(known))))
 
 
-def _values(table: Table) -> list[float]:
-    return [value for row in table.rows for cell in row.cells if (value := cell.value) is not None]
-
-
 def _bars(comparison: Comparison, table: Table, group: _Group, number: int) -> Figure:
     """A bar for each state, side by side for each row."""
     rows = [comparison.conditions.rows[place][1] for place in group.places]
     labels = tuple(row.name if group.direction else _label(row) for row in rows)
     unit = group.unit
-    values = _values(table)
+    values = values_of(table)
     return Figure(
         id=f"{table.id}-plot",
         number=f"Plot X-PRECON-{number}",
         title=f"Figures by state - {group.title}{comparison.level}",
         kind="bars",
         table_id=table.id,
-        x=Axis("Row", "category", (0, len(labels)), (), labels),
+        x=labels_axis("Row", labels),
         y=ticks.linear_axis(unit.value, 0, _ROOM_FOR_TEXTS * max(values)),
         alt=f"{len(labels)} rows in three states, from {value_text(min(values), unit)} to "
         f"{value_text(max(values), unit)} {unit}.",

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from openpts.analysis.contour import contour
 from openpts.pages import cells
-from openpts.pages.kit import Col, PlotName, category_axis, grid, page, table
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Table, Verdict
+from openpts.pages.kit import Col, PlotName, grid, heat_map, page, table
+from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.extended.qos.conditions import Limit, Operation
 from openpts.procedures.extended.qos.load_columns import (
     DONE_NOTE,
@@ -55,31 +56,21 @@ def _heat_page(measured: QosRun, limits: Sequence[Limit], done: Table, number: i
         lambda point: percentile_cell(point, operation, percentile),
     )
     lines = _contour_table(measured, f"{name.id}-contour", limits)
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="heat",
-        table_id=shown.id,
-        detail_table_id=done.id,
-        contour_table_id=lines.id if lines.rows else "",
-        x=_heads_axis(_peak_axis(measured, Operation.WRITE), tuple(c.label for c in shown.columns)),
-        y=category_axis(_peak_axis(measured, Operation.READ), shown),
-        alt=f"{name.title}: {len(measured.pairs)} pairs of rates. "
-        + " ".join(verdict.text for verdict in _contour_verdicts(measured, limits)),
-        palette="mix",
+    verdicts = _contour_verdicts(measured, limits)
+    figure = heat_map(
+        replace(name, id=f"{name.id}-plot"),
+        shown,
+        done.id,
+        (_peak_axis(measured, Operation.WRITE), _peak_axis(measured, Operation.READ)),
+        " ".join((f"{len(measured.pairs)} pairs of rates.", *(verdict.text for verdict in verdicts))),
+        contour_id=lines.id if lines.rows else "",
         height_px=_HEAT_PX,
     )
     words = Verdict(
         "Each cell: the percentile in ms, and below it the per cent of the I/Os offered that were done. A "
         "response time counts from the moment for which the I/O was planned."
     )
-    blocks: list[Block] = [figure, words, *_contour_verdicts(measured, limits)]
-    return page(name, *blocks, *([lines] if lines.rows else ()), shown)
-
-
-def _heads_axis(title: str, labels: tuple[str, ...]) -> Axis:
-    return Axis(title, "category", (0, len(labels)), (), labels)
+    return page(name, figure, words, *verdicts, lines if lines.rows else None, shown)
 
 
 def _peak_axis(measured: QosRun, operation: Operation) -> str:

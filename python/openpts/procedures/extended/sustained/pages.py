@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import WIDTH_PX, Axis, Block, Cell, Figure, Page, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, labels_axis, page, table
+from openpts.pages.model import WIDTH_PX, Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts.procedures.extended.sustained.claims import ClaimSource
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.extended.sustained.results import ClaimResult, Pair
@@ -152,7 +152,7 @@ def _bars(part: _Part, shown: Table) -> Figure:
     plot = Plot(
         part=f"bars-{part.number}",
         kind="bars",
-        x=Axis("Sustained performance of each row", "category", (0, len(labels)), (), labels),
+        x=labels_axis("Sustained performance of each row", labels),
         y=lambda values: ticks.linear_axis(str(part.unit), 0, 1.08 * max(values, default=1.0)),
         series=(
             Series("Run #1 (fresh)", "column", (0,), _FRESH_COLOR, style="bars"),

@@ -7,9 +7,9 @@ import msgspec
 
 from openpts.analysis.comparison import gain_pct
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, page, rows_table
+from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels_axis, page, rows_table
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Rule, Section, Series, Table, Verdict
+from openpts.pages.model import Cell, Column, Figure, Page, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import (
     Rows,
@@ -246,13 +246,7 @@ def _gain_page(results: IdleRecoveryResults, title: str) -> Page:
     shown = _gains_table(results)
     plot = Plot(
         kind="bars",
-        x=Axis(
-            "Idle time after each access",
-            "category",
-            (0, len(results.segments)),
-            (),
-            tuple(idle_text(segment) for segment in results.segments),
-        ),
+        x=labels_axis("Idle time after each access", [*map(idle_text, results.segments)]),
         y=lambda gains: ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
         series=(
             Series("Mean", "column", (_MEAN_GAIN,), _BAR_COLOR, style="bars"),

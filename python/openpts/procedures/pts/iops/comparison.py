@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from openpts.analysis.run_comparison import advantage_pct
 from openpts.pages import cells
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Table, Verdict
+from openpts.pages.kit import PlotName, heat_map, rows_table
+from openpts.pages.model import Block, Cell, Column, Table, Verdict
 from openpts.procedures.kit.content import Typical
 from openpts.units import block_size_kib
 from openpts.vocabulary.better import Better
@@ -49,20 +49,12 @@ def _heat_map(number: int, title: str, base: dict[_Point, float], other: dict[_P
     delta_table = _table(
         f"compare-iops-delta-{number}", f"{title}: delta (%)", sizes, mixes, deltas, plus=True
     )
-    figure = Figure(
-        id=f"compare-iops-heat-{number}",
-        number=f"Plot X-COMPARE-IOPS-{number + 1}",
-        title=title,
-        kind="heat",
-        table_id=share_table.id,
-        detail_table_id=delta_table.id,
-        x=Axis("R/W mix %", "category", (0, len(mixes)), (), tuple(c.label for c in share_table.columns)),
-        y=Axis(
-            "Block size (KiB)", "category", (0, len(sizes)), (), tuple(r.head.text for r in share_table.rows)
-        ),
-        alt=f"{title}: {len(points)} cells, {min(shares.values()):,.1f} to {max(shares.values()):,.1f} %.",
-        palette="mix",
-        height_px=360,
+    figure = heat_map(
+        PlotName(f"compare-iops-heat-{number}", f"Plot X-COMPARE-IOPS-{number + 1}", title),
+        share_table,
+        delta_table.id,
+        ("R/W mix %", "Block size (KiB)"),
+        f"{len(points)} cells, {min(shares.values()):,.1f} to {max(shares.values()):,.1f} %.",
     )
     return [figure, share_table, delta_table]
 

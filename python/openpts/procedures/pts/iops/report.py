@@ -5,9 +5,9 @@ from typing import Final
 
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, Required, page, rows_table, values_of
+from openpts.pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Section, Series, Table, Verdict
+from openpts.pages.model import Band, Cell, Column, Page, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
@@ -62,7 +62,7 @@ def repeatability_page(matrix: Matrix, name: PlotName) -> Page:
     reach = max(12.0, largest * 1.05)
     plot = Plot(
         kind="strip",
-        x=Axis("Block size (KiB)", "category", (0, len(sizes)), (), tuple(block_size_kib(s) for s in sizes)),
+        x=labels_axis("Block size (KiB)", [*map(block_size_kib, sizes)]),
         y=ticks.linear_axis("Deviation from the cell's mean (%)", -reach, reach),
         series=tuple(
             Series(

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, rows_table, values_of
-from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Series, Table, Verdict
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, labels_axis, page, rows_table, values_of
+from openpts.pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.pts.tp.results import PositionBin, last_pass
 from openpts.procedures.shared.interface_limit import interface_limit
 from openpts.procedures.shared.metric import METRICS
@@ -184,7 +184,7 @@ def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
     texts = zip(names, shown.rows[0].cells, strict=True)
     plot = Plot(
         kind="bars",
-        x=Axis("R/W mix %", "category", (0, len(names)), (), names),
+        x=labels_axis("R/W mix %", names),
         y=lambda values: ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
         series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
         alt="",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, page, rows_table, values_of
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, heat_map, page, rows_table, values_of
+from openpts.pages.model import Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.units import block_size_kib
@@ -94,28 +94,16 @@ def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
 def tabular_page(matrix: Matrix, table: Table, name: PlotName, *, heat_number: str) -> Page:
     """The table of IOPS and, for the eye, the same cells shaded with the range of their rounds."""
     sentence = Verdict(f"Each cell: {matrix.results.window.averaging}.{_extreme(table)}")
-    heat_map: tuple[Figure, ...] = ()
-    if values_of(table):
-        heat_map = (_heat_map(matrix, table, heat_number),)
-    return page(name, table, sentence, *heat_map)
+    return page(name, table, sentence, _heat_map(matrix, table, heat_number) if values_of(table) else None)
 
 
 def _heat_map(matrix: Matrix, table: Table, number: str) -> Figure:
-    title = "Heat Map of IOPS and Range of the Rounds (%)"
-    return Figure(
-        id=f"{matrix.prefix}-x1-plot",
-        number=number,
-        title=title,
-        kind="heat",
-        table_id=table.id,
-        detail_table_id=f"{matrix.prefix}-ranges",
-        x=Axis("R/W mix %", "category", (0, len(table.columns)), (), tuple(c.label for c in table.columns)),
-        y=Axis(
-            "Block size (KiB)", "category", (0, len(table.rows)), (), tuple(r.head.text for r in table.rows)
-        ),
-        alt=f"{title}: {len(values_of(table))} cells.{_extreme(table)}",
-        palette="mix",
-        height_px=360,
+    return heat_map(
+        PlotName(f"{matrix.prefix}-x1-plot", number, "Heat Map of IOPS and Range of the Rounds (%)"),
+        table,
+        f"{matrix.prefix}-ranges",
+        ("R/W mix %", "Block size (KiB)"),
+        f"{len(values_of(table))} cells.{_extreme(table)}",
     )
 
 

@@ -23,6 +23,8 @@ from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimu
 from openpts.vocabulary.stop import Duration, IoCount
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
+pytestmark = pytest.mark.on_disk
+
 # Table 13-1, and the three ranges of 13.2.
 SIZES = {512 * n: weight for n, weight in ((1, 4), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1))}
 SIZES |= {4 * KIB: 67, 8 * KIB: 10, 16 * KIB: 7, 32 * KIB: 3, 64 * KIB: 3}

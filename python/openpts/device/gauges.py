@@ -241,6 +241,7 @@ def others_gauge(ours: Sequence[BlockDevice], roots: SystemRoots) -> Gauge:
         resolution=0.1 * MB,
         share=0.05,
         is_long=True,
+        of_host=True,
     )
 
 

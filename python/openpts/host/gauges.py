@@ -38,6 +38,8 @@ def _sensors(roots: SystemRoots) -> Gauge:
         lambda contents, _: _watts(names, contents),
         resolution=0.1,
         share=0.01,
+        of_host=True,
+        for_all=True,
     )
 
 
@@ -69,6 +71,8 @@ def _energy(roots: SystemRoots) -> Gauge:
         EnergyCounters(tuple(found)),
         resolution=0.5,
         share=0.02,
+        of_host=True,
+        for_all=True,
     )
 
 
@@ -112,6 +116,8 @@ def pressure_gauge(roots: SystemRoots) -> Gauge:
         Pressure(),
         each=_EACH,
         resolution=0.5,
+        of_host=True,
+        for_all=True,
     )
 
 
@@ -173,6 +179,7 @@ def processor_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[
             resolution=1.0,
             is_long=True,
             of_period=True,
+            of_host=True,
         ),
         Gauge(
             "each processor",
@@ -183,6 +190,8 @@ def processor_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[
             each=_EACH_OF_SINGLE,
             resolution=2.0,
             is_long=True,
+            of_host=True,
+            for_all=True,
         ),
         _frequency(roots, pinned),
     )

@@ -31,7 +31,8 @@ class Gauge:
     stored last. ``is_long``: the kernel hands such a file over piece by piece. ``asks_drive``: for each
     reading the kernel sends a command to the drive. ``of_period``: a value is of the time since the reading
     before, of which that time is stored as well when it changes: then each value reaches back to the point
-    before it.
+    before it. ``of_host``: all runs on this host have these files, so that one may read them for all;
+    ``for_all``: what it understands is that of any run, too.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Gauge:
     is_long: bool = False
     asks_drive: bool = False
     of_period: bool = False
+    of_host: bool = False
+    for_all: bool = False
 
 
 @dataclass(slots=True)

@@ -212,6 +212,7 @@ _SECTOR_BYTES: Final = 512
 # Fields of /sys/block/X/stat and, after three more, of a line of /proc/diskstats.
 _READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _DISCARDED_SECTORS = 0, 2, 4, 6, 13
 _NAME_FIELD, _FIELDS_BEFORE = 2, 3
+_FIELDS_COUNTED: Final = _FIELDS_BEFORE + _WRITTEN_SECTORS + 1
 
 
 def disks_below(device: BlockDevice | None, path: Path, roots: SystemRoots) -> tuple[BlockDevice, ...]:
@@ -240,6 +241,7 @@ def others_gauge(ours: Sequence[BlockDevice], roots: SystemRoots) -> Gauge:
         resolution=0.1 * MB,
         share=0.05,
         is_long=True,
+        of_host=True,
     )
 
 
@@ -256,13 +258,15 @@ class OtherDrives:
         """``others_read_bytes_per_s``, ``others_write_bytes_per_s``, ``others_ios_per_s``."""
         read, written, ios = 0, 0, 0
         for line in contents[0].decode("ascii", errors="replace").splitlines():
-            fields = line.split()
-            if len(fields) <= _FIELDS_BEFORE + _WRITTEN_SECTORS or not self._counts(fields[_NAME_FIELD]):
+            fields = line.split(maxsplit=_FIELDS_COUNTED)
+            if len(fields) < _FIELDS_COUNTED or not self._counts(fields[_NAME_FIELD]):
                 continue
-            counts = _numbers(fields[_FIELDS_BEFORE:])
-            read += counts[_READ_SECTORS] * _SECTOR_BYTES
-            written += counts[_WRITTEN_SECTORS] * _SECTOR_BYTES
-            ios += counts[_READS] + counts[_WRITES]
+            reads, _, read_sectors, _, writes, _, written_sectors = map(
+                int, fields[_FIELDS_BEFORE:_FIELDS_COUNTED]
+            )
+            read += read_sectors * _SECTOR_BYTES
+            written += written_sectors * _SECTOR_BYTES
+            ios += reads + writes
         counters = {
             "others_read_bytes_per_s": float(read),
             "others_write_bytes_per_s": float(written),

@@ -4,7 +4,7 @@ Power is that of hwmon's sensors and of the processors' own energy counters (RAP
 processors are those of PSI; of the processors there are the shares of their time, and how fast they run.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -38,6 +38,8 @@ def _sensors(roots: SystemRoots) -> Gauge:
         lambda contents, _: _watts(names, contents),
         resolution=0.1,
         share=0.01,
+        of_host=True,
+        for_all=True,
     )
 
 
@@ -69,6 +71,8 @@ def _energy(roots: SystemRoots) -> Gauge:
         EnergyCounters(tuple(found)),
         resolution=0.5,
         share=0.02,
+        of_host=True,
+        for_all=True,
     )
 
 
@@ -112,6 +116,8 @@ def pressure_gauge(roots: SystemRoots) -> Gauge:
         Pressure(),
         each=_EACH,
         resolution=0.5,
+        of_host=True,
+        for_all=True,
     )
 
 
@@ -173,6 +179,7 @@ def processor_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[
             resolution=1.0,
             is_long=True,
             of_period=True,
+            of_host=True,
         ),
         Gauge(
             "each processor",
@@ -183,43 +190,63 @@ def processor_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[
             each=_EACH_OF_SINGLE,
             resolution=2.0,
             is_long=True,
+            of_host=True,
+            for_all=True,
         ),
         _frequency(roots, pinned),
     )
 
 
-Ticks = dict[int, tuple[int, ...]]
+Ticks = dict[str, tuple[int, ...]]
 
 
-def _ticks(content: bytes) -> Ticks:
+def _ticks(lines: Iterable[bytes]) -> Ticks:
     """Time since boot by processor and column; a line that makes no sense is left out."""
     ticks = {}
-    for line in content.split(b"\n"):
-        name, *fields = line.split()[: 1 + _COLUMN_COUNT] or [b""]
-        cpu = name.removeprefix(b"cpu")
-        is_whole = len(fields) == _COLUMN_COUNT and all(text.isdigit() for text in fields)
-        if is_whole and name.startswith(b"cpu") and cpu.isdigit():
-            ticks[int(cpu)] = tuple(int(text) for text in fields)
+    for line in lines:
+        name, *fields = line.split(maxsplit=1 + _COLUMN_COUNT)[: 1 + _COLUMN_COUNT] or [b""]
+        if len(fields) == _COLUMN_COUNT and b"".join(fields).isdigit():
+            ticks[name.decode()] = tuple(map(int, fields))
     return ticks
+
+
+def _spent(before: Ticks, now: Ticks) -> dict[str, list[int]]:
+    """Time since then, of those that were there; the kernel's own of idle ones goes back now and then."""
+    return {
+        name: [max(0, after - sooner) for after, sooner in zip(now[name], before[name], strict=True)]
+        for name in now
+        if name in before
+    }
 
 
 @dataclass(slots=True)
 class GroupShares:
-    """Shares of the time since the reading before, of processors together."""
+    """Shares of the time since the reading before, of processors together.
+
+    Of all lines only those of the engine's processors are understood, and that of the kernel's own sum.
+    """
 
     engine_cpus: frozenset[int]
     _before: Ticks = field(default_factory=dict)
 
     def __call__(self, contents: Sequence[bytes], _at_ns: int) -> Values:
         """``cpu_engine_busy_pct``, ``cpu_others_sys_pct`` ...; ``cpu_all_busy_pct`` ... if not pinned."""
-        now, before = _ticks(contents[0]), self._before
+        whole = b"\n" + contents[0]
+        cpus = ("", *self.engine_cpus)
+        begins = [whole.find(f"\ncpu{cpu} ".encode()) + 1 for cpu in cpus]
+        now = _ticks(whole[begin : whole.find(b"\n", begin)] for begin in begins)
+        spent = _spent(self._before, now)
         self._before = now
+        if (of_all := spent.pop("cpu", None)) is None:
+            return {}
         if not self.engine_cpus:
-            return _shares("cpu_all", now.keys(), before, now)
-        others = now.keys() - self.engine_cpus
-        return _shares("cpu_engine", self.engine_cpus, before, now) | _shares(
-            "cpu_others", others, before, now
-        )
+            return _shares("cpu_all", of_all)
+        of_engine = [sum(ticks[column] for ticks in spent.values()) for column in range(_COLUMN_COUNT)]
+        values = _shares("cpu_engine", of_engine)
+        if whole.count(b"\ncpu") > 1 + len(spent):  # else there is but what rounding has left
+            of_others = [max(0, ticks - ours) for ticks, ours in zip(of_all, of_engine, strict=True)]
+            values |= _shares("cpu_others", of_others)
+        return values
 
 
 @dataclass(slots=True)
@@ -230,22 +257,18 @@ class SingleShares:
 
     def __call__(self, contents: Sequence[bytes], _at_ns: int) -> Values:
         """``cpu_0_busy_pct``, ``cpu_0_user_pct`` ..."""
-        now, before = _ticks(contents[0]), self._before
+        lines = contents[0].split(b"\n")
+        now = _ticks(line for line in lines if line.startswith(b"cpu") and line[3:4].isdigit())
+        spent = _spent(self._before, now)
         self._before = now
         values: dict[str, float] = {}
-        for cpu in now:
-            values |= _shares(f"cpu_{cpu}", (cpu,), before, now)
+        for name, of_one in spent.items():
+            values |= _shares(f"cpu_{name.removeprefix('cpu')}", of_one)
         return values
 
 
-def _shares(name: str, cpus: Collection[int], before: Ticks, now: Ticks) -> dict[str, float]:
-    """Nothing where no time went by, or a processor was not there before."""
-    there = [cpu for cpu in cpus if cpu in now and cpu in before]
-    # the kernel's own times of idle processors go back a little now and then
-    spent = [
-        sum(max(0, now[cpu][column] - before[cpu][column]) for cpu in there)
-        for column in range(_COLUMN_COUNT)
-    ]
+def _shares(name: str, spent: Sequence[int]) -> dict[str, float]:
+    """Nothing where no time went by."""
     whole = sum(spent)
     if not whole:
         return {}

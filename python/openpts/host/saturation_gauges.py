@@ -180,6 +180,7 @@ def _memory(roots: SystemRoots, memory: MemoryBandwidth) -> Gauge:
         MemoryUse(memory.bytes_per_s),
         resolution=1.0,
         of_period=True,
+        of_host=True,
     )
 
 

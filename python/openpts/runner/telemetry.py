@@ -2,7 +2,8 @@
 
 Nothing is shared with the driver but a queue to which one side only adds and from which the other only takes,
 so that neither ever waits. Files are opened once; a sample is a read of each. A value is stored when it has
-changed, and now and then all the same: it holds until the next one of its name.
+changed, and now and then all the same: it holds until the next one of its name. What all runs on this host
+have in common is read by one of them (shared_sample.py).
 """
 
 import os
@@ -17,10 +18,12 @@ from typing import Final
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
-from openpts.gauge import Gauge, Values
+from openpts.gauge import Gauge
 from openpts.record.health import TelemetryPoint
 from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.host_use import HOST_FOLDER
 from openpts.runner.power_command import PowerCommand
+from openpts.runner.shared_sample import Reading, SharedSample
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
@@ -40,14 +43,21 @@ class Sampler:
     """Samples of gauges since they were last taken, on the host's monotonic clock.
 
     While ``leave_drive_alone`` is set, nothing is sampled for which the drive would have to be asked.
-    ``temperature_c`` is the drive's last one, None if it has told none.
+    ``temperature_c`` is the drive's last one, None if it has told none. In the folder ``shared`` runs leave
+    for one another what they read of this host; with None each reads for itself.
     """
 
     def __init__(
-        self, gauges: Sequence[Gauge], period_s: float = PERIOD_S, power: PowerCommand | None = None
+        self,
+        gauges: Sequence[Gauge],
+        period_s: float = PERIOD_S,
+        power: PowerCommand | None = None,
+        shared: Path | None = None,
     ) -> None:
         self._gauges = tuple(gauges)
         self.period_s = period_s
+        self._folder = shared
+        self._shared: SharedSample | None = None
         self.leave_drive_alone = False
         self.temperature_c: float | None = None
         self._power = power
@@ -61,7 +71,10 @@ class Sampler:
         return facts if self._power is None else facts | self._power.facts
 
     def _text(self, gauge: Gauge) -> str | None:
-        return f"{gauge.what}; each {self.period_s * gauge.each:g} s" if gauge.paths else gauge.what
+        if not gauge.paths:
+            return gauge.what
+        by_whom = ", by one run for all on this host" if gauge.of_host and self._shared else ""
+        return f"{gauge.what}; each {self.period_s * gauge.each:g} s{by_whom}"
 
     def take(self, engine_clock_offset_ns: int) -> tuple[TelemetryPoint, ...]:
         """All samples that were not taken yet; the offset turns monotonic time into the engine's."""
@@ -85,6 +98,7 @@ class Sampler:
             if not opened:
                 yield
                 return
+            self._shared = SharedSample.opened(self._folder)
             thread = threading.Thread(target=self._sample, args=(opened,), name="telemetry", daemon=True)
             thread.start()
             try:
@@ -94,45 +108,86 @@ class Sampler:
                 thread.join(_PATIENCE_S)
 
     def _sample(self, opened: "Sequence[_Open]") -> None:
-        """Sample until stopped; the moments do not drift. The thread closes its sources."""
-        due_s, period = time.monotonic(), 0
+        """Sample until stopped; periods of all runs begin at once. The thread closes its sources."""
+        due_ns = earliest_ns = time.monotonic_ns()
+        period_ns = round(self.period_s * NS_PER_S)
+        # the second sample is at least half a period behind the first
+        period = (due_ns + period_ns // 2) // period_ns
+        # who did not read for others in one period comes later in the next, and not all at once
+        lag_ns = period_ns * (2 + os.getpid() % 16) // 100
         try:
-            while not self._stopped.wait(max(0.0, due_s - time.monotonic())):
-                for each in opened:
-                    silent = each.gauge.asks_drive and self.leave_drive_alone
-                    if period % each.gauge.each == 0 and not silent:
-                        self._sampled.extend(each.news())
+            while not self._stopped.wait(max(0, due_ns - time.monotonic_ns()) / NS_PER_S):
+                period = max(period, time.monotonic_ns() // period_ns)
+                due = [each for each in opened if each.is_due(period)]
+                of_host = {each.key: each.read for each in due if each.gauge.of_host}
+                readings = (
+                    self._shared.since(max(earliest_ns, period * period_ns), of_host)
+                    if self._shared is not None and of_host
+                    else {}
+                )
+                earliest_ns = max((reading.at_ns + 1 for reading in readings.values()), default=earliest_ns)
+                for each in due:
+                    if not (each.gauge.asks_drive and self.leave_drive_alone):
+                        self._sampled.extend(each.news(readings.get(each.key) or each.read()))
                         self.temperature_c = each.last_value("temperature_c", self.temperature_c)
                 period += 1
-                due_s = max(due_s + self.period_s, time.monotonic())
+                led = self._shared is None or self._shared.led
+                due_ns = period * period_ns + (0 if led else lag_ns)
             for each in opened:
                 self._sampled.extend(each.last_known())
         finally:
             for each in opened:
                 each.close()
+            if self._shared is not None:
+                os.close(self._shared.fd)
 
 
 @dataclass(slots=True)
 class _Open:
-    """A gauge whose files are open; None for one that could not be opened."""
+    """A gauge whose files are open; None for one that could not be opened.
+
+    ``key`` says which files these are, however a container calls them, and which values are understood.
+    """
 
     gauge: Gauge
     descriptors: tuple[int | None, ...]
     keep_ns: int
+    key: str
+    _turn: int | None = None
+    _reading: Reading | None = None
+    _understood_ns: int | None = None
     _stored: dict[str, tuple[int, float]] = field(default_factory=dict)
     _last: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, gauge: Gauge, period_s: float) -> "_Open":
         keep_s = period_s * gauge.each * _PERIODS_UNTIL_STORED_AGAIN
-        return cls(gauge, tuple(_opened(path) for path in gauge.paths), round(keep_s * NS_PER_S))
+        descriptors = tuple(_opened(path) for path in gauge.paths)
+        files = [os.fstat(descriptor) for descriptor in descriptors if descriptor is not None]
+        key = " ".join([gauge.name * gauge.for_all, *(f"{file.st_dev}:{file.st_ino}" for file in files)])
+        return cls(gauge, descriptors, round(keep_s * NS_PER_S), key)
 
-    def news(self) -> Iterator[Sampled]:
-        """Values that have changed by as much as counts, or were not stored for long."""
+    def is_due(self, period: int) -> bool:
+        """Whether its turn has come in this period, or since the one before."""
+        before, self._turn = self._turn, period // self.gauge.each
+        return self._turn != before
+
+    def read(self) -> Reading:
+        """Read the files; what any run would understand of them is understood."""
         before_ns = time.monotonic_ns()
-        contents = [self._content(descriptor) for descriptor in self.descriptors]
+        contents = tuple(self._content(descriptor) for descriptor in self.descriptors)
         at_ns = (before_ns + time.monotonic_ns()) // 2
-        for name, value in self._understood(contents, at_ns).items():
+        if not self.gauge.for_all:
+            return Reading(at_ns, contents)
+        before = self._reading
+        if before is not None and before.at_ns != self._understood_ns:  # another run's: growth is since then
+            self._understood(before.contents, before.at_ns)
+        return Reading(at_ns, contents, self._understood(contents, at_ns))
+
+    def news(self, reading: Reading) -> Iterator[Sampled]:
+        """Values that have changed by as much as counts, or were not stored for long."""
+        self._reading, at_ns, values = reading, reading.at_ns, reading.values
+        for name, value in (self._understood(reading.contents, at_ns) if values is None else values).items():
             before = self._last.get(name)
             self._last[name] = (at_ns, value)
             if self._is_news(name, at_ns, value):
@@ -163,11 +218,12 @@ class _Open:
         counts = max(self.gauge.resolution, self.gauge.share * abs(stored))
         return abs(value - stored) > counts or at_ns - stored_ns >= self.keep_ns
 
-    def _understood(self, contents: Sequence[bytes], at_ns: int) -> Values:
+    def _understood(self, contents: Sequence[bytes], at_ns: int) -> dict[str, float]:
+        self._understood_ns = at_ns
         if not any(contents):
             return {}
         try:
-            return self.gauge.understand(contents, at_ns)
+            return dict(self.gauge.understand(contents, at_ns))
         except (ValueError, IndexError):  # not as the kernel writes it: no value, and the next one may come
             return {}
 
@@ -211,4 +267,5 @@ def sampler_of(
     power = None if choice.power_command is None else PowerCommand(choice.power_command)
     if choice.period_s is None:
         return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
-    return Sampler(device.gauges(engine, demand, memory), choice.period_s, power)
+    gauges = device.gauges(engine, demand, memory)
+    return Sampler(gauges, choice.period_s, power, HOST_FOLDER)

@@ -9,14 +9,14 @@ from openpts.host.gauges import processor_gauges
 from openpts.system_files import SystemRoots
 
 # user nice system idle iowait irq softirq steal guest guest_nice
-FIRST = """cpu  9 9 9 9 9 9 9 9 9 9
+FIRST = """cpu  600 0 600 6000 150 30 60 5 0 0
 cpu0 100 0 100 1000 50 10 20 0 0 0
 cpu1 200 0 200 2000 50 10 20 5 0 0
 cpu2 300 0 300 3000 50 10 20 0 0 0
 intr 12345 0 9
 ctxt 99
 """
-SECOND = """cpu  9 9 9 9 9 9 9 9 9 9
+SECOND = """cpu  640 10 630 6195 160 35 65 10 0 0
 cpu0 140 10 120 1010 60 15 25 0 0 0
 cpu1 200 0 200 2095 50 10 20 10 0 0
 cpu2 300 0 310 3090 50 10 20 0 0 0
@@ -52,6 +52,15 @@ def test_the_engines_processors_and_all_others_are_two_groups(roots: SystemRoots
     # 1 and 2 had 100 each: 95 and 90 idle, 5 stolen, 10 system
     assert values["cpu_others_busy_pct"] == 7.5
     assert (values["cpu_others_steal_pct"], values["cpu_others_sys_pct"]) == (2.5, 5)
+
+
+def test_where_the_engine_has_all_processors_there_are_no_others(roots: SystemRoots) -> None:
+    """Even if the kernel's sum, which it rounds by itself, is a tick more."""
+    values = two_readings(
+        processor_gauges(roots, (0, 1, 2))[0], second=SECOND.replace("cpu  640", "cpu  641")
+    )
+    assert {name.split("_")[1] for name in values} == {"engine"}
+    assert values["cpu_engine_busy_pct"] == pytest.approx(100 * (80 + 5 + 10) / 300)
 
 
 def test_without_pinned_threads_all_processors_are_one_group(roots: SystemRoots) -> None:

@@ -41,6 +41,7 @@ def path_gauge(disks: Sequence[BlockDevice], roots: SystemRoots) -> Gauge:
         resolution=1.0,
         is_long=True,
         of_period=True,
+        of_host=True,
     )
 
 

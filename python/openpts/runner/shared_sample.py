@@ -1,8 +1,8 @@
 """What one run reads of the host for all runs on it: the last sample is in a file in memory.
 
-The periods of all runs begin at the same moments of the host's monotonic clock. Who comes first in one reads,
-the others take that with its times. Nothing says who that is: one that is killed is missed by none, and one
-that stands still is not waited for.
+The periods of all runs begin at the same moments of the host's monotonic clock. The first run of a period reads
+the host's files, the others take its sample with its times. No run is the reader for good: when it is killed or
+stands still, the next one reads.
 """
 
 import fcntl

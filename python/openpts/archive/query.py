@@ -18,6 +18,7 @@ from openpts.units import NS_PER_MS
 from openpts.vocabulary.document import Document
 
 _LABEL: Final = "label."
+_FIELDS: Final = f"use {', '.join(RUN_VIEW)} or {_LABEL}NAME"
 _SHOWN: Final = ("run", "test", "model", "serial", "firmware", "started_at", "state", "steady", "conformant")
 _OF_EACH_RUN: Final = ("run", "model", "serial", "firmware", "measure", "unit", "value", "state")
 _OVER_RUNS: Final = {
@@ -92,7 +93,7 @@ def _field(name: str) -> str:
     if name in RUN_VIEW:
         return name
     near = near_word(name, RUN_VIEW)
-    hint = f"did you mean {near}?" if near else f"use {', '.join(RUN_VIEW)} or {_LABEL}NAME"
+    hint = f"did you mean {near}, or {_LABEL}{name}?" if near else _FIELDS
     raise UsageError(f"--by: runs have no field {name!r}; {hint}")
 
 

@@ -11,13 +11,14 @@ from openpts.archive.distributions import STEP_BUCKETS_PER_OCTAVE, distribution_
 from openpts.archive.engine import Engine
 from openpts.archive.tables import LATENCIES, RUN_VIEW
 from openpts.errors import UsageError
-from openpts.near_word import did_you_mean, near_word
+from openpts.near_word import near_word
 from openpts.report.gate.figures import test_named
 from openpts.report.gate.reference import Tokens, percentile_name, tokens_of
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.document import Document
 
 _LABEL: Final = "label."
+_FIELDS: Final = f"use {', '.join(RUN_VIEW)} or {_LABEL}NAME"
 _SHOWN: Final = ("run", "test", "model", "serial", "firmware", "started_at", "state", "steady", "conformant")
 _OF_EACH_RUN: Final = ("run", "model", "serial", "firmware", "measure", "unit", "value", "state")
 _OVER_RUNS: Final = {
@@ -91,7 +92,8 @@ def _field(name: str) -> str:
         return f"labels['{label}']"
     if name in RUN_VIEW:
         return name
-    hint = did_you_mean(name, RUN_VIEW, f"use {', '.join(RUN_VIEW)} or {_LABEL}NAME")
+    near = near_word(name, RUN_VIEW)
+    hint = f"did you mean {near}, or {_LABEL}{name}?" if near else _FIELDS
     raise UsageError(f"--by: runs have no field {name!r}; {hint}")
 
 

@@ -229,6 +229,7 @@ _EXIT_CODES = [
     ("12", "a trace is refused"),
     ("13", "no verdict on a limit, such as for too few I/Os or runs; none failed"),
     ("14", "steady state was required and not reached; the run is complete"),
+    ("15", "fleet: a host or the scheduler can't be reached, or is set up wrongly"),
     ("130", "stopped by the operator; what was measured is kept"),
 ]
 

@@ -1,8 +1,8 @@
 """What one run reads of the host for all runs on it: the last sample is in a file in memory.
 
-The periods of all runs begin at the same moments of the host's monotonic clock. The first run of a period reads
-the host's files, the others take its sample with its times. No run is the reader for good: when it is killed or
-stands still, the next one reads.
+The periods of all runs begin at the same moments of the host's monotonic clock. The first run of a period
+reads the host's files, the others take its sample with its times. No run is the reader for good: when it is
+killed or stands still, the next one reads.
 """
 
 import fcntl

@@ -12,6 +12,8 @@ from openpts.errors import UsageError
 from openpts.units import KIB, MIB
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
+pytestmark = pytest.mark.on_disk
+
 MIXES = (100, 95, 65, 50, 35, 5, 0)
 SIZES = (MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
 IOPS = 1000.0

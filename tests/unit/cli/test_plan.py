@@ -125,6 +125,7 @@ def test_a_plan_of_a_run_on_a_drive_that_is_only_overwritten_has_an_entry() -> N
     )
 
 
+@pytest.mark.on_disk
 def test_a_file_is_planned_for_and_not_created(tmp_path: Path) -> None:
     found = plan_of("xsr", f"file:{tmp_path}/scratch?size=512MiB")
     assert found["user_capacity_bytes"] == 512 * 1024 * KIB

@@ -157,6 +157,7 @@ def test_needs_on_one_file_system_add_up(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("free")
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second file system, /dev/shm")
+@pytest.mark.on_disk
 def test_needs_on_two_file_systems_do_not(tmp_path: Path) -> None:
     check_space(
         [SpaceNeed(tmp_path, 60 * GB, "the target"), SpaceNeed(Path("/dev/shm"), 60 * GB, "the record")]

@@ -13,6 +13,8 @@ from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetKind
 
+pytestmark = pytest.mark.on_disk
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

@@ -26,6 +26,8 @@ from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetKind
 
+pytestmark = pytest.mark.on_disk
+
 ROOTS = SystemRoots()
 MARK = "user.openpts.scratch"
 

@@ -17,6 +17,8 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
 
+pytestmark = pytest.mark.on_disk
+
 parquet = pytest.importorskip("pyarrow.parquet")
 
 CAPACITY = 8 * MIB

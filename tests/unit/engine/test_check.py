@@ -22,6 +22,8 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, S
 from openpts.vocabulary.stop import Duration, FirstOf, IoCount
 from tests.support.oracle_presets import write_oracle
 
+pytestmark = pytest.mark.on_disk
+
 CAPACITY = 8 * MIB
 SECTOR = 512
 FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, SECTOR)

@@ -14,6 +14,8 @@ from openpts.errors import EngineUnavailableError
 from openpts.units import GIB, KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
+pytestmark = pytest.mark.on_disk
+
 FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", 8 * MIB, 512)
 NOBODY = 65534
 

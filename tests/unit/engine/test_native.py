@@ -60,6 +60,8 @@ from openpts.vocabulary.stop import (
     StopRule,
 )
 
+pytestmark = pytest.mark.on_disk
+
 CAPACITY = 8 * MIB
 FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, 512)
 BRIEF = Duration.seconds(0.05)

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 from openpts.cli.main import cli
 from openpts.lot import lot_runner
 
+pytestmark = pytest.mark.on_disk
+
 LIMIT = "slots 4 to 6 share PCIe 3.0 x4"
 TOO_MUCH = ("--no-report", "--qd", "256")  # outstanding at once: each run is refused
 

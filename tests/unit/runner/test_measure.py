@@ -32,6 +32,8 @@ from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights
 from openpts.vocabulary.stop import Duration
 from tests.unit.runner.scripted_engine import ScriptedEngine, complete, failed
 
+pytestmark = pytest.mark.on_disk
+
 STIMULUS = Stimulus(100, (BlockSize(4096),), OperationWeights(read=1), 1, 1, ActiveRange())
 STEP = Step.of(STIMULUS, Duration.seconds(1))
 

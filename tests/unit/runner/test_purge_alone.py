@@ -10,6 +10,8 @@ from openpts.host.shared_settings import UNTIL_THE_END
 from openpts.journal import Journal, Kind
 from tests.support.processes import die, dies
 
+pytestmark = pytest.mark.on_disk
+
 
 def test_what_a_killed_run_has_left_is_put_back_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

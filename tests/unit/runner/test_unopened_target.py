@@ -16,6 +16,8 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import Duration
 from tests.data.system_trees import server
 
+pytestmark = pytest.mark.on_disk
+
 __all__ = ["server"]
 
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration.seconds(60))

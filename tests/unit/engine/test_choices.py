@@ -1,6 +1,7 @@
 """Transfers by block size and by access range: the mix of PTS 13.2, held against its own decks and sums."""
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -43,13 +44,12 @@ DEMAND = Demand(tc=4, qd=8, block_size_bytes=64 * KIB)
 
 
 @pytest.fixture(scope="module")
-def native(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    fd = os.open(tmp_path_factory.mktemp("choices") / "scratch", os.O_RDWR | os.O_CREAT)
-    os.posix_fallocate(fd, 0, FACTS.user_capacity_bytes)
-    engine = NativeEngine(fd, FACTS, DEMAND, 7)
-    yield engine
-    engine.stop()
-    os.close(fd)
+def native() -> Iterator[Engine]:
+    with tempfile.TemporaryFile() as scratch:
+        os.posix_fallocate(scratch.fileno(), 0, FACTS.user_capacity_bytes)
+        engine = NativeEngine(scratch.fileno(), FACTS, DEMAND, 7)
+        yield engine
+        engine.stop()
 
 
 def simulated(folder: Path, scale: int) -> Engine:

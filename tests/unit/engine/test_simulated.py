@@ -1,5 +1,6 @@
 """The engine of simulated drives keeps the contract that all engines keep."""
 
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ from openpts.errors import UsageError
 from openpts.simulation.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Interval, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, StopRule
 from tests.support.endurance_presets import write_hot_drive
@@ -140,11 +141,17 @@ def test_a_stop_ends_the_step_that_runs(tmp_path: Path) -> None:
 def test_intervals_are_shown_while_the_step_runs(tmp_path: Path) -> None:
     engine = drive_of(tmp_path, iops=1e6).engine(DEMAND, 7, NativeOptions(interval_histograms=False))
     engine.submit([step(Duration.seconds(10**8))])
-    assert engine.poll(0.2) is None
-    first = engine.new_intervals()
+
+    def shown() -> tuple[Interval, ...]:
+        deadline_s = time.monotonic() + 30
+        while not (found := engine.new_intervals()):
+            assert time.monotonic() < deadline_s
+            assert engine.poll(0.2) is None
+        return found
+
+    first = shown()
     assert [interval.index for interval in first] == list(range(len(first)))
-    assert engine.poll(0.2) is None
-    second = engine.new_intervals()
+    second = shown()
     assert second[0].index == len(first)
     engine.stop()
     assert len(wait(engine).intervals) >= len(first) + len(second)

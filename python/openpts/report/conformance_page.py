@@ -60,10 +60,7 @@ def _states_table(conformances: tuple[Conformance, ...]) -> Table:
         head=Column("State", align="left", width=2.2),
         columns=tuple(Column(level, width=0.5) for level in Level),
         rows=tuple(
-            Row(
-                Cell(STATUS_TITLES[status]),
-                tuple(Cell(str(count)) for count in counts.values()),
-            )
+            Row(Cell(STATUS_TITLES[status]), tuple(Cell(str(count)) for count in counts.values()))
             for status, counts in counts_by_level(conformances).items()
             if status is not Status.NOT_APPLICABLE
         ),

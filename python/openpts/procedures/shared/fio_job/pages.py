@@ -142,10 +142,7 @@ def _steps_table(table_id: str, steps: Iterable[Step]) -> Table:
             Col(
                 "Demand", lambda one: Cell(demand_text(one[1].stimulus.tc, one[1].stimulus.qd)), align="left"
             ),
-            Col(
-                "Range (%)",
-                lambda one: Cell(_range_text(one[1].stimulus.active_range)),
-            ),
+            Col("Range (%)", lambda one: Cell(_range_text(one[1].stimulus.active_range))),
             Col("Starts after (s)", lambda one: cells.number(one[1].delay_ns / NS_PER_S, 1), width=0.8),
         ],
         numbered,

@@ -4,7 +4,7 @@ docs/devices.md describes every field of the JSON output.
 """
 
 import os
-from typing import Self
+from typing import Final, Self
 
 import click
 from msgspec import Struct
@@ -20,7 +20,7 @@ from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document, filled
-from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.facts import Facts, fact_of
 from openpts.vocabulary.health import HealthReading
 
 
@@ -29,6 +29,9 @@ class ListedLink(Struct, frozen=True):
 
     current: str | None
     maximum: str | None
+
+
+_FACTS: Final = ("model", "serial", "slot", "firmware", "interface", "form_factor", "write_cache")
 
 
 class ListedDevice(Struct, frozen=True, kw_only=True):
@@ -64,6 +67,7 @@ class ListedDevice(Struct, frozen=True, kw_only=True):
         return filled(
             cls,
             listing,
+            **{key: fact_of(listing.facts, key) for key in _FACTS},
             link=ListedLink(listing.link.current, listing.link.most),
             media=listing.media.kind,
             rotation_rpm=listing.media.rpm,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Safety
 from openpts.units import NS_PER_S, format_capacity, format_duration
-from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.facts import Fact, fact_of
 
 _UNKNOWN: Final = "-"
 _GAP: Final = 2
@@ -107,17 +107,22 @@ def _wear(listing: DeviceListing) -> str | None:
     return None if used is None else f"{used:.0f} %"
 
 
-_SLOT: Final = _Column("Slot", lambda listing: listing.slot)
+def _reported(title: str, key: str, shortest: int | None = None) -> _Column:
+    """A fact of the report's header."""
+    return _Column(title, lambda listing: fact_of(listing.facts, key), shortest=shortest)
+
+
+_SLOT: Final = _reported("Slot", "slot")
 _LINK: Final = _Column("Link", lambda listing: listing.link.current)
 _TEMPERATURE: Final = _Column("Temp", _temperature, "right")
 _WEAR: Final = _Column("Wear", _wear, "right")
 _MEDIA: Final = _Column("Media", _media)
-_FIRMWARE: Final = _Column("Firmware", lambda listing: listing.firmware)
+_FIRMWARE: Final = _reported("Firmware", "firmware")
 _SECTOR: Final = _Column("Sector", _sectors, "right")
-_CACHE: Final = _Column("Cache", lambda listing: listing.write_cache)
-_INTERFACE: Final = _Column("Interface", lambda listing: listing.interface)
+_CACHE: Final = _reported("Cache", "write_cache")
+_INTERFACE: Final = _reported("Interface", "interface")
 _PURGE: Final = _Column("Purge", _purge)
-_FORM: Final = _Column("Form", lambda listing: listing.form_factor)
+_FORM: Final = _reported("Form", "form_factor")
 _BY_IMPORTANCE: Final = (
     _LINK,
     _SLOT,
@@ -134,8 +139,8 @@ _BY_IMPORTANCE: Final = (
 _COLUMNS: Final = (
     _SLOT,
     _Column("Device", lambda listing: listing.path),
-    _Column("Model", lambda listing: listing.model, shortest=8),
-    _Column("Serial", lambda listing: listing.serial),
+    _reported("Model", "model", shortest=8),
+    _reported("Serial", "serial"),
     _FIRMWARE,
     _Column("Capacity", lambda listing: format_capacity(listing.capacity_bytes), "right"),
     _INTERFACE,

@@ -2,12 +2,10 @@
 
 import errno
 import math
-import mmap
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +14,7 @@ from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
 from openpts.device.kernel_calls import deallocate, discard
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_namespace
 from openpts.device.nvme.nvme_identify import NvmeNamespace
+from openpts.device.targets.direct_io import aligned_buffer
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import RunFailedError, TargetError, failing_as
 from openpts.units import KIB, MIB
@@ -119,7 +118,7 @@ def trimmed_reads(target: OpenTarget, start_bytes: int, end_bytes: int, seed: in
     offsets = [(first + number * pieces // count) * piece_bytes for number in range(count)]
     chance = random.Random(seed)  # noqa: S311 marks, no secret
     unknown = failing_as(RunFailedError, f"can't find out what trimmed LBAs of {target.facts.path} read as")
-    with unknown, _aligned_buffer(piece_bytes) as buffer:
+    with unknown, aligned_buffer(piece_bytes) as buffer:
         marks = {offset: chance.randbytes(piece_bytes) for offset in offsets}
         for offset, mark in marks.items():
             buffer[:] = mark
@@ -178,13 +177,6 @@ def _kind(mark: bytes, one: bytes, two: bytes) -> str:
     if not one.strip(b"\x00"):
         return "zeros"
     return "other" if one.strip(b"\xff") else "ones"
-
-
-@contextmanager
-def _aligned_buffer(length_bytes: int) -> Iterator[memoryview]:
-    """Memory that direct I/O accepts: a mapping starts at a page."""
-    with mmap.mmap(-1, length_bytes) as memory, memoryview(memory) as whole:
-        yield whole
 
 
 def _read(fd: int, buffer: memoryview, offset_bytes: int) -> bytes:

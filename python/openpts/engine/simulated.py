@@ -177,6 +177,11 @@ class SimulatedDrive:
         """Its own log. Bytes, commands, pages, times, energy are nominal; erases and superblocks its own."""
         return self._drive.smart()
 
+    def nand_pages(self) -> tuple[int, int]:
+        """Pages programmed so far: those of the host, and all."""
+        log = self.smart()
+        return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
+
     @property
     def has_flash(self) -> bool:
         """Whether it models flash at all, or only follows a script."""

@@ -166,9 +166,10 @@ def grid(
     return table(table_id, title, head, made, things, group=group, note=note, printed=printed)
 
 
-def values_of(shown: Table) -> list[float]:
-    """All numbers of a table."""
-    return [cell.value for row in shown.rows for cell in row.cells if cell.value is not None]
+def values_of(shown: Table, column: int | None = None) -> list[float]:
+    """All numbers of a table, or of one of its columns."""
+    found = (row.cells if column is None else (row.cells[column],) for row in shown.rows)
+    return [cell.value for cells_of_row in found for cell in cells_of_row if cell.value is not None]
 
 
 def heads_of(shown: Table) -> list[float]:

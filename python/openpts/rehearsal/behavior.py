@@ -112,10 +112,10 @@ def _replayed(path: Path, target: SimulatedTarget, closed_depth: int | None) -> 
     facts = drive.facts
     for request in script(possible_on(conditions, facts.sector_bytes), facts.user_capacity_bytes):
         if isinstance(request, Apply):
-            before = _pages(drive)
+            before = drive.nand_pages()
             sample = _sample(drive, request.steps)
             if request.phase is Phase.LOAD:
-                host, all_ = (now - then for now, then in zip(_pages(drive), before, strict=True))
+                host, all_ = (now - then for now, then in zip(drive.nand_pages(), before, strict=True))
                 return sample, all_ / host if host else None
     raise RunFailedError(f"can't replay {path.name} on {facts.name}: it has no I/O")
 
@@ -126,12 +126,6 @@ def _latencies(sample: Sample) -> Iterator[tuple[str, LatencyDistribution]]:
     for name, operation in (("read", sample.read), ("write", sample.write)):
         encoded = due.get(name) or operation.histogram
         yield f"{name}s", LatencyDistribution.merged([encoded] if encoded else [])
-
-
-def _pages(drive: SimulatedDrive) -> tuple[int, int]:
-    """Pages programmed so far: those of the host, and all."""
-    log = drive.smart()
-    return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
 
 
 def _sample(drive: SimulatedDrive, steps: tuple[Step, ...]) -> Sample:

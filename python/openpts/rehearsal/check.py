@@ -114,19 +114,13 @@ def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: in
         else:
             engine.submit([element.step(figure.scale)])
             next_sample(engine, figure.name)
-    before = _nand_pages(drive)
+    before = drive.nand_pages()
     engine.submit([figure.measure.step(figure.scale)])
     sample = next_sample(engine, figure.name)
     if figure.unit is Unit.HOST_SHARE:
-        host_pages, all_pages = (now - then for now, then in zip(_nand_pages(drive), before, strict=True))
+        host_pages, all_pages = (now - then for now, then in zip(drive.nand_pages(), before, strict=True))
         return 100 * host_pages / all_pages
     return _quantity(figure.unit, sample)
-
-
-def _nand_pages(drive: SimulatedDrive) -> tuple[int, int]:
-    """Pages programmed so far: those of the host, and all."""
-    log = drive.smart()
-    return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
 
 
 def _quantity(unit: Unit, sample: Sample) -> float:

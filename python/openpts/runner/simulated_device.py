@@ -302,13 +302,7 @@ def _new_drive(preset: Preset, path: str, capacity_bytes: int, scale: int, seed:
     if too_large := [concern.message for concern in concerns if concern.subject in {"pages", "memory"}]:
         raise UsageError(f"{path}: {'; '.join(too_large)}")
     try:
-        return SimulatedDrive(
-            preset,
-            path=path,
-            capacity_bytes=capacity_bytes,
-            scale=scale,
-            seed=seed,
-        )
+        return SimulatedDrive(preset, path=path, capacity_bytes=capacity_bytes, scale=scale, seed=seed)
     except UsageError as error:
         if not concerns:
             raise

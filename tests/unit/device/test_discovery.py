@@ -2,6 +2,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.listing.discovery import list_devices
 from openpts.device.listing.drive_listing import DeviceListing, Safety
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import fact_of
 
 
 def _by_name(roots: SystemRoots) -> dict[str, DeviceListing]:
@@ -31,10 +32,10 @@ def test_optical_drives_and_floppies_are_no_drives(server: SystemRoots) -> None:
 
 def test_what_is_known_of_a_drive(server: SystemRoots) -> None:
     listing = _by_name(server)["sdb"]
-    assert listing.model == "XS1600LE70084"
-    assert listing.serial == "HLJ00101"
+    assert fact_of(listing.facts, "model") == "XS1600LE70084"
+    assert fact_of(listing.facts, "serial") == "HLJ00101"
     assert listing.capacity_bytes == 1600321314816
-    assert listing.interface == "SAS, 12.0 Gbit"
+    assert fact_of(listing.facts, "interface") == "SAS, 12.0 Gbit"
     assert listing.sector_bytes == 4096
     assert listing.safety is Safety.REFUSED
     assert listing.reason.startswith("refused [mounted]")
@@ -82,7 +83,7 @@ def test_a_drive_that_the_kernel_put_to_sleep_is_not_asked(server: SystemRoots) 
     (power / "runtime_status").write_text("suspended")
     listing = _by_name(server)["nvme0n1"]
     assert "asleep" in listing.silent
-    assert (listing.serial, listing.purge) == ("S795NC0T100001", ())
+    assert (fact_of(listing.facts, "serial"), listing.purge) == ("S795NC0T100001", ())
 
 
 def test_another_namespace_in_use_is_a_warning(server: SystemRoots) -> None:

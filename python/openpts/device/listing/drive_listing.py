@@ -8,7 +8,7 @@ from openpts.device.guard.rules import Refusal
 from openpts.device.identity.media import Media
 from openpts.device.link.link import NegotiatedLink
 from openpts.device.purge.method import Capability, PurgeMethod
-from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
 
 _NOT_ASKED = HealthReading("the drive was not asked")
@@ -95,41 +95,6 @@ class DeviceListing:
     silent: str = ""
 
     @property
-    def model(self) -> str | None:
-        """None where nothing reports it; so are the others below."""
-        return self._fact("model").value
-
-    @property
-    def serial(self) -> str | None:
-        """Serial number, printable."""
-        return self._fact("serial").value
-
-    @property
-    def slot(self) -> str | None:
-        """Slot or bay, else the path to it."""
-        return self._fact("slot").value
-
-    @property
-    def firmware(self) -> str | None:
-        """Firmware revision."""
-        return self._fact("firmware").value
-
-    @property
-    def interface(self) -> str | None:
-        """Interface, with its version or speed."""
-        return self._fact("interface").value
-
-    @property
-    def form_factor(self) -> str | None:
-        """Form factor, such as ``2.5 inch``."""
-        return self._fact("form_factor").value
-
-    @property
-    def write_cache(self) -> str | None:
-        """State of the volatile write cache, as vocabulary of device/write_cache.py."""
-        return self._fact("write_cache").value
-
-    @property
     def safety(self) -> Safety:
         """Whether it may be tested."""
         return self.verdict.safety
@@ -148,6 +113,3 @@ class DeviceListing:
     def percentage_used_pct(self) -> float | None:
         """Share of the rated life that is used; may pass 100."""
         return self.health.values.get("percentage_used_pct")
-
-    def _fact(self, key: str) -> Fact:
-        return self.facts.get(key, Fact(None, "the drive was not asked"))

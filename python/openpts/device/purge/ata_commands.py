@@ -93,10 +93,7 @@ class AtaDrive:
 
     def set_password(self, password: str) -> None:
         """SECURITY SET PASSWORD: the user password, level high. Raises AtaCommandError."""
-        self._tell(
-            (*_USER, "--security-mode", "h", "--security-set-pass", password),
-            _COMMAND_LIMIT_S,
-        )
+        self._tell((*_USER, "--security-mode", "h", "--security-set-pass", password), _COMMAND_LIMIT_S)
 
     def disable_password(self, password: str) -> None:
         """SECURITY UNLOCK and SECURITY DISABLE PASSWORD. Raises AtaCommandError."""

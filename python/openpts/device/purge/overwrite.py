@@ -1,6 +1,5 @@
 """One pass of random data over all LBAs: no purge, for it leaves the drive full (PTS 2.1.11)."""
 
-import mmap
 import os
 import time
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress
+from openpts.device.targets.direct_io import aligned_buffer
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.units import MB, MIB
@@ -31,7 +31,7 @@ class Overwrite:
         capacity_bytes = target.facts.user_capacity_bytes
         chunk_bytes = min(_CHUNK_BYTES, capacity_bytes)
         started_s = time.monotonic()
-        with mmap.mmap(-1, chunk_bytes) as memory, memoryview(memory) as buffer:
+        with aligned_buffer(chunk_bytes) as buffer:
             for offset_bytes in range(0, capacity_bytes, chunk_bytes):
                 length_bytes = min(chunk_bytes, capacity_bytes - offset_bytes)
                 with buffer[:length_bytes] as chunk:

@@ -5,14 +5,14 @@ purge counts only when it was read back.
 """
 
 import errno
-import mmap
 import os
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
+from openpts.device.targets.direct_io import aligned_buffer
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 
@@ -50,7 +50,7 @@ def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Ma
     Raises OSError if a transfer fails or a mark can't be read back as it was written.
     """
     marks = tuple(Mark(offset, os.urandom(sector_bytes)) for offset in places)
-    with _aligned_buffer(sector_bytes) as buffer:
+    with aligned_buffer(sector_bytes) as buffer:
         for mark in marks:
             buffer[:] = mark.content
             _check_length(os.pwritev(fd, [buffer], mark.offset_bytes), mark)
@@ -82,17 +82,10 @@ def _read(fd: int, marks: tuple[Mark, ...]) -> Iterator[Mark]:
     """What is at the places of marks now."""
     if not marks:
         return
-    with _aligned_buffer(len(marks[0].content)) as buffer:
+    with aligned_buffer(len(marks[0].content)) as buffer:
         for mark in marks:
             _check_length(os.preadv(fd, [buffer], mark.offset_bytes), mark)
             yield Mark(mark.offset_bytes, bytes(buffer))
-
-
-@contextmanager
-def _aligned_buffer(length_bytes: int) -> Iterator[memoryview]:
-    """Memory that direct I/O accepts: a mapping starts at a page."""
-    with mmap.mmap(-1, length_bytes) as memory, memoryview(memory) as whole:
-        yield whole
 
 
 def _check_length(transferred_bytes: int, mark: Mark) -> None:

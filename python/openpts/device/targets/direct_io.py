@@ -1,9 +1,11 @@
-"""Direct I/O on a file: switching it on, and the sector size that it asks for."""
+"""Direct I/O: memory for it; on a file, switching it on, and the sector size that it asks for."""
 
 import errno
 import fcntl
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +13,13 @@ from openpts.device.kernel_calls import direct_io_alignment_bytes
 from openpts.errors import TargetError
 
 _SECTOR_SIZES_BYTES: Final = (512, 4096)
+
+
+@contextmanager
+def aligned_buffer(length_bytes: int) -> Iterator[memoryview]:
+    """Memory that direct I/O accepts: a mapping starts at a page."""
+    with mmap.mmap(-1, length_bytes) as memory, memoryview(memory) as whole:
+        yield whole
 
 
 def switch_to_direct_io(fd: int, path: Path) -> None:
@@ -43,7 +52,7 @@ def file_sector_bytes(fd: int, path: Path) -> int:
 
 
 def _readable(fd: int, length_bytes: int) -> bool:
-    with mmap.mmap(-1, mmap.PAGESIZE) as page, memoryview(page) as view, view[:length_bytes] as buffer:
+    with aligned_buffer(mmap.PAGESIZE) as page, page[:length_bytes] as buffer:
         try:
             return os.preadv(fd, [buffer], length_bytes) == length_bytes
         except OSError as error:

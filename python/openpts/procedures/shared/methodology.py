@@ -84,11 +84,7 @@ def stimulus_words(stimulus: Stimulus) -> str:
 def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
     """Of each of the named cycles: purge, write cache, the preconditioning, and the longest gap."""
     page_id = f"{run.manifest.conditions.test}-preparation"
-    gap = items_table(
-        f"{page_id}-gap",
-        "Time without I/O",
-        [("Largest gap between steps", largest_gap(run))],
-    )
+    gap = items_table(f"{page_id}-gap", "Time without I/O", [("Largest gap between steps", largest_gap(run))])
     tables = (purges_table(run, page_id, cycles), *conditioning_tables(run, page_id), gap)
     return Page(page_id, title, (*purge_verdicts(run, cycles), *tables), mandatory=True)
 

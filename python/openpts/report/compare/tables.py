@@ -112,11 +112,7 @@ def _chance_cell(one: SetValue) -> Cell:
     if comparison is None or comparison.chance is None or comparison.corrected_chance is None:
         return Cell("-")
     corrected = comparison.corrected_chance
-    return Cell(
-        chance_text(corrected),
-        100 * corrected,
-        f"one line: {chance_text(comparison.chance)}",
-    )
+    return Cell(chance_text(corrected), 100 * corrected, f"one line: {chance_text(comparison.chance)}")
 
 
 def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:

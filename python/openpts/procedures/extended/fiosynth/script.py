@@ -40,9 +40,7 @@ RULES: Final = (
 
 
 # No suite: none comes with openpts.
-standard_conditions: Final = Standard(
-    FiosynthConditions,
-)
+standard_conditions: Final = Standard(FiosynthConditions)
 
 
 def possible_on(conditions: FiosynthConditions, sector_bytes: int) -> FiosynthConditions:

@@ -68,12 +68,7 @@ def _sequential(conditions: RotationalConditions, zone: ActiveRange) -> tuple[St
 
 def _random(conditions: RotationalConditions, zone: ActiveRange) -> tuple[Step, ...]:
     return tuple(
-        _step(
-            conditions,
-            zone,
-            (AccessPattern.RANDOM, conditions.random_block_size_bytes, read_pct),
-            (1, qd),
-        )
+        _step(conditions, zone, (AccessPattern.RANDOM, conditions.random_block_size_bytes, read_pct), (1, qd))
         for qd in conditions.qds
         for read_pct in (100, 0)
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import rows_table
+from openpts.pages.kit import rows_table, values_of
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.extended.lifetime.cycles import (
     CONFIDENCE,
@@ -77,10 +77,10 @@ _PANELS: Final = (
 def _figure(measured: LifetimeRun, table: Table, x: Axis, numbered: tuple[int, _Panel]) -> Figure | None:
     """A panel of the columns that have values; None if none has."""
     number, panel = numbered
-    known = [column for column in panel.columns if _values(table, column[0])]
+    known = [column for column in panel.columns if values_of(table, column[0])]
     if not known:
         return None
-    values = [value for column, _, _ in known for value in _values(table, column)]
+    values = [value for column, _, _ in known for value in values_of(table, column)]
     style = "measured" if len(table.rows) <= 30 else "line"
     return Figure(
         id=f"lifetime-{panel.key}",
@@ -108,10 +108,6 @@ def _failures(measured: LifetimeRun, operation: str) -> tuple[Rule, ...]:
         for cycle in measured.cycles
         if cycle.failure is not None and cycle.failure.operation == operation
     )
-
-
-def _values(table: Table, column: int) -> list[float]:
-    return [value for row in table.rows if (value := row.cells[column].value) is not None]
 
 
 def _values_table(measured: LifetimeRun, page_id: str) -> Table:

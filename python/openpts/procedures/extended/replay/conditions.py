@@ -137,13 +137,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
 
     trace: Annotated[
         TraceFile | None,
-        Field(
-            "Trace",
-            "Trace to replay.",
-            _TRACE,
-            free="what is run, not how",
-            argument="TRACE",
-        ),
+        Field("Trace", "Trace to replay.", _TRACE, free="what is run, not how", argument="TRACE"),
     ] = None
     also: Annotated[
         tuple[TraceFile, ...],

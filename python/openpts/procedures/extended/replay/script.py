@@ -33,11 +33,7 @@ from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import STREAMS_END
 
 # Three passes after everything that is touched was written.
-standard_conditions: Final = Standard(
-    ReplayConditions,
-    precondition_passes=0,
-    passes=3,
-)
+standard_conditions: Final = Standard(ReplayConditions, precondition_passes=0, passes=3)
 
 
 def possible_on(conditions: ReplayConditions, sector_bytes: int) -> ReplayConditions:

@@ -229,20 +229,14 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
     return (
         tabular_page(
             matrix,
-            _TABLE.named(
-                PREFIX,
-                "Ave, 5 9s, Max Response Times & IOPS - ALL RW Mix & BS - Tabular Data",
-            ),
+            _TABLE.named(PREFIX, "Ave, 5 9s, Max Response Times & IOPS - ALL RW Mix & BS - Tabular Data"),
             run.manifest.target.sector_bytes,
             host_part(run, results),
         ),
         confidence_page(
             times,
             Applied(HISTOGRAM_WORKLOAD, demand(results), _nines(run)),
-            _HISTOGRAM.named(
-                PREFIX,
-                "Response Time Histogram - Confidence Level Plot - RND 4KiB RW0",
-            ),
+            _HISTOGRAM.named(PREFIX, "Response Time Histogram - Confidence Level Plot - RND 4KiB RW0"),
         ),
         levels_page(
             matrix,

@@ -8,7 +8,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
 from openpts.analysis.saturation import SaturationResults, spread_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page, rows_table
+from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import GB, MB, format_duration
 
@@ -123,7 +123,7 @@ def log_figure(course: Course, name: PlotName) -> Figure | None:
     """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
     along = along_time(course)
     shown = minutes_table(course, along)
-    if _nothing(course, along) or not any(value > 0 for value in _values(shown, MEAN)):
+    if _nothing(course, along) or not any(value > 0 for value in values_of(shown, MEAN)):
         return None
     plot = _over_minutes(course, along, shown, "IOPS", rules=_end(course, along), height_px=250)
     return replace(plot, y=lambda values: ticks.log_axis("IOPS", values)).over(name, shown)
@@ -148,7 +148,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
         return None
     shown = minutes_table(course, along)
     kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MRT, 0))
-    measured = [entry for entry in kinds if _values(shown, entry[1])]
+    measured = [entry for entry in kinds if values_of(shown, entry[1])]
     times = Plot(
         x=along.axis,
         y=lambda values: ticks.log_axis("Response time (ms)", values),
@@ -159,7 +159,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
     )
     series = (Series("Mean of a minute", "column", (MEAN,), MEAN_COLOR, style="mean"),)
     iops = _over_minutes(course, along, shown, "IOPS", series=series, height_px=230)
-    few = "" if _values(shown, _TAIL) else " No minute has enough I/Os for 99.999 %."
+    few = "" if values_of(shown, _TAIL) else " No minute has enough I/Os for 99.999 %."
     return page(
         name,
         times.over(name, shown) if measured else None,
@@ -180,7 +180,7 @@ def _over_minutes(
     height_px: int = 380,
 ) -> Plot:
     """A plot whose last series are the means of the minutes."""
-    means = _values(shown, series[-1].lines[-1])
+    means = values_of(shown, series[-1].lines[-1])
     return Plot(
         x=along.axis,
         y=lambda values: ticks.linear_axis(axis_title, 0, max(values, default=1.0)),
@@ -204,10 +204,6 @@ def _end(course: Course, along: Along) -> tuple[Rule, ...]:
     if not course.ended_by or not minutes:
         return ()
     return (Rule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
-
-
-def _values(table: Table, column: int) -> list[float]:
-    return [value for row in table.rows if (value := row.cells[column].value) is not None]
 
 
 def _nothing(course: Course, along: Along) -> str:

@@ -261,12 +261,7 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
     return (
         stimulus_page(cycle.run, course, cycle.demand, cycle.number),
         *(
-            iops_page(
-                course,
-                along,
-                name(plot, f"IOPS v {words} - {title}"),
-                _steady_at(cycle, along),
-            )
+            iops_page(course, along, name(plot, f"IOPS v {words} - {title}"), _steady_at(cycle, along))
             for along, words, plot, _ in axes
         ),
         confidence_page(

@@ -77,7 +77,7 @@ def group_page(group: GroupSummary, conditions: CrossStimulusConditions) -> Page
         x=time.axis,
         y=_throughput_axis,
         series=(Series("1 min", "column", (_THROUGHPUT.column,), _COLOR, style="line"),),
-        alt=_span_text(_column(shown, _THROUGHPUT.column), "MB/s"),
+        alt=_span_text(values_of(shown, _THROUGHPUT.column), "MB/s"),
     )
     return page(name, plot.over(name, shown), Verdict(_summary_text(group)), shown)
 
@@ -141,7 +141,7 @@ def _course(
     height_px: int,
 ) -> Plot:
     time = _whole_time(results)
-    values = _column(shown, quantity.column)
+    values = values_of(shown, quantity.column)
     return Plot(
         part=f"{quantity.id}-plot",
         x=time.axis,
@@ -243,10 +243,6 @@ def _recovery_mark(results: CrossStimulusResults, time: TimeAxis, last_ns: int) 
         return ()
     rate = stable.bandwidth_bytes_per_s / MB
     return (Mark(f"{100 * STABLE_SHARE:g} % of group 1", time.place(stable.after_ns), rate),)
-
-
-def _column(table: Table, column: int) -> list[float]:
-    return [value for row in table.rows if (value := row.cells[column].value) is not None]
 
 
 def _span_text(values: Sequence[float], unit: str) -> str:

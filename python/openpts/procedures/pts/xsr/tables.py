@@ -34,11 +34,7 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
         for kind in ("Avg", "Peak")
     ]
     rows = (
-        _row(
-            "MB/s",
-            results,
-            _rates,
-        ),
+        _row("MB/s", results, _rates),
         _row("ART (ms)", results, lambda g: (cells.latency(g.art_ns), cells.latency(g.peak_art_ns))),
         _row("MRT (ms)", results, lambda g: (Cell("-"), cells.latency(g.mrt_ns))),
     )

@@ -3,20 +3,21 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from openpts.analysis.figures import Figures, counted
+from openpts.analysis.host_limits import late_streams, processors_full
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported
 from openpts.errors import UsageError
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, Plot, PlotName, grid, rows_table, table, values_of
+from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
 from openpts.pages.model import Block, Cell, Column, Page, Series, Table, Verdict
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.shared.confidence_page import percentile_cell
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
 from openpts.procedures.shared.fio_job.steps import translation_of
 from openpts.procedures.shared.fio_job.times import StreamTimes
-from openpts.procedures.shared.stream_pages import host_verdicts, stream_course
-from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import Sample
+from openpts.units import NS_PER_S, NS_PER_US
+from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
 
 _LOW_PERCENTILES: Final = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0)
@@ -142,10 +143,7 @@ def _steps_table(table_id: str, steps: Iterable[Step]) -> Table:
             Col(
                 "Demand", lambda one: Cell(demand_text(one[1].stimulus.tc, one[1].stimulus.qd)), align="left"
             ),
-            Col(
-                "Range (%)",
-                lambda one: Cell(_range_text(one[1].stimulus.active_range)),
-            ),
+            Col("Range (%)", lambda one: Cell(_range_text(one[1].stimulus.active_range))),
             Col("Starts after (s)", lambda one: cells.number(one[1].delay_ns / NS_PER_S, 1), width=0.8),
         ],
         numbered,
@@ -154,3 +152,57 @@ def _steps_table(table_id: str, steps: Iterable[Step]) -> Table:
 
 def _range_text(covered: ActiveRange) -> str:
     return f"{covered.start_pct:.3g} to {covered.end_pct:.3g}"
+
+
+def host_verdicts(sample: Sample) -> tuple[Verdict, ...]:
+    """A sentence for each way in which the host, and not the drive, limited the step."""
+    found = []
+    for number, late in late_streams(sample):
+        share = cells.fixed(100 * late.late_share, 2)
+        label = _labels_of(sample)[number]
+        found.append(
+            f"{label}: the host submitted {share} % of the planned I/Os more than "
+            f"{late.bound_ns / NS_PER_US:,.0f} µs late. Its latencies are not the drive's alone."
+        )
+    if processors_full(sample):
+        found.append("No processor time was left on the host: a faster host may show more IOPS.")
+    return tuple(Verdict(text, "fail") for text in found)
+
+
+def _labels_of(sample: Sample) -> tuple[str, ...]:
+    """The names of the streams; their numbers from 1 where they have none."""
+    return tuple(stream.name or f"stream {n}" for n, stream in enumerate(sample.step.streams, start=1))
+
+
+def stream_course(name: PlotName, sample: Sample) -> tuple[Block, ...]:
+    """IOPS in each interval, a line for each stream, with the values plotted."""
+    labels = _labels_of(sample)
+    whole = [one for one in sample.intervals if 2 * one.elapsed_ns >= sample.interval_ns]
+    if len(whole) < 2:
+        return ()
+    time = ticks.time_axis("Time", 0, (whole[-1].index + 1) * sample.interval_ns)
+    head: Col[Interval] = Col(
+        f"Time ({time.unit_name})",
+        lambda one: cells.number(time.place((one.index + 1) * sample.interval_ns), 3),
+    )
+    shown = grid(
+        f"{name.id}-course",
+        "Values plotted: IOPS in each interval",
+        head,
+        [(Column(label), number) for number, label in enumerate(labels)],
+        whole,
+        cell=lambda one, number: cells.number(_figures(one.streams[number] if one.streams else one).iops, 1),
+        printed=False,
+    )
+    plot = Plot(
+        x=time.axis,
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=column_series(shown, style="line"),
+        alt="a line for each of the streams, from {low} to {high} IOPS.",
+        part="course-plot",
+    )
+    return plot.over(name, shown), shown
+
+
+def _figures(measured: Measured) -> Figures:
+    return Figures.of(counted(measured), measured.elapsed_ns)

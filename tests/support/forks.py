@@ -96,6 +96,7 @@ def _become(order: dict[str, Any]) -> None:
         os.close(fd)
     sys.stdin = open(0)  # noqa: SIM115 the one before has read what comes next
     sys.argv = ["openpts", *order["arguments"]]
-    os.environ.clear()
-    os.environ.update(order["environment"])
+    if "environment" in order:  # a shell script orders without one: that of this process holds
+        os.environ.clear()
+        os.environ.update(order["environment"])
     os.chdir(order["cwd"])

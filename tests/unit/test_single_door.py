@@ -39,6 +39,7 @@ OPENS_FOR_WRITING = {
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
     "ownership.py": "files with the owner of a drive, below /dev, and of a run folder",
+    "runner/shared_sample.py": "the last sample of the host, below /dev",
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/guard/guard.py": "reading to check, writing to hand out",
@@ -61,6 +62,7 @@ WRITES_TO_DESCRIPTORS = {
     "ownership.py": "files with an owner",
     "record/lasting_writer.py": "the size of a file without a name in a run folder",
     "runner/data_check.py": "a file in memory, given its size",
+    "runner/shared_sample.py": "the last sample of the host",
 }
 WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",
@@ -93,6 +95,7 @@ MAKES_FOLDERS = {
     "report/write.py": "where the operator wants a report",
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
+    "runner/shared_sample.py": "the samples of the host, below /dev",
     "sweep/executors.py": "for what workers on Slurm share",
     "sweep/sweep.py": "where the operator wants a sweep",
 }

@@ -261,12 +261,10 @@ class OtherDrives:
             fields = line.split(maxsplit=_FIELDS_COUNTED)
             if len(fields) < _FIELDS_COUNTED or not self._counts(fields[_NAME_FIELD]):
                 continue
-            reads, _, read_sectors, _, writes, _, written_sectors = map(
-                int, fields[_FIELDS_BEFORE:_FIELDS_COUNTED]
-            )
-            read += read_sectors * _SECTOR_BYTES
-            written += written_sectors * _SECTOR_BYTES
-            ios += reads + writes
+            counts = _numbers(fields[_FIELDS_BEFORE:_FIELDS_COUNTED])
+            read += counts[_READ_SECTORS] * _SECTOR_BYTES
+            written += counts[_WRITTEN_SECTORS] * _SECTOR_BYTES
+            ios += counts[_READS] + counts[_WRITES]
         counters = {
             "others_read_bytes_per_s": float(read),
             "others_write_bytes_per_s": float(written),

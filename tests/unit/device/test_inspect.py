@@ -42,7 +42,11 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(
     log = HealthReading("log", {"temperature_c": 71.0, "warning_limit_c": 70.0, "critical_warning": 2.0})
     monkeypatch.setattr(inspect_module, "read_health_of", lambda _device: log)
     first, second, third = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
-    assert (first.serial, first.safety, first.health.values) == ("S795NC0T100001", Safety.UNKNOWN, {})
+    assert (first.facts["serial"].value, first.safety, first.health.values) == (
+        "S795NC0T100001",
+        Safety.UNKNOWN,
+        {},
+    )
     assert (second.safety, second.temperature_c, second.purge) == (Safety.FREE, 71.0, ())
     assert second.warnings[-2:] == (
         "the drive's log has a critical warning, 0x02",

@@ -34,7 +34,7 @@ class Read:
         for number in numbers:
             self._at_s += 1
             self._path.write_text(f"{number}\n")
-            found += [(at_ns // NS_PER_S, value) for at_ns, _, value in self.open.news()]
+            found += [(at_ns // NS_PER_S, value) for at_ns, _, value in self.open.news(self.open.read())]
         return found
 
     def at_the_end(self) -> list[tuple[int, float]]:

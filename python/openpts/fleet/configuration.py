@@ -11,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
@@ -21,6 +20,7 @@ from openpts.near_word import did_you_mean
 from openpts.operator_files.source_position import Path as Keys
 from openpts.operator_files.toml_text import read_toml
 from openpts.operator_files.written_file import placed_text, read_written, shaped
+from openpts.record.decoding import decode_json
 
 FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
 """Where the fleet file is on hosts, and where commands look for it."""
@@ -101,7 +101,7 @@ class Host(Struct, frozen=True):
         """What its openpts has answered, as a value of that type. Raises FleetError."""
         senseless = f"host {self.name} answers what makes no sense"
         with failing_as(FleetError, senseless, "see openpts fleet check"):
-            return msgspec.json.decode(answer, type=kind)
+            return decode_json(answer, kind)
 
 
 class Fleet(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from openpts.record.decoding import decode_json
 from openpts.vocabulary.run_request import RunRequest
 
 
@@ -44,7 +45,7 @@ class Observation:
 def request_noted(text: str) -> RunRequest | None:
     """The request that an engine keeps as a note with the run; None if its note is another."""
     try:
-        return msgspec.json.decode(text, type=RunRequest)
+        return decode_json(text, RunRequest)
     except msgspec.DecodeError:
         return None
 

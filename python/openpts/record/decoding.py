@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from sqlite3 import Cursor
+from threading import Lock
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -23,10 +24,13 @@ Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 """Neither infinite nor NaN, which no bound takes."""
 
 _ROWS_AT_ONCE: Final = 4096
+_FIRST_USE: Final = Lock()
+_KNOWN: Final = set[Any]()
 
 
 def decode_json(text: str | bytes, kind: type[Decoded] | Any) -> Decoded:
     """A value of that type. Raises msgspec.MsgspecError also for text that is no UTF-8 or nests too deep."""
+    _know(kind)
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
@@ -41,6 +45,7 @@ def rows_of(cursor: Cursor, table: str, kind: type[Decoded] | Any) -> Iterator[D
     Raises msgspec.ValidationError that names the table.
     """
     many = list[kind]  # type: ignore[valid-type]
+    _know(many)
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         try:
             yield from msgspec.convert(rows, type=many)
@@ -50,7 +55,18 @@ def rows_of(cursor: Cursor, table: str, kind: type[Decoded] | Any) -> Iterator[D
 
 def in_visible_lines(value: Decoded, kind: type[Decoded] | Any) -> Decoded:
     """The value, of that type, with each of its texts on one line on which nothing is invisible."""
+    _know(kind)
     return msgspec.convert(with_texts(msgspec.to_builtins(value), visible_line, keys=True), type=kind)
+
+
+def _know(kind: Any) -> None:
+    """Let msgspec look at a type for the first time in one thread: another one that used the type meanwhile
+    would take what is half made, and end the process (msgspec 0.22).
+    """
+    if kind not in _KNOWN:
+        with _FIRST_USE:
+            msgspec.json.Decoder(kind)
+        _KNOWN.add(kind)
 
 
 def _reason(error: Exception) -> str:

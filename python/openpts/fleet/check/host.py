@@ -16,6 +16,7 @@ from openpts.fleet.check.finding import Finding, error, warning
 from openpts.fleet.configuration import Engine, Host
 from openpts.fleet.remote import Remote
 from openpts.programs import Run, run_program
+from openpts.record.decoding import decode_json
 from openpts.units import GB, format_capacity
 
 _ANSWER_S: Final = 120.0
@@ -294,7 +295,7 @@ class HostCheck:
         """What a command of openpts on the host prints as JSON, or the finding that it does not."""
         try:
             answer = remote.ask([self.host.program, command, "--json"], _ANSWER_S)
-            return msgspec.json.decode(answer.stdout, type=kind)
+            return decode_json(answer.stdout, kind)
         except (FleetError, msgspec.DecodeError) as error:
             return self._error(
                 command,

@@ -32,7 +32,8 @@ def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
     if os.environ.get("LAB") != "1":
         pytest.skip(f"needs a virtual machine (LAB=1) with a drive of serial number {serial}")
     found = [disk for disk in whole_drives(roots) if serial_number(disk).value == serial]
-    if not found or not str((listing := list_device(found[0], roots, 60.0)).interface).startswith(interface):
+    listing = list_device(found[0], roots, 60.0) if found else None
+    if listing is None or not str(listing.facts["interface"].value).startswith(interface):
         pytest.skip(f"this virtual machine has no {interface} drive of serial number {serial}")
     return listing
 
@@ -44,7 +45,7 @@ def drive(request: pytest.FixtureRequest) -> DeviceListing:
 
 
 def _open(drive: DeviceListing, roots: SystemRoots, serial: str | None = None):
-    consent = Consent(confirm_serial=serial or drive.serial)
+    consent = Consent(confirm_serial=serial or drive.facts["serial"].value)
     return open_target(BlockTarget(Path(drive.path)), consent, roots)
 
 
@@ -68,7 +69,7 @@ def test_it_is_described(drive: DeviceListing, roots: SystemRoots) -> None:
     with _open(drive, roots) as target:
         facts = dut_facts(target.facts, roots)
     assert str(facts["model"].value).startswith("QEMU")
-    assert facts["serial"].value == drive.serial
+    assert facts["serial"].value == drive.facts["serial"].value
     assert facts["firmware"].value is not None
     assert facts["features"].value is not None
     assert facts["hba"].value is not None

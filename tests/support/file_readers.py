@@ -24,7 +24,7 @@ def readers_of(path: Path) -> Iterator[list[tuple[int, int]]]:
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.fanotify_init(_CLOEXEC | _NONBLOCK, os.O_RDONLY | os.O_CLOEXEC)
     if fd < 0:
-        pytest.skip(f"the kernel does not tell who reads a file: {os.strerror(ctypes.get_errno())}")
+        pytest.skip(f"the kernel does not tell which process reads a file: {os.strerror(ctypes.get_errno())}")
     name = os.fsencode(path)
     assert libc.fanotify_mark(fd, _ADD, ctypes.c_uint64(_ACCESS), _AT_FDCWD, name) == 0
     found: list[tuple[int, int]] = []

@@ -73,8 +73,8 @@ class Sampler:
     def _text(self, gauge: Gauge) -> str | None:
         if not gauge.paths:
             return gauge.what
-        by_whom = ", by one run for all on this host" if gauge.of_host and self._shared else ""
-        return f"{gauge.what}; each {self.period_s * gauge.each:g} s{by_whom}"
+        by_one = ", by one run for all on this host" if gauge.of_host and self._shared else ""
+        return f"{gauge.what}; each {self.period_s * gauge.each:g} s{by_one}"
 
     def take(self, engine_clock_offset_ns: int) -> tuple[TelemetryPoint, ...]:
         """All samples that were not taken yet; the offset turns monotonic time into the engine's."""
@@ -113,7 +113,7 @@ class Sampler:
         period_ns = round(self.period_s * NS_PER_S)
         # the second sample is at least half a period behind the first
         period = (due_ns + period_ns // 2) // period_ns
-        # who did not read for others in one period comes later in the next, and not all at once
+        # A run that took another's sample comes later in the next period, and not all such runs at once.
         lag_ns = period_ns * (2 + os.getpid() % 16) // 100
         try:
             while not self._stopped.wait(max(0, due_ns - time.monotonic_ns()) / NS_PER_S):

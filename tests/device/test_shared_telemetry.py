@@ -22,7 +22,7 @@ from tests.support.file_readers import readers_of
 STAT = Path("/proc/stat")
 PERIOD_S = 0.5
 PERIOD_NS = round(PERIOD_S * NS_PER_S)
-MOST = 0.9
+MOST = 0.6  # where each reads for itself, it is none; a busy machine lets some come too late
 IN_SECONDS = (*TEST, "--step-seconds", "1.5")
 
 
@@ -52,8 +52,11 @@ def test_one_reads_for_all_and_all_have_its_samples(samplers: Callable[..., Samp
     for points, count in zip(sampled, [*[periods] * 4, periods // 2], strict=True):
         assert len(points) >= MOST * count
         assert len(points.items() & sampled[0].items()) >= MOST * count
-    shares = [ours.points(number, "cpu_all_user_pct").items() for number in range(4)]
-    assert all(len(shares[0] & of_one) > 0.5 * periods for of_one in shares[1:])
+    first, *others = (ours.points(number, "cpu_all_user_pct") for number in range(4))
+    for of_one in others:  # values that stay as they are have few points
+        common = first.keys() & of_one.keys()
+        assert common
+        assert {t_ns: first[t_ns] for t_ns in common} == {t_ns: of_one[t_ns] for t_ns in common}
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])

@@ -48,7 +48,7 @@ def _lot(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> Lo
 
 
 def _left(folder: Path, entry: LotEntry, interrupted: OnInterruption) -> LotEntry:
-    """By its record, since the campaign may have been killed before it was told."""
+    """By its record: the campaign may have been killed before it noted the end."""
     run_folder = folder / entry.folder
     until_unlocked(run_folder / CLAIM_NAME)  # a run that the kernel ends with its campaign takes seconds
     if entry.state in DONE:

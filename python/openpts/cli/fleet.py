@@ -278,7 +278,7 @@ def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
 
 
 def _asked_for(request: RunRequest | None) -> tuple[str, str, str]:
-    """Slot, drive and test of a run; empty where only the scheduler told of it."""
+    """Slot, drive and test of a run; empty where only the scheduler knows the run."""
     if request is None:
         return "", "", ""
     return request.slot or "", request.serial or request.target or "", request.test_words[0]

@@ -16,7 +16,7 @@ from tests.support.forks import Forks
 
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
 settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# A sample says the same of the same code: examples that nobody has seen before are for all the tests.
+# A sample says the same of the same code: new examples are for all the tests.
 settings.register_profile("sample", settings.get_profile("at any speed"), derandomize=True, max_examples=40)
 settings.load_profile("at any speed")
 
@@ -105,7 +105,7 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache_and_state() -> Iterator[None]:
-    """What openpts keeps between runs stays out of the home and the journal of whoever runs the tests."""
+    """What openpts keeps between runs stays out of the home and the journal of the user who tests."""
     with (
         TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True) as place,
         pytest.MonkeyPatch.context() as patch,

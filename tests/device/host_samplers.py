@@ -29,6 +29,15 @@ class Samplers:
         lines = [line.split() for line in self.outputs[number].read_text().splitlines(keepends=True)]
         return {int(line[0]): float(line[2]) for line in lines if len(line) == 3 and line[1] == name}
 
+    def spans(self, number: int, name: str) -> dict[tuple[int, int], float]:
+        """Values by the times of the sample before and of their own."""
+        before_ns = {after: before for before, after in pairwise(self.points(number))}
+        return {
+            (before_ns[t_ns], t_ns): value
+            for t_ns, value in self.points(number, name).items()
+            if t_ns in before_ns
+        }
+
     def gaps_s(self, number: int, since_ns: int) -> list[float]:
         """Between samples from then on."""
         times = [since_ns, *(t_ns for t_ns in self.points(number) if t_ns > since_ns)]

@@ -88,6 +88,7 @@ def test_writes_need_consent(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("fio")
+@pytest.mark.slow
 def test_a_drive_in_use_may_be_read_and_one_claimed_be_written(
     attach: Callable[..., Path], tmp_path: Path
 ) -> None:

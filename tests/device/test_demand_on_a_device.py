@@ -88,6 +88,7 @@ def test_demand_intensity_on_a_loop_device(tmp_path: Path, attach: Callable[...,
         assert sample.read.ios / sample.ios == pytest.approx(0.7, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_composite_for_larger_sectors_says_what_it_leaves_out(
     tmp_path: Path, attach: Callable[..., Path]
 ) -> None:

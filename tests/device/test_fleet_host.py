@@ -99,6 +99,7 @@ def test_a_run_that_is_complete_is_not_started_again(host: Host) -> None:
     assert json.loads(told[-1])["kind"] == "stream_finished"
 
 
+@pytest.mark.slow
 def test_the_folder_is_the_runs_whatever_the_request_says(host: Host) -> None:
     """It was elsewhere, and the host said that nothing was written."""
     run_id = new_run_id()

@@ -63,6 +63,7 @@ def stopped_in_its_pause(subject: ShortRun) -> str:
     return subject.ended()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_on_a_full_disk_has_all_its_steps(tmpfs: Path, tmp_path: Path) -> None:
     with measuring(tmpfs / "r1", tmp_path) as subject:
         fill(tmpfs)

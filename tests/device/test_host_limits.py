@@ -105,6 +105,7 @@ def test_a_processor_that_others_take_is_found(attach_memory: Callable[[int], Pa
 
 
 @pytest.mark.usefixtures("burning")
+@pytest.mark.slow
 def test_it_is_found_in_what_another_run_has_read(
     attach_memory: Callable[[int], Path], samplers: Callable[..., Samplers], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def scratch(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_waits_reads_and_changes_nothing(scratch: Path) -> None:
     before = hashlib.sha256(scratch.read_bytes()).hexdigest()
     order = ("idle-flush", f"file:{scratch}", *QUICK, "--longest", "0.1", "--json")

@@ -28,6 +28,7 @@ startdelay=100ms
 """
 
 
+@pytest.mark.slow
 def test_streams_keep_their_rates_in_each_round(tmp_path: Path) -> None:
     (tmp_path / "two.fio").write_text(JOB)
     words = ("--precondition-passes", "1", "--max-rounds", "5", "--out", "run")

@@ -68,6 +68,7 @@ def test_a_run_that_loses_its_terminal_ends_as_an_interrupted_one(tmp_path: Path
     assert run.manifest.ended_at is not None
 
 
+@pytest.mark.slow
 def test_below_nohup_it_goes_on_to_its_end(tmp_path: Path) -> None:
     status = _lose_terminal_after_three_steps(tmp_path, "nohup")
     assert status == 0, (tmp_path / "nohup.out").read_text()
@@ -113,6 +114,7 @@ def test_a_terminal_that_takes_no_text_holds_up_no_measurement(tmp_path: Path, i
         os.close(reading)
 
 
+@pytest.mark.slow
 def test_a_reader_that_quits_does_not_end_the_run(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)

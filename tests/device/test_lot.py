@@ -130,6 +130,7 @@ def test_starts_are_in_order_staggered_and_so_many_at_once(tmp_path: Path) -> No
         assert sum(start <= moment < end for start, end in times) <= at_most
 
 
+@pytest.mark.slow
 def test_runs_on_one_drive_follow_one_another(tmp_path: Path) -> None:
     (target,) = files(tmp_path, 1)
     requests = [request(target, *QUICK, "--overwrite-file") for _ in range(2)]
@@ -282,6 +283,7 @@ def test_a_lot_ends_with_its_population(tmp_path: Path) -> None:
     assert "population.pdf" not in index
 
 
+@pytest.mark.slow
 def test_a_lot_that_is_redacted_has_no_serial_number_in_any_name_or_file(tmp_path: Path) -> None:
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
     other = "sim:theory?capacity=2GB&seed=3"  # left out of the population, where its folder is named

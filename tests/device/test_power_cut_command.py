@@ -76,6 +76,7 @@ def test_what_the_cut_changed_is_found(statement: str, losses: set[str], tmp_pat
     assert all(cut.losses and set(cut.losses) <= losses for cut in cuts)
 
 
+@pytest.mark.slow
 def test_a_command_that_cuts_nothing_ends_the_run(tmp_path: Path) -> None:
     ended = run_powercut(tmp_path, "true")
     assert ended.exit_code == RunFailedError.exit_code

@@ -114,6 +114,7 @@ def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path) -> No
     assert "region=START-END" in wrong.complaint
 
 
+@pytest.mark.slow
 def test_a_freeze_delays_what_was_due_in_it_and_nothing_after_it(tmp_path: Path) -> None:
     gap_us, ios, stop_s = 500, 7_000, 2.0
     lines = ["fio version 3 iolog", "0 /dev/x add", "0 /dev/x open"]

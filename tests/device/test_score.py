@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from openpts.units import KIB, MIB
 from tests.device.openpts_process import Ended, openpts
 from tests.support.small_recipe import BACKGROUND_WRITES, FOREGROUND, write_recipe
@@ -32,6 +34,7 @@ def test_a_score_on_a_file_is_that_of_its_record(tmp_path: Path) -> None:
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_drive_gets_the_foreground_alone_and_with_the_background(
     attach_memory: Callable[[int], Path], tmp_path: Path
 ) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.units import MIB
@@ -29,6 +31,7 @@ def check(ended: Ended, folder: Path) -> None:
     assert "Cross Stimulus Recovery" in page
 
 
+@pytest.mark.slow
 def test_a_file_that_a_test_has_written_to_is_the_next_ones_target(tmp_path: Path) -> None:
     ended = openpts("run", "all", "file:./x?size=128MiB", *SHORT, "--out", "s", "--json", cwd=tmp_path)
     check(ended, tmp_path / "s")

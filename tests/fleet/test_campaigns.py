@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from openpts.campaign.journal import read_state
 from openpts.campaign.status import status_of
 from openpts.fleet.host_journal import HostJournal
@@ -77,6 +79,7 @@ def said(command: Sequence[str], *words: object) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_over_ssh(systemd_hosts: list[SystemdHost], fleet_file: Path, tmp_path: Path) -> None:
     places = (("h1", "s00"), ("h1", "s01"), ("h2", "s00"))
     slots = {one.host.name: one.host.slots for one in systemd_hosts}

@@ -185,6 +185,7 @@ def test_the_hosts_of_slurm_may_do_without_ssh(fleet: Fleet) -> None:
     assert others(found) == [("error", "cluster", "slurmctld"), ("warning", "h1", "ssh")]
 
 
+@pytest.mark.slow
 def test_a_real_slurm_is_checked_where_its_commands_are() -> None:
     """It tracks no processes by cgroup, which would take those of the machine. h3 has no ssh."""
     if reason := missing():

@@ -88,6 +88,7 @@ def test_a_fetched_run_is_the_one_on_the_host(
     assert again == replace(fetched, is_new=False)
 
 
+@pytest.mark.slow
 def test_a_cut_link_leaves_no_folder_and_the_next_fetch_goes_on(
     fleet: Fleet, large: Observation, tmp_path: Path, systemd_hosts: list[SystemdHost]
 ) -> None:
@@ -144,6 +145,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(
     assert content(Path(fetched.folder)) == content(Path(large.folder or ""))
 
 
+@pytest.mark.slow
 def test_a_fetch_killed_at_any_moment_leaves_the_whole_or_none(
     fleet: Fleet, large: Observation, tmp_path: Path
 ) -> None:

@@ -174,6 +174,7 @@ def test_hosts_shows_slots_and_what_is_not_up(cluster: Cluster) -> None:
     assert hosts[2]["slots"] == {"s00": "SN-h3-s00", "s01": None}
 
 
+@pytest.mark.slow
 def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Cluster) -> None:
     cluster.head.kill("slurmctld")
     ended = cluster.openpts("fleet", "observe", new_run_id())
@@ -183,6 +184,7 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     assert "squeue failed: " in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_sweep_outlives_its_workers_and_goes_on_after_its_submitter(
     cluster: Cluster, tmp_path: Path
 ) -> None:

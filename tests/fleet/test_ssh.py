@@ -108,6 +108,7 @@ def test_what_is_submitted_many_times_is_begun_once_and_then_left_to_measure(
     assert (unknown.stage, unknown.reason) == (RunStage.UNKNOWN, "h1 measures, so its journal is not read")
 
 
+@pytest.mark.slow
 def test_a_cut_link_does_not_touch_the_run(
     backend: SshBackend, request_: RunRequest, systemd_hosts: list[SystemdHost]
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_cut_link_does_not_touch_the_run(
     assert backend.observe(request_.run_id).stage is RunStage.RUNNING
 
 
+@pytest.mark.slow
 def test_a_link_that_is_cut_while_a_run_is_submitted_leaves_it_to_be_found(
     backend: SshBackend, request_: RunRequest, systemd_hosts: list[SystemdHost]
 ) -> None:
@@ -193,6 +195,7 @@ def test_a_run_on_a_host_that_is_restarted_goes_on_only_when_asked_to(
     assert len({json.decode(claim)["boot_id"] for claim in claims}) == 2
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_leaves_no_process_and_a_record(
     backend: SshBackend, request_: RunRequest, systemd_hosts: list[SystemdHost]
 ) -> None:

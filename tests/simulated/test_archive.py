@@ -486,6 +486,7 @@ def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], l
     assert called("query", "s3://nothing/there")[0] == 2
 
 
+@pytest.mark.slow
 def test_two_add_to_s3_and_one_is_killed(s3: str, archive: Path, runs: list[Path]) -> None:
     """In the midst of its second run; the other one is not disturbed."""
     words = [*COMMAND, "archive", "add", *map(str, runs), "--to", s3]
@@ -517,6 +518,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_compact_on_s3_loses_no_run(s3: str, runs: list[Path], labelled: Path) -> None:
     done("add", *runs, labelled, "--to", s3)
     before = rows(s3)

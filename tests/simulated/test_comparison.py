@@ -42,6 +42,7 @@ def found(suites: dict[str, Path]) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 def test_three_seeds_stand_against_another_preset(found: dict[str, Any]) -> None:
     assert found["names"] == ["tlc", "client-qlc"]
     assert found["simulated"] is True

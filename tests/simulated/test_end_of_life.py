@@ -61,6 +61,7 @@ SMALL_UNITS = (
 )
 
 
+@pytest.mark.slow
 def test_the_end_of_a_card_is_found_within_two_per_cent(tmp_path: Path) -> None:
     """As many blocks as the card has, of a sixteenth of the size.
 

@@ -126,6 +126,7 @@ def test_a_limit_of_the_last_cycle_leaves_the_run_complete(tmp_path: Path) -> No
     assert read_manifest(tmp_path / "run").state is RunState.COMPLETE
 
 
+@pytest.mark.slow
 def test_a_throttled_step_ends_the_run_where_that_is_to_stop_it(tmp_path: Path) -> None:
     hot = tmp_path / "hot.toml"
     text = PRESET.read_text().partition("# Published figures")[0]

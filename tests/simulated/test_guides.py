@@ -72,6 +72,7 @@ def number(text: str) -> float:
 SOLIDIGM: Final = {"benchmarks-1": "peak", "benchmarks-2": "low", "benchmarks-3": "mixed"}
 
 
+@pytest.mark.slow
 def test_the_solidigm_guide(tmp_path: Path) -> None:
     page = Followed("guide-solidigm.md", tmp_path)
     paper = page.page_table("Section 5.2")

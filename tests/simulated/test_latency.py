@@ -20,6 +20,7 @@ from tests.support.oracle_presets import write_oracle
 
 @pytest.mark.proves("PTS-LAT-01..02", "PTS-LAT-04..05", "PTS-LAT-07..12", "PTS-LAT-15..16")
 @pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.slow
 def test_a_whole_test_of_a_single_io(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("lat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened

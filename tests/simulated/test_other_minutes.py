@@ -67,6 +67,7 @@ def other_minutes(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("test", ["wsat", "hir", "dirth"])
+@pytest.mark.slow
 def test_a_pace_that_repeats_every_30_minutes_is_told(tmp_path: Path, test: str) -> None:
     """Ten minutes each of n, 2n and 4n I/Os a second: all tracked minutes see n.
 

@@ -162,6 +162,7 @@ def test_a_drive_without_a_past_is_the_same_in_each_state(tmp_path: Path) -> Non
 
 
 @pytest.mark.proves("LSI-GEN-02", "LSI-PRE-03")
+@pytest.mark.slow
 def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: Path) -> None:
     run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run")
     assert not run.manifest.shortened

@@ -61,6 +61,7 @@ def found(figures: dict[str, Any], read_pct: int, limit: Limit) -> dict[str, Any
     return one
 
 
+@pytest.mark.slow
 def test_peaks_are_those_of_the_drive(figures: dict[str, Any]) -> None:
     assert figures["peaks_iops"] == pytest.approx({"0/100": IOPS, "100/0": IOPS, "70/30": IOPS}, rel=1e-3)
 

@@ -70,6 +70,7 @@ def test_what_would_not_work_is_said(tmp_path: Path) -> None:
     assert "not reached in 4 rounds" in concerns["steady state"]
 
 
+@pytest.mark.slow
 def test_a_share_of_the_endurance_beyond_all_of_it_is_told_in_plain_digits(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [IOPS])
     words = ("--like", str(preset), "--out", str(tmp_path / "run"), "--step-seconds", "1", "--tbw", "0.0001")

@@ -153,6 +153,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 12
 
 
+@pytest.mark.slow
 def test_workers_of_dask_compute_the_same(tmp_path: Path) -> None:
     """A scheduler and a worker of their own, as a cluster has them."""
     dask = [COMMAND[0], "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]

@@ -88,6 +88,7 @@ def test_an_end_zone_without_steady_state_is_no_steady_figure(three_of_five: Run
     assert float(zones["End zone, mean (IOPS)"]) == pytest.approx(20, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_plateau_that_was_left_for_no_level_is_not_called_unleft(tmp_path: Path) -> None:
     """20 minutes of 60 I/Os a second, then 20 and 40 in turn: none is near the mean of the last thirty."""
     preset = write_oracle(tmp_path, [60, 60, *[20, 40] * 20], by="seconds", every=600)

@@ -38,6 +38,7 @@ def saturation_s(run: Run) -> float:
 
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-07..08", "PTS-WSAT-18..19")
 @pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.ENTERPRISE))
+@pytest.mark.slow
 def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("wsat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened

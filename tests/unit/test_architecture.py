@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from openpts.procedures.registry import PROCEDURES
-from tests.support.syntax_trees import trees
+from tests.support.syntax_trees import nodes, trees
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
@@ -39,8 +39,8 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
     """Presets are the drives' own parameters, and what reads them and their theory is there."""
     users = {
         name
-        for name, tree in trees()
-        for node in ast.walk(tree)
+        for name, of_module in nodes()
+        for node in of_module
         if (isinstance(node, ast.ImportFrom) and node.module == "openpts._native")
         or (
             isinstance(node, ast.ImportFrom)
@@ -62,10 +62,10 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
 
 def test_scripts_analysis_and_reports_read_no_clock() -> None:
     clocks = {"time", "datetime"}
-    for name, tree in trees():
+    for name, of_module in nodes():
         if not name.startswith(("procedures/", "analysis/", "vocabulary/")):
             continue
-        for node in ast.walk(tree):
+        for node in of_module:
             if isinstance(node, ast.Import):
                 assert not clocks & {alias.name for alias in node.names}, name
             if isinstance(node, ast.ImportFrom):

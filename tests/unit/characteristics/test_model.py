@@ -192,6 +192,7 @@ def named(one: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:
     return {d.figure: d.value for d in distances(one, other) if d.value is not None}
 
 
+@pytest.mark.slow
 def test_bursts_of_one_operation_are_kept(bursts: Path, like_bursts: TraceModel) -> None:
     assert like_bursts.chosen.startswith("on-off, reads and others apart")
     assert len(like_bursts.text) <= 16 << 10
@@ -283,6 +284,7 @@ def test_a_model_that_can_not_be_made_is_refused(
     assert str(done.exception).replace(str(tmp_path), "") == snapshot
 
 
+@pytest.mark.slow
 def test_drives_that_the_model_has_not_seen_behave_the_same(bursts: Path, tmp_path: Path) -> None:
     words = ["trace", "synthesise", str(bursts), "--model", str(tmp_path / "like.toml"), "--json"]
     checks = [word for name in ("enterprise-tlc", "client-qlc") for word in ("--check", f"sim:{name}")]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from openpts.visible_text import visible
 from tests.support.openpts_command import COMMAND
-from tests.support.syntax_trees import PACKAGE, trees
+from tests.support.syntax_trees import PACKAGE, nodes
 
 # an extension turned around, an isolate, a mark; the screen cleared, a bell, a C1 sequence
 HOSTILE = "cod\u202egnp.exe\u2066\u200f\x1b[2J\x07\x9b31m"
@@ -113,12 +113,15 @@ def test_rich_alone_controls_the_terminal(tmp_path: Path) -> None:
 def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
     """Everybody else prints text, which is made visible on its way."""
 
+    def name_of(called: ast.expr) -> str | None:
+        return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+
     def calling(*names: str) -> set[str]:
         return {
             module
-            for module, tree in trees()
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
+            for module, of_module in nodes()
+            for node in of_module
+            if isinstance(node, ast.Call) and name_of(node.func) in names
         }
 
     assert calling("with_controls") == {

@@ -71,6 +71,7 @@ def test_a_long_stimulus_is_refused_before_its_steps_are_made() -> None:
     assert len(continuous(stimulus, 45 * 60 * NS_PER_S, 60 * NS_PER_S)) == 2
 
 
+@pytest.mark.slow
 def test_a_plan_with_pieces_by_the_ten_thousands_takes_time_in_proportion() -> None:
     """Twice 10,000 minutes of load; with a look at all before in each, time would go with the square."""
     test = PROCEDURES["thermal"]

@@ -72,6 +72,7 @@ def test_what_was_begun_early_is_drawn_once(
         assert draw_figures(REPORT, pool) == drawn_here
 
 
+@pytest.mark.slow
 def test_a_process_with_threads_is_not_forked(drawn_here: dict[str, str]) -> None:
     with worker_processes(2) as workers:  # Vega's
         assert not isinstance(workers, ProcessPoolExecutor)

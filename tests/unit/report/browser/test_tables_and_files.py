@@ -124,6 +124,7 @@ def test_the_model_can_be_saved_whole(tab: Browser, reports: Reports, tmp_path: 
     assert msgspec.json.decode(text, type=Report) == report
 
 
+@pytest.mark.slow
 def test_long_series_are_thinned_and_keep_their_extremes_unless_wanted_whole(
     tab: Browser, tmp_path: Path
 ) -> None:

@@ -153,7 +153,7 @@ def failing_as(
 ) -> Iterator[None]:
     """Raise what the kernel refuses, or msgspec can't decode, as ``kind``: what failed, why, what to do.
 
-    ``of`` are other errors that are told of in the same way.
+    ``of`` are the errors that are raised so.
     """
     try:
         yield

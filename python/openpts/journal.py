@@ -133,7 +133,7 @@ class Journal:
         return tuple(entry for entry in self.entries() if not self._is_held(entry))
 
     def _sweep(self) -> None:
-        """Take out beginnings of entries: whoever was killed over one had not changed anything yet."""
+        """Take out beginnings of entries: a process that was killed over one had not changed anything yet."""
         for path in self.folder.glob(f"*{_UNFINISHED}"):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED_S:
@@ -144,7 +144,7 @@ class Journal:
         try:
             fd = os.open(self.path_of(entry), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            return True  # taken out just now, by its own process or by whoever put it back
+            return True  # taken out just now, by its own process or by the one that put it back
         except OSError as error:
             raise JournalError(f"{self.path_of(entry)} can't be read: {error.strerror}") from error
         try:

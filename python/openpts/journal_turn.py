@@ -19,7 +19,7 @@ from openpts.system_files import SystemRoots, read_lines
 _TURN_S: Final = 60.0
 """How long to wait for a turn: longer than systemd takes to stop a timer."""
 _CLAIM_S: Final = 1.0
-"""How long to wait for an entry: somebody may look at this moment whether its process lives."""
+"""How long to wait for an entry: another process may look at this moment whether its process lives."""
 _POLL_S: Final = 0.02
 _LOCK_WORDS: Final = 6
 
@@ -47,7 +47,7 @@ class Noted:
 
 @contextmanager
 def turn(journal: Journal, wait_s: float = _TURN_S) -> Iterator[Noted]:
-    """What is noted, while nobody else who takes turns can change any of it.
+    """What is noted, while no other process that takes turns can change any of it.
 
     Raises JournalError if another process has not ended its turn in time; the text says which.
     """
@@ -71,9 +71,9 @@ def turn_if_possible(journal: Journal) -> Iterator[Noted]:
 
 @contextmanager
 def claimed(journal: Journal, entry: Entry) -> Iterator[bool]:
-    """An entry that was left behind as ours, so that nobody else puts it back; False if it is gone by now.
+    """An entry that was left behind as ours, that no other process puts back; False if it is gone by now.
 
-    Others see it as one whose process lives. Raises JournalError if somebody has claimed it before.
+    Others see it as one whose process lives. Raises JournalError if another process has claimed it before.
     """
     path = journal.path_of(entry)
     with ExitStack() as held:

@@ -2,8 +2,8 @@
 
 A lock belongs to an open file description (OFD), which programs that do I/O for a run inherit: it is free
 when the last of these processes has ended, and not before. The locked file contains the owner. That of a
-drive is below /dev, so that all containers with the same /dev see it; whoever can see the owner's process
-finds it in /proc by its name.
+drive is below /dev, so that all containers with the same /dev see it; where the owner's process is in
+sight, /proc has it by its name.
 """
 
 import fcntl

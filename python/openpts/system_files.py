@@ -88,7 +88,7 @@ def read_mounts(roots: SystemRoots, process: str = "self") -> tuple[Mount, ...]:
     """All mounts of this mount namespace, or of another process's, in the order in which they were made.
 
     None of another process in a chroot without mounts. Raises OSError if the kernel's list can't be read
-    and ValueError if a line makes no sense: a mount that was overlooked would cost somebody's data.
+    and ValueError if a line makes no sense: a mount that was overlooked would cost a user's data.
     """
     content = (roots.proc / process / "mountinfo").read_bytes()
     if not content and process != "self":

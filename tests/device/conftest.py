@@ -117,7 +117,7 @@ def attach_memory(attach: Attach, cleanup: ExitStack, run: Run) -> Callable[[int
         backing.touch()
         os.truncate(backing, size_bytes)
         node = attach("--direct-io=on", on=backing)
-        run("udevadm", "settle")  # whoever looks at new drives has had his look
+        run("udevadm", "settle")  # programs that look at new drives have done so
         return node
 
     return attach_in_memory

@@ -233,6 +233,7 @@ def test_what_a_command_leaves_running_is_ended_and_entered(directory: Path, tmp
     assert any("left 1 running" in one.used for one in read_run(tmp_path / "run").ledger)
 
 
+@pytest.mark.slow
 def test_a_long_output_is_kept_from_both_ends(directory: Path, tmp_path: Path) -> None:
     ended = run_app(directory, tmp_path, "seq", "1", "1000000", options=("--warm-runs", "1"))
     assert ended.exit_code == 0, ended.stderr

@@ -73,6 +73,7 @@ def test_the_table_names_the_paths_and_judges(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("fio")
+@pytest.mark.slow
 def test_writes_need_consent(file: Path) -> None:
     before = file.read_bytes()
     write = ("--stimulus", "random-write-4k-qd32")

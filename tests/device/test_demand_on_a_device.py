@@ -49,6 +49,7 @@ def assert_whole(run: Run) -> None:
 
 
 @pytest.mark.proves("PTS-CBW-08..11", "PTS-CBW-38")
+@pytest.mark.slow
 def test_composite_on_a_file(tmp_path: Path) -> None:
     ended = openpts(
         "run", "cbw", "file:./x?size=256MiB", *SHORT, "--out", "run", "--json", cwd=tmp_path, timeout_s=280

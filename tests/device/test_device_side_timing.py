@@ -76,7 +76,10 @@ def _arrivals_ns(run: TracedRun) -> NDArray[np.int64]:
     return np.asarray(run.queued["time_ns"])
 
 
-@pytest.mark.parametrize(("ios_per_s", "tc", "qd"), [(1000, 1, 8), (5000, 1, 32), (3000, 3, 8)])
+@pytest.mark.parametrize(
+    ("ios_per_s", "tc", "qd"),
+    [(3000, 3, 8), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1000, 1, 8), (5000, 1, 32)))],
+)
 @in_some_attempt
 def test_a_fixed_rate_keeps_its_grid(drive: Path, ios_per_s: float, tc: int, qd: int) -> None:
     run = run_traced(drive, Step.of(_reads(FixedRate(ios_per_s), tc, qd), IoCount(int(ios_per_s))))
@@ -91,6 +94,7 @@ def test_a_fixed_rate_keeps_its_grid(drive: Path, ios_per_s: float, tc: int, qd:
     assert np.median(after_plan_ns) - after_plan_ns.min() < NS_PER_MS / 2
 
 
+@pytest.mark.slow
 def test_a_fixed_rate_for_a_time_gives_as_many_ios_as_fit(drive: Path) -> None:
     """On a machine that stalls at the end, some are left over; they are told."""
     run = run_traced(drive, Step.of(_reads(FixedRate(2000), qd=16), Duration.seconds(0.5)))
@@ -114,7 +118,12 @@ def _bursts(arrivals_ns: NDArray[np.int64], silence_ns: float) -> list[NDArray[n
 
 
 @pytest.mark.parametrize(
-    ("ios", "period_ms", "tc", "qd"), [(16, 20, 1, 16), (50, 25, 2, 32), (6, 20, 4, 4), (2, 20, 4, 4)]
+    ("ios", "period_ms", "tc", "qd"),
+    [
+        (50, 25, 2, 32),
+        (2, 20, 4, 4),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((16, 20, 1, 16), (6, 20, 4, 4))),
+    ],
 )
 @in_some_attempt
 def test_bursts_have_their_size_and_period(drive: Path, ios: int, period_ms: int, tc: int, qd: int) -> None:

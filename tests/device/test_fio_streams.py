@@ -127,7 +127,9 @@ def test_streams_with_rates_do_as_much_as_was_asked_for(drive: Path, name: str) 
     assert mix.started_ns - sample.started_ns == pytest.approx(NS_PER_S // 2, rel=0.05)
 
 
-@pytest.mark.parametrize(("name", "tries"), [("native", 1), ("fio", MOST_TRIES)])
+@pytest.mark.parametrize(
+    ("name", "tries"), [("native", 1), pytest.param("fio", MOST_TRIES, marks=pytest.mark.slow)]
+)
 def test_shares_hold_the_faster_stream_back(drive: Path, name: str, tries: int) -> None:
     """fio's threads hold each other up for long at times, where processors are busy."""
     fast, slow = stimulus(tc=2, qd=4), stimulus(sizes=65536, write=1, pacing=Capped(400, CapUnit.IOS))

@@ -1,6 +1,6 @@
 """The guard against uses under another name: an inode or a device may have any number of names.
 
-Each of these was let through once, and would have cost the data of whoever used it.
+Each of these was let through once, and would have cost its users their data.
 """
 
 import os
@@ -163,7 +163,7 @@ def test_an_empty_image_that_another_process_has_open(
     _assert_file_refused(image, "open", f"{image} is open in process {pid} (python", roots)
 
 
-def test_a_file_that_is_open_where_nobody_can_see_it(
+def test_a_file_that_is_open_out_of_sight(
     image: Path, cleanup: ExitStack, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a container, where the processes of the machine aren't listed: the kernel knows all the same."""

@@ -248,7 +248,7 @@ def test_open_in_another_process_for_a_moment(refusals, attach, cleanup, roots: 
     assert refusals(node, roots) == ()
 
 
-def test_claimed_by_nobody_in_sight(
+def test_claimed_by_a_process_out_of_sight(
     attach, cleanup: ExitStack, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_UDEV_LOOKS_S", 1.0)  # this claim outlives any patience
@@ -267,7 +267,7 @@ def test_read_only(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
     assert_refused(node, "read-only", f"{node} is set read-only", roots)
 
 
-def test_a_file_system_that_nobody_has_mounted(attach, run, roots: SystemRoots) -> None:
+def test_a_file_system_that_is_not_mounted(attach, run, roots: SystemRoots) -> None:
     node = attach()
     run("mkfs.ext4", "-q", "-L", "precious", node)
     assert_refused(node, "signature", "ext4 labelled precious at 0x438", roots)

@@ -151,7 +151,7 @@ def planted(found: dict[str, Any]) -> list[int]:
     return [number for number in range(1, len(full) - 1) if all(full[number - 1 : number + 2])]
 
 
-@pytest.mark.parametrize("of_the_link", [3, 0.5])
+@pytest.mark.parametrize("of_the_link", [3, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_a_full_link_is_found_and_a_drive_that_is_slower_is_not(
     of_the_link: float,
     attach_memory: Callable[[int], Path],

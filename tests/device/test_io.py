@@ -112,7 +112,7 @@ def test_the_kernel_counts_the_same_reads(attach_memory) -> None:
     after = [int(field) for field in statistics.read_text().split()]
     assert ended.json["total"]["ios"] == 20_000
     reads, read_sectors, writes = (after[field] - before[field] for field in (0, 2, 4))
-    # the probe reads some, and so may whoever looks at drives that were closed
+    # the probe reads some, and so may programs that look at drives that were closed
     assert 20_000 <= reads <= 20_500
     assert 20_000 * 8 <= read_sectors <= 20_500 * 8
     assert writes == 0

@@ -27,6 +27,7 @@ def completed(folder: Path) -> Run:
 
 
 @pytest.mark.proves("PTS-LAT-04..05", "PTS-LAT-12", "PTS-LAT-15", "PTS-LAT-19")
+@pytest.mark.slow
 def test_latency_on_a_file(tmp_path: Path) -> None:
     ended = openpts(
         *("run", "lat", "file:./x?size=64MiB", *SHORT, "--max-rounds", "5", "--out", "run", "--json"),

@@ -56,7 +56,7 @@ def _read_until_three_steps(folder: Path, screen: int) -> None:
         assert time.monotonic() < until_s
         try:
             os.read(screen, 65536)
-        except OSError:  # nothing new, or nobody there: nohup lets go of the terminal
+        except OSError:  # nothing new, or no reader there: nohup lets go of the terminal
             time.sleep(0.05)
 
 
@@ -93,7 +93,7 @@ def _is_complete(folder: Path) -> bool:
         return False
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("is_terminal", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_terminal_that_takes_no_text_holds_up_no_measurement(tmp_path: Path, is_terminal: bool) -> None:
     """As after Ctrl-S, on a connection that hangs, and in a pager that shows its first page."""
     reading, writing = pty.openpty() if is_terminal else os.pipe()

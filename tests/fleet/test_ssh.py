@@ -157,6 +157,7 @@ def test_a_link_that_is_cut_while_a_run_is_submitted_leaves_it_to_be_found(
     assert starts(host, request_) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_interrupted_and_goes_on_only_when_asked_to(
     backend: SshBackend, request_: RunRequest, systemd_hosts: list[SystemdHost]
 ) -> None:

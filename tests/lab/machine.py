@@ -1,4 +1,4 @@
-"""A machine with drives that nobody minds losing: OPENPTS_LAB names the program that boots it."""
+"""A machine with drives that may be lost: OPENPTS_LAB names the program that boots it."""
 
 import os
 import shlex

@@ -73,7 +73,7 @@ def shape(export: str) -> dict[str, str]:
     return {key: value for key, value in pairs if "UUID" not in key}
 
 
-def test_a_member_that_nobody_named_is_not_purged(folder: Path) -> None:
+def test_a_member_that_was_not_named_is_not_purged(folder: Path) -> None:
     refusal = (folder / "refusal").read_text()
     assert "refused [members]" in refusal
     assert "LABNVME0001" in refusal

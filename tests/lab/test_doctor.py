@@ -95,7 +95,7 @@ def test_a_tuned_run_leaves_the_host_as_it_was_and_tells_what_it_set(looks: Path
     assert manifest.scenario is Scenario.SYNTHETIC
     reports = {report.key: report for report in manifest.tuning}
     assert (reports["scheduler"].found, reports["scheduler"].wanted) == ("mq-deadline", "none")
-    # nobody in the lab's machine could send it to sleep, or promise not to
+    # nothing in the lab's machine could send it to sleep, or promise not to
     assert {key for key, report in reports.items() if report.failure} == {"sleep"}
     assert manifest.host_before["scheduler"].value == "none"
     assert manifest.host_before["iostats"].value == "0"

@@ -6,7 +6,6 @@ its report is made and verified.
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,14 +18,13 @@ from tests.lab.drive_faults import NVME, Left, left_by
 from tests.lab.machine import needs_lab
 from tests.support.openpts_command import COMMAND
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 PART = "/dev/mapper/part --confirm-device-path /dev/mapper/part"
 LONG = "--step-seconds 60"  # they end when the fault is there
 SECTORS = 262144
 FIRST_BAD, BAD = 8192, 64  # of 52,428 sectors that preconditioning writes, in up to four streams
 FAULTS = ("read-once", "read-for-ever", "write-once", "write-for-ever", "bad-sectors", "shrinks", "read-only")
-SAMPLED = ("read-once", "bad-sectors", "shrinks")
 ON_NVME = {
     "read-once": f"""
         begin read-once {NVME} {LONG}
@@ -54,13 +52,8 @@ ON_NVME = {
 }
 
 
-def some(names: tuple[str, ...]) -> list[Any]:
-    """All of them, of which a sample takes its own."""
-    return [name if name in SAMPLED else pytest.param(name, marks=pytest.mark.slow) for name in names]
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What all of them left."""
     folder = tmp_path_factory.mktemp("failing")
     whole = f"0 {SECTORS} linear /dev/nvme0n1 0"
@@ -72,15 +65,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
             f"{rest} {SECTORS - rest} linear /dev/nvme0n1 {rest}",
         )
     )
-    chosen = SAMPLED if pytestconfig.getoption("--sample") else FAULTS
-    on_nvme = "".join(script for name, script in ON_NVME.items() if name in chosen)
     half = f"0 {SECTORS // 2} linear /dev/nvme0n1 0"
     left_by(
         folder,
         *("--nvme", "256M", "--append", "nvme_core.max_retries=0"),
         script=f"""
         what_is cache-before nvme get-feature /dev/nvme0 -f 6
-        {on_nvme}
+        {"".join(ON_NVME.values())}
         what_is cache-after nvme get-feature /dev/nvme0 -f 6
         ls state/journal > journal
         printf '{holed}' | dmsetup create part || exit 10
@@ -94,12 +85,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
     return folder
 
 
-@pytest.fixture(params=[FAULTS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FAULTS[1:])])
+@pytest.fixture(params=FAULTS)
 def reported(folder: Path, request: pytest.FixtureRequest) -> Path:
     return folder / request.param
 
 
-@pytest.fixture(params=some(FAULTS))
+@pytest.fixture(params=FAULTS)
 def left(folder: Path, request: pytest.FixtureRequest) -> Left:
     return Left(folder, request.param)
 
@@ -134,7 +125,7 @@ def test_its_report_is_made_and_verified(reported: Path) -> None:
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("name", some(("read-once", "read-for-ever", "write-once", "write-for-ever")))
+@pytest.mark.parametrize("name", ["read-once", "read-for-ever", "write-once", "write-for-ever"])
 def test_a_medium_error_is_called_one_with_its_place(folder: Path, name: str) -> None:
     operation, _, _ = name.partition("-")
     failure = Left(folder, name).run.steps[-1].sample.failure
@@ -161,7 +152,7 @@ def test_bad_sectors_end_the_preconditioning_where_they_are(folder: Path) -> Non
             "shrinks",
             f"/dev/dm-0 has {SECTORS * 256:,} bytes now, and had {SECTORS * 512:,} when the test began",
         ),
-        pytest.param("read-only", "/dev/nvme0n1 has become read-only: see dmesg", marks=pytest.mark.slow),
+        ("read-only", "/dev/nvme0n1 has become read-only: see dmesg"),
     ],
 )
 def test_what_has_become_of_the_drive_is_said(folder: Path, name: str, fault: str) -> None:

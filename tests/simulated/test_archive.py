@@ -458,7 +458,7 @@ def s3_server(
 
 @pytest.fixture
 def s3(s3_server: Variables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an archive that nobody has made yet."""
+    """The address of an archive that has not been made yet."""
     for name, value in s3_server.items():
         monkeypatch.setenv(name, value)
     server = s3_server["AWS_ENDPOINT_URL"]

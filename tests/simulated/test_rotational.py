@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("disk")
     steps = [rate for at in zip(WRITES, READS, strict=True) for rate in (*at, *ACCESSES)]
     preset = write_oracle(folder, [*steps, *WHOLE], by="steps")
-    no_such_purge = PurgeChoice(("nvme-format",))  # which nobody must ask for: a disk may have none at all
+    no_such_purge = PurgeChoice(("nvme-format",))  # which must not be asked for: a disk may have none at all
     return run_whole("hdd", DriveClass.CLIENT, folder / "run", five_zones, f"sim:{preset}", no_such_purge)
 
 

@@ -71,7 +71,7 @@ class EventsLostError(Exception):
 
 
 def require_tracing() -> None:
-    """Mount tracefs if nobody has; TracingUnavailableError if block events cannot be recorded."""
+    """Mount tracefs if it is not mounted; TracingUnavailableError if block events cannot be recorded."""
     if os.geteuid() != 0:
         raise TracingUnavailableError("tracing needs root")
     if not (TRACEFS / "instances").exists():

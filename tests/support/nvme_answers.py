@@ -1,4 +1,4 @@
-"""What NVMe drives answer to the questions of a purge, as bytes, and a clock that nobody waits for."""
+"""What NVMe drives answer to the questions of a purge, as bytes, and a clock that takes no time."""
 
 import struct
 from collections.abc import Sequence

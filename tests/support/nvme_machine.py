@@ -76,5 +76,5 @@ def sanitizing(drive: Drive, action: SanitizeAction = SanitizeAction.BLOCK) -> N
     return NvmeSanitize(action, run=drive.run, questions=drive.questions(), clock=clock)
 
 
-def nobody(_share: float | None, _text: str) -> None:
+def unshown(_share: float | None, _text: str) -> None:
     pass

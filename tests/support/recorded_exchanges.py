@@ -27,7 +27,7 @@ class RecordedExchange:
         """The next answer to that command."""
         asked = " ".join((*command[:-1], "NODE"))
         self.asked.append(asked)
-        assert asked in self._answers, f"nobody recorded {asked!r}"
+        assert asked in self._answers, f"{asked!r} was not recorded"
         answers = self._answers[asked]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         return Answer(

@@ -108,7 +108,7 @@ def test_another_name_of_the_old_file_keeps_it(tmp_path: Path) -> None:
     assert (tmp_path / "report").read_bytes() == b"new"
 
 
-def test_whoever_reads_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+def test_a_reader_of_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
     write_files(tmp_path, {"report": b"old"})
     with open_file(tmp_path, "report") as file:
         write_files(tmp_path, {"report": b"new"})

@@ -82,8 +82,8 @@ def test_where_it_is_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert Journal.of_machine().folder == tmp_path / "journal"
 
 
-def test_the_beginning_of_an_entry_is_swept_away_when_nobody_writes_it_any_more(tmp_path: Path) -> None:
-    """Whoever was killed over it had not changed anything yet."""
+def test_the_beginning_of_an_entry_is_swept_away_when_no_process_writes_it_any_more(tmp_path: Path) -> None:
+    """The process that was killed over it had not changed anything yet."""
     journal = Journal(tmp_path)
     entry = journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND)
     old, new = tmp_path / "old.part", tmp_path / "new.part"

@@ -212,7 +212,7 @@ def test_a_name_has_one_owner_among_all_processes(tmp_path: Path) -> None:
 
     with owned(NAME, _owner(run_id), tmp_path):
         with owned(NAME, _owner(), tmp_path):
-            assert holder_of(NAME, tmp_path) is None  # what is our own is in nobody's way
+            assert holder_of(NAME, tmp_path) is None  # what is our own is in no run's way
         assert in_process(lambda: _in_other_process(other)) == str(replace(_owner(run_id), **_when(tmp_path)))
     assert in_process(other) == "owned"
 

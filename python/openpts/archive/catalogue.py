@@ -29,7 +29,7 @@ _FORMAT: Final = "openpts.archive"
 _LARGE_BYTES: Final = 8_000_000
 _MOST_ROWS: Final = 10_000
 MOST_SMALL: Final = 64
-"""So many small catalogue files are merged by whoever adds the next run."""
+"""So many small catalogue files are merged when the next run is added."""
 
 
 class About(msgspec.Struct, frozen=True):

@@ -72,7 +72,7 @@ def _seen_idle(backend: Backend, run_ids: Sequence[str], *, wait: bool) -> list[
 
 
 def _ended(runs: Iterable[Observation]) -> list[str]:
-    """The runs that have a folder, on hosts where none is in progress; the others are told of."""
+    """The runs that have a folder, on hosts where none is in progress; names the other hosts on stderr."""
     runs = list(runs)
     busy = dict.fromkeys(run.host for run in runs if run.stage in ACTIVE and run.host is not None)
     for host in busy:

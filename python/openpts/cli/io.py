@@ -44,7 +44,7 @@ class ConsentWords:
         Raises TargetError and UsageError as parse_target does.
         """
         if names_simulated(target):
-            return Consent()  # no data of anybody's
+            return Consent()  # no user's data
         parsed = parse_target(target)
         if isinstance(parsed, FileTarget):
             return Consent(overwrite_file=self.overwrite_file)

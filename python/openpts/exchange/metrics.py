@@ -78,7 +78,7 @@ class _MeasuredRun:
     def hear(self, event: Event) -> None:
         match event:
             case events.DeviationFound(entry):
-                self._deviations += entry.steps <= 1  # of more it is told again
+                self._deviations += entry.steps <= 1  # the event comes again for more of them
             case events.StepsStarted():
                 self._phase = event
             case events.Ticked():

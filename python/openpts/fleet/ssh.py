@@ -63,7 +63,7 @@ class _Look:
     said: str | None
 
     def observations(self) -> dict[str, Observation]:
-        """Of all runs that are told of, by their IDs."""
+        """Of all runs in the answer, by their IDs."""
         running = {
             run_id: Observation(
                 run_id=run_id,

@@ -62,7 +62,7 @@ class RunStarted(Event):
 class DeviationFound(Event):
     """An entry was added to the ledger.
 
-    One of steps is told of after the first of them, and once more with all of them when the run has ended.
+    One of steps is an event after the first of them, and once more with all of them when the run has ended.
     """
 
     deviation: Deviation

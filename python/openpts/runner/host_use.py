@@ -17,7 +17,7 @@ HOST_FOLDER: Final = Path("/dev/openpts")
 def host_use(device: DeviceUnderTest, *, alone: bool, folder: Path = HOST_FOLDER) -> Iterator[None]:
     """Be on this host as long as the block lasts; ``alone`` keeps all others away. A simulated drive is not.
 
-    Raises RefusedError if another run is in the way, and TargetError where nobody can be kept away.
+    Raises RefusedError if another run is in the way, and TargetError where other runs can't be kept away.
     """
     with ExitStack() as held:
         if device.facts.simulation is None:

@@ -443,7 +443,7 @@ class LiveDriver:
             self._waiting.pop(0)
             if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
                 self.pause.tell(event)
-            # all of a kind are told of when the record is closed
+            # all of a kind are one event when the record is closed
             self._enter(self._new(tuple(one.entry for one in entries)))
         self.keep_telemetry()
         self.pause.announce()

@@ -151,7 +151,7 @@ fn hot_ns(pattern: &Pattern, ios: &[CapturedIo]) -> f64 {
     let ios = &ios[..1024];
     let (capture, mut taps) = open(Nowhere, CaptureConfiguration::new(pattern.lba_bytes, 1)).unwrap();
     let tap = &mut taps[0];
-    // Once through all buffers, which have been touched only by whoever made them.
+    // Once through all buffers, which have been touched only by the thread that made them.
     feed(ios, 3 * HOT_IOS, |io| tap.record(0, io));
     let mut samples = Vec::new();
     for _ in 0..HOT_REPEATS {

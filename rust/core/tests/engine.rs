@@ -311,7 +311,7 @@ fn progress_counts_what_the_results_count() {
 
 #[test]
 fn an_io_that_hangs_is_seen_while_it_hangs_and_can_be_left() {
-    // A pipe that nobody writes to never answers a read.
+    // A pipe into which nothing is written never answers a read.
     let (reader, _writer) = std::io::pipe().unwrap();
     let mut wanted = configuration(IoPath::Uring, 1, 1);
     wanted.limits.capacity_bytes = 512;

@@ -85,7 +85,7 @@ fn a_backlog_is_no_hanging_io() {
 }
 
 #[test]
-fn a_thread_without_a_share_of_a_burst_holds_up_nobody() {
+fn a_thread_without_a_share_of_a_burst_holds_up_no_other() {
     let session = open(&scratch(), 2, 4);
     let mut stop = milliseconds(20_000);
     stop.steady = Some(SteadyRule {

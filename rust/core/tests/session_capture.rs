@@ -191,7 +191,7 @@ fn sizes_and_zones_are_counted_as_the_capture_has_them() {
         half.streams[0].stimulus.block_sizes.retain(|size| size.bytes == 4096 || size.bytes == 8192);
         let program = vec![composite(milliseconds(10)), ramped, syncing, half];
         let (results, captured) = run(path, program.clone());
-        assert!(!captured.iter().any(|(step, _, _)| *step == 0), "nobody asked for it");
+        assert!(!captured.iter().any(|(step, _, _)| *step == 0), "it was not asked for");
         for (index, (step, result)) in program.iter().zip(&results).enumerate() {
             let moved: u64 = result
                 .operations

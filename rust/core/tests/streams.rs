@@ -143,7 +143,7 @@ fn a_priority_that_the_kernel_does_not_know_fails_the_step_by_name() {
 }
 
 #[test]
-fn shares_keep_their_ratio_whoever_is_faster() {
+fn shares_keep_their_ratio_whichever_is_faster() {
     let share = |share, stimulus| Stream { share, ..Stream::new(stimulus) };
     for path in [IoPath::Uring, IoPath::NoOp] {
         let streams = vec![share(3, stimulus(100, 512, 2, 4)), share(1, stimulus(0, 65536, 1, 1))];

@@ -155,12 +155,12 @@ impl Subsystem {
         }
     }
 
-    /// Namespaces, to be used while nobody erases them.
+    /// Namespaces, to be used while no command erases them.
     pub(super) fn media(&self) -> RwLockReadGuard<'_, Media> {
         self.media.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Namespaces, to be changed while nobody uses them.
+    /// Namespaces, to be changed while no command uses them.
     pub(super) fn media_mut(&self) -> RwLockWriteGuard<'_, Media> {
         self.media.write().unwrap_or_else(PoisonError::into_inner)
     }

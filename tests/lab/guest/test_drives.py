@@ -38,7 +38,13 @@ def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
     return listing
 
 
-@pytest.fixture(params=sorted(SERIALS), scope="module")
+@pytest.fixture(
+    params=[
+        pytest.param(interface, marks=pytest.mark.slow) if interface == "SATA" else interface
+        for interface in sorted(SERIALS)
+    ],
+    scope="module",
+)
 def drive(request: pytest.FixtureRequest) -> DeviceListing:
     """One drive of each interface that is there, as it was listed before the first test of it."""
     return _drive(request.param, SystemRoots())

@@ -47,7 +47,7 @@ def sas(roots: SystemRoots) -> Path:
     return _node("LABSCSI0000", roots)
 
 
-@pytest.fixture(params=["LABNVME0000", "LABSATA0000", "LABSCSI0000"])
+@pytest.fixture(params=["LABNVME0000", pytest.param("LABSATA0000", marks=pytest.mark.slow), "LABSCSI0000"])
 def drive(request: pytest.FixtureRequest, roots: SystemRoots) -> Path:
     """Each of the three in turn."""
     return _node(request.param, roots)
@@ -159,9 +159,7 @@ def test_a_volume_active_and_inactive_also_on_a_partition(sas: Path, undo, run, 
     assert_refused(sas, "signature", "gpt", roots)
 
 
-def test_a_mapped_device_shares_its_drive_with_nobody(
-    nvme: Path, undo, run, mount, roots: SystemRoots
-) -> None:
+def test_a_mapped_device_has_its_drive_for_itself(nvme: Path, undo, run, mount, roots: SystemRoots) -> None:
     first, second = _partition(nvme, run)
     run("dmsetup", "--noudevsync", "create", "lab", "--table", f"0 2048 linear {first} 0")
     undo("dmsetup", "--noudevsync", "remove", "--retry", "lab")
@@ -184,7 +182,7 @@ def test_open_in_another_process(sata: Path, cleanup: ExitStack, roots: SystemRo
     assert_refused(sata, "open", f"{sata} is open in process {pid} (python", roots)
 
 
-@pytest.mark.parametrize("door", ["ng0n1", "nvme0"])
+@pytest.mark.parametrize("door", ["ng0n1", pytest.param("nvme0", marks=pytest.mark.slow)])
 def test_an_nvme_drive_open_by_another_door(
     door: str, nvme: Path, cleanup: ExitStack, roots: SystemRoots
 ) -> None:

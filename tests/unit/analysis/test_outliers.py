@@ -47,7 +47,7 @@ def test_several_outliers_do_not_hide_each_other() -> None:
     assert sorted(places([*EVEN, 15.0, -15.2])) == [30, 31]
 
 
-def test_a_tail_that_thins_out_names_nobody_where_a_gap_of_it_does() -> None:
+def test_a_tail_that_thins_out_names_no_drive_where_a_gap_of_it_does() -> None:
     tail = [float(value) for value in stats.expon.ppf((np.arange(1, 31) - 0.5) / 30)]
     assert places(tail, 0.5) == []
     assert places([*tail, 40.0]) == [30]

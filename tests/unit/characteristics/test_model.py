@@ -63,6 +63,7 @@ def test_independent_arrivals_have_exponential_gaps_and_the_rates_of_the_steps(t
         assert stats.poisson(rate * 10).cdf(len(part)) == pytest.approx(0.5, abs=0.4995)
 
 
+@pytest.mark.slow
 def test_two_rates_have_the_dispersion_of_theory(tmp_path: Path) -> None:
     # MMPP-2: 1 + A (1 - (1 - exp(-r t)) / (r t)) of the counts in t, A = 2 Var / (r mean)
     rates, seconds, mean, length_s = np.array([3.0, 1 / 3]), np.array([0.05, 0.15]), 2000.0, 400

@@ -138,7 +138,7 @@ def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None
     assert seconds_left(progress) == ("about", 3 + 7 * 56)
 
 
-def test_a_step_until_steady_shows_no_end_that_nobody_knows(clock: Clock) -> None:
+def test_a_step_until_steady_shows_no_end_that_is_not_known(clock: Clock) -> None:
     until_steady = Step.of(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
     progress = RunProgress()
     progress.hear(STARTED)

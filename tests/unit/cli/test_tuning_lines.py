@@ -14,7 +14,7 @@ def told(*reports: ChangeReport) -> list[str]:
     return event_lines(started, RunProgress())[2:]
 
 
-def test_a_host_that_nobody_set_up_is_no_news() -> None:
+def test_a_host_that_was_not_set_up_is_no_news() -> None:
     assert told() == []
 
 

@@ -1,4 +1,4 @@
-"""A run as it is told to whoever shows it: events at their places, and time as a test says it is."""
+"""A run as its viewers hear of it: events at their places, and time as a test says it is."""
 
 from dataclasses import replace
 from pathlib import Path

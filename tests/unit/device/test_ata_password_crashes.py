@@ -73,7 +73,7 @@ class MortalJournal(Journal):
 
 def _live(drive: AtaSecurityDrive, folder: Path, life: Life) -> None:
     def pass_moment(when: str, what: str) -> None:
-        assert drive.password is None or len(Journal(folder).entries()) == 1, "a password that nobody noted"
+        assert drive.password is None or len(Journal(folder).entries()) == 1, "a password that was not noted"
         life.pass_moment(f"{when} {what}")
 
     drive.before = lambda what: pass_moment("before", what)

@@ -129,7 +129,7 @@ def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(
 
 @pytest.fixture(autouse=True)
 def nodes_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can make nodes of drives here."""
+    """Nodes of drives can't be made here."""
     monkeypatch.setattr(
         BlockDevice, "of_node", staticmethod(lambda path, roots: BlockDevice.of_name(path.name, roots))
     )

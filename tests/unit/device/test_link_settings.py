@@ -37,7 +37,7 @@ def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoot
     }
 
 
-def test_a_drive_that_sleeps_by_nobodys_leave(server: SystemRoots) -> None:
+def test_a_drive_that_sleeps_without_leave(server: SystemRoots) -> None:
     tolerance = server.sys / "class/block/nvme0n1/device/power/pm_qos_latency_tolerance_us"
     tolerance.write_text("0\n")
     assert _values("nvme0n1", server)["apst"] == "off"

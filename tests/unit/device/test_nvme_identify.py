@@ -40,7 +40,7 @@ def test_another_length_is_no_identify(length: int) -> None:
         parse_identify_controller(bytes(length))
 
 
-def test_control_characters_in_a_serial_number_reach_nobody() -> None:
+def test_control_characters_in_a_serial_number_are_not_passed_on() -> None:
     data = bytearray(4096)
     data[4:24] = b"\x1b[2JEVIL\x00\xffSSD".ljust(20)
     assert parse_identify_controller(bytes(data)).sn == "\ufffd[2JEVIL\ufffd\ufffdSSD"

@@ -22,10 +22,10 @@ from tests.support.nvme_machine import (
     controller,
     device,
     formatting,
-    nobody,
     roots,
     sanitizing,
     target,
+    unshown,
 )
 
 __all__ = ["device", "roots", "target"]
@@ -43,7 +43,7 @@ def test_a_format_keeps_what_the_namespace_is(
     flbas: int, dps: int, arguments: list[str], target: OpenTarget, roots: SystemRoots
 ) -> None:
     drive = Drive(controller(), namespaces=[identify_namespace(flbas=flbas, dps=dps)])
-    detail = formatting(drive).carry_out(target, nobody)
+    detail = formatting(drive).carry_out(target, unshown)
     (command,) = drive.commands
     assert command[:3] == ["nvme", "format", f"{roots.dev}/nvme0"]
     assert {"--namespace-id=1", "--ses=1", "--force", *arguments} < set(command)
@@ -56,11 +56,11 @@ def test_no_command_goes_to_another_drive_that_has_got_the_name(
 ) -> None:
     drive = Drive(controller(sanicap=2, sn="OTHER"), [DONE])
     with pytest.raises(PurgeError, match="has serial number OTHER, but nvme0 has S3R1AL"):
-        method(drive).carry_out(target, nobody)
+        method(drive).carry_out(target, unshown)
     assert target.device is not None
     (target.device.folder / "dev").write_text("259:7\n")
     with pytest.raises(PurgeError, match="is no longer the drive that was opened"):
-        method(drive).carry_out(target, nobody)
+        method(drive).carry_out(target, unshown)
     assert drive.commands == []
 
 
@@ -71,7 +71,7 @@ def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarge
     with pytest.raises(
         PurgeError, match="from 1,000 blocks of LBA format 0: 512 B blocks to 1,000 of LBA format 2"
     ):
-        formatting(drive).carry_out(target, nobody)
+        formatting(drive).carry_out(target, unshown)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarge
 def test_a_format_that_fails_says_what_helps(said: str, helps: str, target: OpenTarget) -> None:
     drive = Drive(controller(), nvme=Answer((), 1, "", f"{said}\n", 1))
     with pytest.raises(PurgeError, match="failed: NVMe status") as error:
-        formatting(drive).carry_out(target, nobody)
+        formatting(drive).carry_out(target, unshown)
     assert helps in str(error.value)
 
 
@@ -138,7 +138,7 @@ def test_a_log_that_still_tells_of_the_last_sanitize_is_not_its_end(
 
 def test_a_log_that_never_changes_is_believed_after_a_minute(target: OpenTarget) -> None:
     drive = Drive(controller(sanicap=2), [DONE])
-    assert sanitizing(drive).carry_out(target, nobody).startswith("completed successfully")
+    assert sanitizing(drive).carry_out(target, unshown).startswith("completed successfully")
     assert 60 <= drive.now_s < 65
 
 
@@ -147,7 +147,7 @@ def test_a_sanitize_that_fails_says_what_can_be_done(target: OpenTarget) -> None
     with pytest.raises(
         PurgeError, match=r"failed, according to the Sanitize Status log.*nvme sanitize /dev/nvme0 --sanact=1"
     ):
-        sanitizing(drive).carry_out(target, nobody)
+        sanitizing(drive).carry_out(target, unshown)
 
 
 def test_a_sanitize_that_never_ends_is_left_after_two_hours(target: OpenTarget) -> None:
@@ -158,7 +158,7 @@ def test_a_sanitize_that_never_ends_is_left_after_two_hours(target: OpenTarget) 
     with pytest.raises(
         PurgeError, match=r"has not ended after 120 min.*in progress, 1% done.*switch the machine off"
     ):
-        sanitizing(drive).carry_out(target, nobody)
+        sanitizing(drive).carry_out(target, unshown)
     assert 7200 <= drive.now_s < 7210
 
 
@@ -166,7 +166,7 @@ def test_a_drive_that_estimates_longer_gets_longer(target: OpenTarget) -> None:
     logs = [sanitize_log(0xFFFF, 1, 0, block_s=3600), sanitize_log(655, 2, BLOCK_ALLOWING_EXIT)]
     drive = Drive(controller(sanicap=2), logs)
     with pytest.raises(PurgeError, match="has not ended after 180 min"):
-        sanitizing(drive).carry_out(target, nobody)
+        sanitizing(drive).carry_out(target, unshown)
 
 
 def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(target: OpenTarget) -> None:
@@ -175,20 +175,20 @@ def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(targe
     with pytest.raises(
         PurgeError, match=r"was started, but the drive has not answered for 90[0-9] s.*No such device"
     ):
-        sanitizing(drive).carry_out(target, nobody)
+        sanitizing(drive).carry_out(target, unshown)
 
 
 def test_a_sanitize_of_which_the_log_tells_nothing_is_an_error(target: OpenTarget) -> None:
     drive = Drive(controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0x4)])
     with pytest.raises(PurgeError, match=r"was accepted, but the drive's log shows none.*0x4 instead of 0xa"):
-        sanitizing(drive).carry_out(target, nobody)
+        sanitizing(drive).carry_out(target, unshown)
 
 
 def test_a_sanitize_that_is_refused_is_not_waited_for(target: OpenTarget) -> None:
     said = "NVMe status: Sanitize In Progress: The requested command is prohibited(0x1d)"
     drive = Drive(controller(sanicap=2), [DONE], nvme=Answer((), 1, "", said, 1))
     with pytest.raises(PurgeError, match=r"failed: NVMe status: Sanitize In Progress.*wait for its end"):
-        sanitizing(drive).carry_out(target, nobody)
+        sanitizing(drive).carry_out(target, unshown)
     assert drive.now_s == 0
 
 
@@ -254,4 +254,4 @@ def test_a_drive_under_another_name_is_found_by_its_serial_number(
         return drive.run(command, timeout_s, to_the_end=to_the_end)
 
     method = replace(method, run=connect_again)
-    assert method.carry_out(target, nobody).startswith("completed successfully")
+    assert method.carry_out(target, unshown).startswith("completed successfully")

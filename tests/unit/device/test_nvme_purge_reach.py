@@ -23,11 +23,11 @@ from tests.support.nvme_machine import (
     controller,
     device,
     formatting,
-    nobody,
     open_drive,
     roots,
     sanitizing,
     target,
+    unshown,
 )
 from tests.support.program_answers import no_programs
 
@@ -61,10 +61,10 @@ def test_a_format_of_all_namespaces_names_the_others(
     assert formatting(drive).capability(device).reaches == (str(other.node),)
     with open_drive(device) as target, open_drive(other) as sibling:
         with pytest.raises(PurgeError, match="nvme0n2 would be erased as well, which was not confirmed"):
-            formatting(drive).carry_out(target, nobody)
+            formatting(drive).carry_out(target, unshown)
         assert drive.commands == []
         both = OpenTarget(target.fd, target.facts, device, siblings=(sibling,))
-        formatting(drive).carry_out(both, nobody)
+        formatting(drive).carry_out(both, unshown)
     assert len(drive.commands) == 1
 
 
@@ -93,7 +93,7 @@ def test_a_namespace_that_this_machine_does_not_show_is_in_the_way_of_what_erase
     assert not capability.supported
     assert reason in capability.reason
     with pytest.raises(PurgeError, match=reason):
-        method(drive).carry_out(target, nobody)
+        method(drive).carry_out(target, unshown)
     assert drive.commands == []
 
 
@@ -136,7 +136,7 @@ def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
         return drive.run(command, timeout_s, to_the_end=to_the_end)
 
     with pytest.raises(PurgeError, match="nvme did not end within 20 s"):
-        replace(method(drive), run=late).carry_out(target, nobody)
+        replace(method(drive), run=late).carry_out(target, unshown)
     assert drive.commands == []
 
 
@@ -152,7 +152,7 @@ def test_a_drive_of_another_kind_is_foreign(roots: SystemRoots) -> None:
     assert formatting(Drive(controller())).capability(BlockDevice(folder, roots)).foreign
 
 
-def test_nobody_who_may_not_ask_gets_an_answer(device: BlockDevice) -> None:
+def test_a_user_who_may_not_ask_gets_no_answer(device: BlockDevice) -> None:
     def refused(_fd: int) -> NvmeController:
         raise NvmeCommandError("Permission denied")
 

@@ -43,5 +43,5 @@ def test_it_runs_beside_this_process_and_leaves_none_behind() -> None:
     assert not Path(f"/proc/{reply.answer}").exists()
 
 
-def test_nobody_asked_nobody_answered() -> None:
+def test_no_question_no_answer() -> None:
     assert ask_each([], lambda _: iter(()), 1.0) == []

@@ -81,7 +81,7 @@ def test_a_log_that_can_t_be_read_is_unknown(nvme: Callable[..., BlockDevice]) -
     assert LINE.grade(fact.value, Scenario.SYNTHETIC) is Grade.UNKNOWN
 
 
-def test_a_node_that_nobody_may_open_is_unknown(server: SystemRoots) -> None:
+def test_a_node_that_may_not_be_opened_is_unknown(server: SystemRoots) -> None:
     fact = self_test_fact(BlockDevice.of_name("nvme0n1", server))
     assert fact.value is None
     assert "can't be read" in fact.source

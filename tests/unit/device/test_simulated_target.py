@@ -1,4 +1,4 @@
-"""What names a simulated drive, and what is told to whoever names it wrongly."""
+"""What names a simulated drive, and the errors for wrong names."""
 
 import pytest
 from hypothesis import given

@@ -71,7 +71,7 @@ def test_an_answer_without_sense_is_a_reason(disk: BlockDevice, said: str, statu
         ask_smartctl(disk, says(said, status), 1)
 
 
-def test_control_characters_of_a_message_reach_nobody(disk: BlockDevice) -> None:
+def test_control_characters_of_a_message_are_not_passed_on(disk: BlockDevice) -> None:
     said = {"smartctl": {"messages": [{"string": "\x1b]0;pwned\x07" + "x" * 10_000}]}}
     with pytest.raises(SmartctlError) as caught:
         ask_smartctl(disk, says(json.dumps(said), 2), 1)

@@ -272,7 +272,7 @@ def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop: S
         pytest.raises(KeyboardInterrupt),
         tuned_host(wanted, Scenario.REAL_WORLD, laptop, journal, run),
     ):
-        raise AssertionError("nobody measures then")
+        raise AssertionError("no run measures then")
     assert (settings_of(laptop), run.active, journal.entries()) == (before, ["fstrim.timer"], ())
 
 
@@ -295,7 +295,7 @@ def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(
         pytest.raises(JournalError, match="no space left"),
         tuned_host(wanted, Scenario.REAL_WORLD, laptop, journal, RecordedSystemd()),
     ):
-        raise AssertionError("nobody measures then")
+        raise AssertionError("no run measures then")
     assert (settings_of(laptop), journal.entries()) == (before, ())
 
 

@@ -133,7 +133,7 @@ def test_of_two_doctors_the_first_state_comes_back(place: Path, journal: Journal
     assert (place.read_text(), journal.entries()) == ("0", ())
 
 
-def test_what_lasted_until_a_restart_is_in_nobodys_way(place: Path, journal: Journal) -> None:
+def test_what_lasted_until_a_restart_is_in_no_runs_way(place: Path, journal: Journal) -> None:
     apply("2", place, journal)
     (journal.roots.proc / "sys/kernel/random/boot_id").write_text("another\n")
     place.write_text("0")

@@ -113,6 +113,7 @@ def one_of_each_kind(folder: Path) -> list[str]:
     return sorted({*kinds.values(), *lists})
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_found(suite: Path) -> None:
     assert missed(suite / RUNS[0], one_of_each_kind(suite / RUNS[0])) == []
 

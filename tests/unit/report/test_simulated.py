@@ -61,7 +61,7 @@ def test_geometry_stands_beside_the_preset_and_not_among_the_software(reports: R
     assert any(item.startswith("Engine: ") for item in software)
 
 
-def test_processors_that_nobody_looked_at_are_a_sentence_and_no_tables(reports: Reports) -> None:
+def test_processors_that_were_not_looked_at_are_a_sentence_and_no_tables(reports: Reports) -> None:
     run = read_run(reports.folder("simulated"))
     unseen = tuple(replace(step, sample=with_changes(step.sample, cpu=None)) for step in run.steps)
     tables = build_report(replace(run, steps=unseen), default_date(run)).tables()

@@ -174,7 +174,7 @@ def foreign(run: Run, *values: tuple[float, float]) -> dict[str, str]:
 
 def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run) -> None:
     last_s = (end_ns(bare) - start_ns(bare)) / NS_PER_S
-    # the purge before the first step, and whoever reads after the last one, are not counted
+    # the purge before the first step, and readers after the last one, are not counted
     (clean,) = foreign(bare, (-5, 0), (1, 5e9), (last_s / 2, 5e9), (last_s + 10, 9e9)).items()
     assert clean[1] == "pass"
     assert "none, to within" in clean[0]

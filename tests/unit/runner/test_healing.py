@@ -216,7 +216,7 @@ class _Erasing:
         return "the password was removed"
 
 
-def test_an_erasure_of_hours_keeps_nobody_waiting(
+def test_an_erasure_of_hours_keeps_no_run_waiting(
     journal: Journal, server: SystemRoots, healer: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subject = drive_subject(BlockDevice.of_name("sda", server))
@@ -229,7 +229,7 @@ def test_an_erasure_of_hours_keeps_nobody_waiting(
         leave_behind(journal, Kind.WRITE_CACHE, {}, "old")
         (healed,) = heal(journal, server, Kind)
         assert healed.text == "old is back"
-        # nobody writes to the drive meanwhile, and others may be measured
+        # nothing writes to the drive meanwhile, and others may be measured
         with pytest.raises(RefusedError, match="another openpts is using the password of"):
             heal_before_run(block_target("sda", server, monkeypatch), journal, server)
         assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()

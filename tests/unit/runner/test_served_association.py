@@ -44,7 +44,7 @@ def test_io_queues_of_a_silent_host_end(drive: ServedDrive) -> None:
         io.receive()
 
 
-def test_nobody_gets_more_than_there_is_room_for(drive: ServedDrive) -> None:
+def test_no_host_gets_more_than_there_is_room_for(drive: ServedDrive) -> None:
     with both(drive) as (host, io):
         for refused in (
             io.command(2, 0, 0, 7, namespace=1, reads=3584),

@@ -128,7 +128,7 @@ def test_nothing_is_done_for_a_host_that_proved_nothing(drive: ServedDrive) -> N
         ({"reply_transaction": 8}, BAD_MESSAGE),
     ],
 )
-def test_whoever_cheats_fails_for_good(
+def test_a_host_that_cheats_fails_for_good(
     drive: ServedDrive, cheat: dict[str, object], explanation: int
 ) -> None:
     with connected(drive) as host:
@@ -212,7 +212,7 @@ def asks_for_s(host: Host, duration_s: float) -> None:
         time.sleep(0.2)
 
 
-def test_whoever_has_no_membership_is_disconnected_after_a_while(drive: ServedDrive) -> None:
+def test_a_host_without_membership_is_disconnected_after_a_while(drive: ServedDrive) -> None:
     with (
         connected(drive) as silent,
         Host(drive.address, DISCOVERY_NQN) as visitor,

@@ -48,7 +48,7 @@ def test_admin_connections_shut_no_other_host_out(drive: ServedDrive, hosts: int
             stack.enter_context(Host(drive.address, drive.names.nqn, host_nqn=host_nqn(number % hosts)))
         _, late = stack.enter_context(both(drive, host_nqn=host_nqn(MANY)))
         assert late.read(0, 512).status == SUCCESS
-        # Whoever does I/O does not give way.
+        # A connection that does I/O does not give way.
         assert io.read(0, 512).status == SUCCESS
         assert drive.served().connections <= 128 + 32
 
@@ -78,7 +78,8 @@ def ended_after_s(stream: socket.socket) -> float:
     return time.monotonic() - began
 
 
-def test_whoever_trickles_and_whoever_does_not_read_is_disconnected(drive: ServedDrive) -> None:
+@pytest.mark.slow
+def test_a_host_that_trickles_or_does_not_read_is_disconnected(drive: ServedDrive) -> None:
     with both(drive) as (_, deaf), stream_to(drive) as trickling:
         Thread(target=trickled, args=(trickling,), daemon=True).start()
         for _ in range(64):

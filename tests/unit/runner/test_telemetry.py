@@ -1,4 +1,4 @@
-"""The sampler: values of files, on the engine's clock, off the path of whoever takes them."""
+"""The sampler: values of files, on the engine's clock, off the path of the run that takes them."""
 
 import os
 import threading

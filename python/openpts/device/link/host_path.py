@@ -55,7 +55,7 @@ class HostPath:
 
 
 def host_paths(devices: Sequence[BlockDevice], roots: SystemRoots) -> tuple[HostPath, ...]:
-    """The path of each whole disk, read from sysfs; without links where none is told. Never raises."""
+    """The path of each whole disk, read from sysfs; without links where sysfs has none. Never raises."""
     folders = {disk.name: hardware_folder(disk) for disk in whole_drives(roots) if not disk.is_made_of_others}
     return tuple(HostPath(device.name, _links(device, folders), _drive_most(device)) for device in devices)
 

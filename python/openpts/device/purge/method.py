@@ -30,7 +30,7 @@ class Capability:
 
     @classmethod
     def of_writing(cls, device: BlockDevice) -> Self:
-        """Of a method that goes by writes or discards of ours: whether the kernel lets anybody write."""
+        """Of a method that goes by writes or discards of ours: whether the kernel lets programs write."""
         place = device.place("ro")
         return (
             cls(False, f"is set read-only: {place} is 1") if device.read_only else cls(True, f"{place} is 0")

@@ -29,7 +29,7 @@ class PurgeClock:
 _WALL_CLOCK: Final = PurgeClock()
 
 
-def _nobody(_share: float | None, _text: str) -> None:
+def _unshown(_share: float | None, _text: str) -> None:
     """Discard the progress."""
 
 
@@ -47,7 +47,7 @@ def chosen_methods(target: OpenTarget, choice: PurgeChoice) -> ChosenMethods:
 def purge(
     target: OpenTarget,
     choice: PurgeChoice = PurgeChoice.AUTO,
-    progress: Progress = _nobody,
+    progress: Progress = _unshown,
     clock: PurgeClock = _WALL_CLOCK,
 ) -> PurgeReport:
     """Purge a target and prove it: random marks all over it, read back before, must be gone afterwards.

@@ -121,7 +121,7 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// Completes the files of a capture that nobody finishes.
+    /// Completes the files of a capture that was not finished.
     fn drop(&mut self) {
         if self.writer.is_some() {
             self.join();

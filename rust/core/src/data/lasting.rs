@@ -125,7 +125,7 @@ mod tests {
         let mut buffer = [1; 64];
         buffers.fill(3, &mut buffer);
         assert_eq!(buffer, [0; 64]);
-        // A mark that nobody told of shows whether the bytes are made again.
+        // A mark that was not announced shows whether the bytes are made again.
         buffer[5] = 1;
         buffers.fill(3, &mut buffer[..32]);
         buffers.fill(3, &mut buffer);

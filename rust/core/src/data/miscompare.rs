@@ -16,7 +16,7 @@ pub struct Miscompare {
 /// What is wrong with a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MiscompareKind {
-    /// It was never written by us, or trimmed, or overwritten by somebody else.
+    /// It was never written by us, or trimmed, or overwritten by another program.
     NoHeader,
     /// It is intact, but belongs elsewhere: a write or a read was misdirected.
     WrongLba {

@@ -12,7 +12,7 @@ use super::deck::Deck;
 use super::random_bytes::RandomBytes;
 use crate::workload::Uniform;
 
-/// Granules that all copies are copies of: whoever counts duplicates counts that many fewer than copies,
+/// Granules that all copies are copies of: a count of duplicates is that many below that of copies,
 /// since the first of each is none.
 const MASTERS: u64 = 16;
 /// Part of a master that is made from a seed of its own, so that none of them has to be stored and a

@@ -28,7 +28,7 @@ pub(super) struct ActiveStep {
     pub(super) coupling: Option<Coupling>,
 }
 
-/// Threads that have a part in a step, the first ones of all; somebody keeps the time of an idle gap.
+/// Threads that have a part in a step, the first ones of all; one thread keeps the time of an idle gap.
 pub(super) fn threads_of(step: &Step) -> usize {
     step.tc().max(1) as usize
 }
@@ -44,7 +44,7 @@ pub(super) struct Barrier {
     clock: Clock,
     /// Steps begun, for those who spin.
     begun: AtomicU64,
-    /// Each thread has a processor of its own: whoever spins holds up nobody.
+    /// Each thread has a processor of its own: a thread that spins holds up no other.
     may_spin: bool,
 }
 
@@ -112,7 +112,7 @@ impl Barrier {
         }
     }
 
-    /// Let nobody through any more; steps that have not begun are forgotten.
+    /// Let no thread through any more; steps that have not begun are forgotten.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_gate_lets_nobody_through_and_forgets_what_waited() {
+    fn a_closed_gate_lets_no_thread_through_and_forgets_what_waited() {
         let barrier = Barrier::new(2, Clock::default());
         barrier.submit([step_of(2), step_of(2)]);
         assert!(barrier.has_waiting());
@@ -261,7 +261,7 @@ mod model {
     }
 
     #[test]
-    fn closing_wakes_whoever_waits() {
+    fn closing_wakes_waiting_threads() {
         loom::model(|| {
             let barrier = Arc::new(Barrier::new(2, Clock::default()));
             let waiting = {

@@ -124,7 +124,7 @@ impl Collector {
     /// Report what is known of the step whose turn it is, and of those behind it once it is whole.
     ///
     /// A thread that is scheduled late tells the end of its part when others are in the next step already,
-    /// or even beyond: whoever hears the reports must not hear of that step before.
+    /// or even beyond: the reports must not contain that step before.
     fn report_in_order(&mut self) {
         while self.pending.front().is_some_and(|step| step.index == self.reported) {
             self.report_intervals(0);

@@ -98,7 +98,7 @@ impl Output {
     }
 
     fn send(&self, part: Part) {
-        // A collector that is gone has nobody to report to: the session is being dropped.
+        // A collector that is gone has no receiver: the session is being dropped.
         let _ = self.deliver.send(part);
     }
 }

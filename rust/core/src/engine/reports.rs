@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::error::EngineError;
 use super::result::Report;
 
-/// Reports in their order, for whoever asks first.
+/// Reports in their order, for the caller that asks first.
 #[derive(Debug)]
 pub struct Reports(Mutex<Receiver<Report>>);
 

@@ -10,7 +10,7 @@ use crate::workload::Operation;
 /// No step is to be ended.
 const NO_STEP: u64 = u64::MAX;
 
-/// Why the threads should stop; whoever gives a reason wakes them.
+/// Why the threads should stop; giving a reason wakes them.
 #[derive(Debug)]
 pub(super) struct Signals {
     stop: AtomicBool,

@@ -92,7 +92,7 @@ impl StandstillWatch {
         self.found.iter().copied().filter(|found| found.disturbs(from_ns, until_ns)).collect()
     }
 
-    /// Nobody will ask for what ended before this moment.
+    /// What ended before this moment will not be asked for.
     pub(super) fn forget_before(&mut self, at_ns: u64) {
         self.found.retain(|found| found.until_ns >= at_ns);
     }

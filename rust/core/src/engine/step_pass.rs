@@ -20,7 +20,7 @@ const BATCH_BYTES: u32 = 128 * 1024;
 /// And not more I/Os than this at once: completions arrive in bursts, and answering each burst with one
 /// of the same size keeps queue and device taking turns.
 const BATCH_IOS: usize = 8;
-/// Unless the target answers within the system call: there is nobody to take turns with, and larger
+/// Unless the target answers within the system call: there is no other I/O to take turns with, and larger
 /// batches cost less per I/O. From 32 on they gain nothing.
 const INLINE_BATCH_IOS: usize = 32;
 /// After a stop, how long to wait for outstanding I/Os before leaving them behind.

@@ -23,7 +23,7 @@ pub struct Tally {
     pub errors: u64,
 }
 
-/// I/Os by the numbers of their choices. Those without a choice have number 0 and a place that nobody reads:
+/// I/Os by the numbers of their choices. Those without a choice have number 0 and a place that is not read:
 /// cheaper than to ask.
 #[derive(Debug)]
 struct Choices {

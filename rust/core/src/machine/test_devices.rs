@@ -9,7 +9,7 @@ pub(super) fn skipped(reason: &str) {
     println!("skipped: {reason}");
 }
 
-/// A drive whose data nobody minds losing.
+/// A drive whose data may be lost.
 pub(super) fn drive(variable: &str) -> Option<String> {
     let path = std::env::var(variable).ok();
     if path.is_none() {

@@ -50,7 +50,7 @@ impl Watch {
         Ok(Self { event: waker.0.try_clone()?, reported: false })
     }
 
-    /// Whether the waker was woken and nobody has been told yet.
+    /// Whether the waker was woken and no wait has ended for it yet.
     pub(super) fn strikes(&mut self) -> bool {
         self.strikes_within(Some(Duration::ZERO))
     }
@@ -68,7 +68,7 @@ impl Watch {
         woken
     }
 
-    /// Somebody else has been told.
+    /// Another wait has ended for it.
     pub(super) fn dismiss(&mut self) {
         self.reported = true;
     }

@@ -48,7 +48,7 @@ impl Operation {
     }
 }
 
-/// Which of a stimulus's several sizes and access ranges an access is of, so that whoever counts it need not
+/// Which of a stimulus's several sizes and access ranges an access is of, so that counting it need not
 /// find out from its length and place. Numbers begin at 1; 0 where there is nothing to choose among.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {

@@ -86,7 +86,7 @@ fn nothing_that_is_there_is_overwritten() {
 }
 
 #[test]
-fn a_capture_that_nobody_finishes_is_complete_nevertheless() {
+fn a_capture_that_is_not_finished_is_complete_nevertheless() {
     let folder = tempfile::tempdir().unwrap();
     let (capture, mut taps) = open(Folder::new(folder.path()), configuration(1, 400)).unwrap();
     taps[0].record(0, numbered(0));

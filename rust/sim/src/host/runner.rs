@@ -28,7 +28,7 @@ pub(super) struct Runner {
     pub(super) last_answer_ns: Option<u64>,
 }
 
-/// Lets nobody wait for a thread that is gone, however it went.
+/// Ends all waiting for a thread that is gone, however it went.
 struct Alarm(Arc<Queue>);
 
 impl Drop for Alarm {
@@ -84,10 +84,10 @@ impl Runner {
             let _ = tap.end_of_step();
         }
         if state != StepState::Complete {
-            // Whoever learns of it can't submit any more.
+            // A caller that learns of it can't submit any more.
             self.queue.close();
         }
-        // Without a session nobody wants to know.
+        // Without a session there is no receiver.
         let _ = self.reports.send(Report::Step(scaled_step(result, self.context.wishes.scale)));
         state
     }

@@ -34,7 +34,7 @@ pub struct SharedDrive {
 }
 
 struct State {
-    /// With whoever uses it, if it is not here.
+    /// With the thread that uses it, if it is not here.
     drive: Option<TimedDrive>,
     /// Programs that were submitted and have not ended.
     programs: usize,

@@ -23,7 +23,7 @@ const READ_ONLY: &str = "the drive is read-only: too many blocks have worn out";
 const MOST_PAGES: u64 = 1 << 28;
 
 /// A log-block drive. The controller and the link serve commands in their order, and a merge keeps all dies
-/// busy: whoever comes meanwhile waits.
+/// busy: commands that come meanwhile wait.
 pub struct LogBlockDrive {
     capacity_bytes: u64,
     sector_bytes: u32,

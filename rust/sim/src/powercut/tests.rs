@@ -106,7 +106,7 @@ fn the_same_seed_gives_the_same_accusations() {
     assert_ne!(text(3), text(4));
 }
 
-/// Whoever leaves out the flush, the rule does not: without a cache nothing that was acknowledged may go.
+/// A test may leave out the flush, the rule does not: without a cache nothing that was acknowledged may go.
 #[test]
 fn a_cache_that_is_said_to_be_off_and_is_not_is_found() {
     let drive = drive(Vec::new(), 1, true);

@@ -19,7 +19,7 @@ pub struct Amplification {
     /// Of the page map.
     pub simulated: f64,
     /// Spare space that takes part, as a share of the user space: what a drive holds back for its frontiers,
-    /// and keeps empty for collection, helps nobody.
+    /// and keeps empty for collection, is of no use.
     pub effective_over_provisioning: f64,
     /// Theory of that, which the simulated drive is held against.
     pub theory: f64,

@@ -26,7 +26,7 @@ pub struct GroupCommit {
 const MOST_OUTSTANDING: usize = 4096;
 
 impl GroupCommit {
-    /// Nobody waits; answers come this long after their program.
+    /// No flush waits for others; answers come this long after their program.
     #[must_use]
     pub fn new(fixed_ps: Ps) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl GroupCommit {
         self.close_at_ps = NEVER;
     }
 
-    /// When the open group has to be closed; [`NEVER`] if nobody waits.
+    /// When the open group has to be closed; [`NEVER`] if no flush waits.
     #[inline]
     #[must_use]
     pub const fn close_at_ps(&self) -> Ps {
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(commits.next_answer_ps(), 605);
         let mut answered = Vec::new();
         assert_eq!(commits.take_known(&mut answered), 8);
-        // Nobody is answered before all data were across.
+        // No flush is answered before all data were across.
         let at = |at_ps| Completion { at_ps, error: None };
         assert_eq!(answered, [(3, at(605)), (4, at(705))]);
         assert_eq!(commits.next_answer_ps(), 950);

@@ -16,7 +16,7 @@ impl Stage {
         self.free_ps
     }
 
-    /// Serve nobody before this moment.
+    /// Serve no command before this moment.
     #[inline]
     pub fn block_until(&mut self, moment_ps: Ps) {
         self.free_ps = self.free_ps.max(moment_ps);

@@ -11,7 +11,7 @@ from openpts.units import GIB, KIB, MIB
 
 @dataclass(frozen=True)
 class Known:
-    """The definition of a benchmark; lengths in s. None is what nobody published."""
+    """The definition of a benchmark; lengths in s. None is what was not published."""
 
     rows: tuple[tuple[str, float, int, int], ...]
     mixes: tuple[int, ...] = (100, 0)

@@ -80,7 +80,7 @@ def test_other_data_than_random_is_written_as_asked_for_and_not_compared() -> No
     assert {a.step.stimulus.data for a in played.applied if a.step.stimulus} == {ZeroData()}
 
 
-def test_nobody_uses_up_a_drive_unasked() -> None:
+def test_no_drive_is_used_up_unasked() -> None:
     assert ended(play()) == (A_HANDFUL, "5 cycles, as asked for")
 
 

@@ -175,7 +175,7 @@ def test_axes_can_be_read_in_other_units(tab: Browser, tmp_path: Path) -> None:
     assert rate[2].endswith(" MB/s")
     wanted = float(iops[2].split()[0].replace(",", "")) * 4096 / 1e6
     assert float(rate[2].split()[0].replace(",", "")) == pytest.approx(wanted, rel=0.001)
-    assert not tab.run("document.querySelector('#hir [data-unit=rate]')"), "nobody told the size of its I/Os"
+    assert not tab.run("document.querySelector('#hir [data-unit=rate]')"), "the size of its I/Os is not known"
 
 
 def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_path: Path) -> None:

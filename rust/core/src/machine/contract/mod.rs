@@ -228,7 +228,7 @@ fn paths_refuse_targets_that_they_do_not_suit() {
     }
 }
 
-/// A ring that waits for a pipe which nobody writes into: a device that hangs.
+/// A ring that waits for a pipe into which nothing is written: a device that hangs.
 fn hanging(reader: &PipeReader, waker: &Waker, slots: usize) -> TargetQueue {
     let mut queue = open(IoPath::Uring, reader, waker, slots).unwrap();
     (0..slots).for_each(|slot| queue.push(slot, &io(Operation::Read, 0, 512)));
@@ -276,7 +276,7 @@ fn waiting_ends_when_the_waker_is_woken_once_for_each_queue() {
         queue.enter(ios).unwrap();
         assert!(began.elapsed() >= Duration::from_millis(30));
         queue.reap(|_| panic!("an empty pipe has nothing to read"));
-        // Whoever was told waits as always.
+        // A thread that was woken waits as always.
         let told = Instant::now();
         queue.enter_for(ios, Duration::from_millis(60)).unwrap();
         assert!(told.elapsed() >= Duration::from_millis(60));
@@ -314,7 +314,7 @@ fn the_buffers_of_a_ring_that_is_dropped_in_flight_stay_mapped() {
     let TargetQueue::File(ring) = &mut queue else { unreachable!("opened as io_uring") };
     let memory = ring.lent_memory();
     drop(queue);
-    // The kernel may still fill it, and whoever reads it must not fault.
+    // The kernel may still fill it, and reading it must not fault.
     let _ = writer.write_all(&[7; 512]);
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let is_mapped = maps.lines().any(|line| {

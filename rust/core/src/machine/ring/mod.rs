@@ -175,7 +175,7 @@ impl<C: Commands> Queue for Ring<C> {
         let mut entry = self.commands.entry(io, memory);
         squeue::EntryMarker::set_user_data(&mut entry, slot as u64);
         self.slots.occupy(slot);
-        // SAFETY: the entry points to the slot's own memory, which nobody touches until the slot is reaped
+        // SAFETY: the entry points to the slot's own memory, which stays untouched until the slot is reaped
         // and which outlives the I/O (Slots sees to both). The queue has an entry per slot.
         unsafe { self.ring.submission().push(&entry) }.expect("an entry per slot");
     }
@@ -243,7 +243,7 @@ impl<C: Commands> Queue for Ring<C> {
 impl<C: Commands> Drop for Ring<C> {
     fn drop(&mut self) {
         // The kernel takes a ring apart some time after it was closed. A device that is idle is let go at
-        // once, so that whoever wants it for himself next does not find it in use.
+        // once, so that a program that wants it for itself next does not find it in use.
         if self.slots.in_flight() == 0 {
             let _ = self.ring.submitter().unregister_files();
         }

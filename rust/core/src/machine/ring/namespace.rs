@@ -71,7 +71,7 @@ unsafe impl Ioctl for NamespaceId {
         std::ptr::null_mut()
     }
 
-    // SAFETY: nobody has anything to promise: it looks at the answer's number alone.
+    // SAFETY: the caller has nothing to promise: it looks at the answer's number alone.
     unsafe fn output_from_ptr(output: IoctlOutput, _: *mut c_void) -> rustix::io::Result<u32> {
         Ok(output.cast_unsigned())
     }
@@ -93,7 +93,7 @@ unsafe impl Ioctl for AdminCommand<'_> {
         self.0.as_mut_bytes().as_mut_ptr().cast()
     }
 
-    // SAFETY: nobody has anything to promise: it looks at the answer's number alone.
+    // SAFETY: the caller has nothing to promise: it looks at the answer's number alone.
     unsafe fn output_from_ptr(output: IoctlOutput, _: *mut c_void) -> rustix::io::Result<i32> {
         Ok(output)
     }

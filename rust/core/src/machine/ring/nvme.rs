@@ -93,7 +93,7 @@ struct Limits {
     /// MDTS as the driver sees it.
     transfer_bytes: Option<u64>,
     /// Pieces of memory that a transfer may consist of. The block layer would split a larger one into several
-    /// commands; here nobody does.
+    /// commands; here none does.
     pieces: Option<u64>,
 }
 

@@ -13,7 +13,7 @@ impl Command {
         command
     }
 
-    /// Where the data are. Whoever submits the command answers for the memory.
+    /// Where the data are. The submitter of the command answers for the memory.
     pub(super) fn data(&mut self, address: *mut u8, length_bytes: u32) {
         self.put(24, (address as u64).to_ne_bytes());
         self.put(36, length_bytes.to_ne_bytes());

@@ -17,7 +17,7 @@ fn a_closed_loop_is_as_fast_as_the_drive() {
 }
 
 #[test]
-fn a_fixed_rate_submits_on_its_grid_whoever_issues() {
+fn a_fixed_rate_submits_on_its_grid_from_any_thread() {
     let setup = open(Servers::new(8));
     let pacing = Pacing::FixedRate { ios_per_s: 40_000.0 };
     let cell = setup.run_one(step(paced(3, 4, pacing), lasting(2 * MS)));

@@ -98,8 +98,11 @@ class OnFleet:
                 self._note(request, _unknown(request, _SUBMITTED), is_told=False)
 
         def submitted(request: RunRequest) -> Observation | FleetError:
-            try:
-                return self.backend.submit(request, again=request.run_id in interrupted)
+            again = request.run_id in interrupted
+            try:  # the file is the consent as long as it stands
+                return self.backend.submit(
+                    request, again=again, resume_words=request.consents if again else ()
+                )
             except FleetError as error:
                 return error
 

@@ -19,7 +19,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``run_id`` is minted by who asks, before anything is submitted: it names claim, folder and job.
     ``test_words`` are the arguments of ``openpts run`` without target and folder, the test first. ``target``
     is a node, a file or a simulated drive of the host; without it ``slot`` is, whose drive must have
-    ``serial``. ``host`` is None for this machine.
+    ``serial``, or, on this machine, whatever has that. ``host`` is None for this machine.
     """
 
     run_id: str

@@ -1,5 +1,6 @@
 """`openpts fleet`: runs on the drives of other hosts."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -209,8 +210,10 @@ def resume(
     given = {word.partition("=")[0] for word in typed}
     named = [word for word in found.request.consents if "=" in word and word.partition("=")[0] not in given]
     now = backend.submit(found.request, again=True, resume_words=[*named, *typed])
-    failed = FleetError(f"run {run_id} is {now.stage}: {now.reason}")
-    failure = failed if now.stage in {RunStage.INTERRUPTED, RunStage.FAILED} else None
+    failure = None
+    if now.stage in {RunStage.INTERRUPTED, RunStage.FAILED}:
+        handed_on = f"; it was submitted with {shlex.join(named)}" if named else ""
+        failure = FleetError(f"run {run_id} is {now.stage}: {now.reason}{handed_on}")
     _show([now], as_json=as_json, failure=failure)
     if failure is not None:
         raise failure

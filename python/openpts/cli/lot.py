@@ -253,7 +253,8 @@ def resume_lot(
     for index, one, before in zip(left, chosen, requests, strict=True):
         request = changed(before, target=one.name)
         entries[index] = changed(entries[index], request=request, state=SuiteState.WAITING)
-    words = tuple(f"--{name.replace('_', '-')}" for name, given in accepted.items() if given)
+    given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
+    words = tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
     lot = changed(lot, entries=tuple(entries), ended_at=None)
     runner = LotRunner(folder, lot, resume_words=words)
     _carry_out(runner, stream, as_json=as_json, no_report=no_report)

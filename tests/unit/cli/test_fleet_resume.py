@@ -84,9 +84,12 @@ def test_the_serial_number_of_another_drive_is_no_consent(monkeypatch: pytest.Mo
 
 
 def test_a_run_that_its_host_refuses_to_go_on_with_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusal = "can't go on: refused [signatures]: there is ext4 on it: add --erase-signatures"
-    done = resume(monkeypatch, Backend(RunStage.INTERRUPTED, refusal), "--json")
+    """It names what the operator has not typed now, as just that may be out of date."""
+    refusal = "can't go on: refused [confirmation]: --confirm-device-path /dev/nvme0n1 does not match"
+    words = ("--confirm-namespace", "/dev/nvme1n2", "--json")
+    done = resume(monkeypatch, Backend(RunStage.INTERRUPTED, refusal), *words)
     assert isinstance(done.exception, FleetError)
-    assert str(done.exception) == f"run {RUN} is interrupted: {refusal}"
+    handed_on = "; it was submitted with --confirm-device-path=/dev/nvme0n1"
+    assert str(done.exception) == f"run {RUN} is interrupted: {refusal}{handed_on}"
     printed = json.loads(done.stdout)
     assert (printed["exit_code"], printed["runs"][0]["reason"]) == (15, refusal)

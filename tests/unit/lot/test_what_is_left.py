@@ -90,6 +90,21 @@ def test_what_is_done_and_what_is_left(
     assert (lot.reason, lot.exit_code) == (campaign.reason, campaign.exit_code)
 
 
+def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lot took it for granted, and each run refused."""
+    lot_with(tmp_path / "lot", SuiteState.INTERRUPTED, RunState.INTERRUPTED)
+    words: list[str] = []
+    monkeypatch.setattr(
+        "openpts.cli.lot._carry_out", lambda runner, *_, **__: words.extend(runner.resume_words)
+    )
+    agreed = {**NOTHING_AGREED, "overwrite_file": True}
+    with (tmp_path / "log").open("w") as log:
+        resume_lot(
+            tmp_path / "lot", agreed, {"accept_interruption": True}, log, no_report=True, as_json=False
+        )
+    assert words == ["--accept-interruption", "--overwrite-file"]
+
+
 def test_a_damaged_record_of_a_run_that_has_failed_holds_up_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

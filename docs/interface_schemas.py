@@ -13,7 +13,7 @@ from openpts.campaign.campaign_file import Campaign
 from openpts.campaign.status import CampaignStatus
 from openpts.cli.benchmarks import BenchmarkList
 from openpts.cli.capture import CaptureCost, Captured
-from openpts.cli.conformance import ConformanceDocument, GuideDocument
+from openpts.cli.conformance import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts.cli.crosscheck import CrosscheckDocument
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
@@ -32,7 +32,7 @@ from openpts.cli.sim_serve import ServingBegun, ServingEnded
 from openpts.cli.suite import SuiteDocument
 from openpts.cli.trace_characterize import NearestRecipes
 from openpts.cli.trace_text import TraceDocument
-from openpts.cli.verify import VerifiedReport
+from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.fleet.configuration import FleetFile
@@ -77,7 +77,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "campaign status": (CampaignStatus,),
     "capture": (Captured, CaptureCost),
     "compare": (ComparisonDocument,),
-    "conformance": (ConformanceDocument, GuideDocument),
+    "conformance": (ConformanceDocument, GuideDocument, ConformanceRuns),
     "crosscheck": (CrosscheckDocument,),
     "devices": (DeviceList,),
     "doctor": (Audit,),
@@ -111,7 +111,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "trace filter": (TraceDocument,),
     "trace merge": (TraceDocument,),
     "trace synthesise": ("openpts.synthetic/2",),
-    "verify": (VerifiedReport,),
+    "verify": (VerifiedReport, VerifiedReports),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""
 

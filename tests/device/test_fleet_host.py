@@ -39,10 +39,12 @@ class Host:
     def journal(self) -> HostJournal:
         return self.side.journal
 
-    def words(self, run_id: str, *test: str, again: bool = False, **values: Any) -> list[str]:
+    def words(
+        self, run_id: str, *test: str, again: bool = False, resume_words: tuple[str, ...] = (), **values: Any
+    ) -> list[str]:
         request = {"run_id": run_id, "test_words": test, "slot": "s00", **values}
         verb = ["fleet", "start", "--fleet", str(self.file), "--here", "h1"]
-        return [*verb, *["--again"] * again, "--job", "7", json.dumps(request)]
+        return [*verb, *["--again"] * again, "--job", "7", "--", json.dumps(request), *resume_words]
 
     def start(self, run_id: str, *test: str, again: bool = False, **values: Any) -> Ended:
         return openpts(*self.words(run_id, *test, again=again, **values), cwd=self.folder)
@@ -151,6 +153,25 @@ def test_a_killed_run_stays_interrupted_until_it_is_resumed(host: Host) -> None:
     assert resumed.exit_code == 0, resumed.stderr
     assert host.observe(run_id).stage is RunStage.COMPLETE
     assert attempts(host, run_id) == 2
+    assert len(host.journal.claim_of(run_id).read_text().splitlines()) == 2
+
+
+def test_what_was_put_in_the_way_since_is_lost_only_to_a_word_of_its_own(host: Host) -> None:
+    run_id, words = new_run_id(), (*SHORT, "--overwrite-file")
+    process = host.begin(run_id, *words)
+    process.kill()
+    end(process)
+    (host.folder / "scratch").write_bytes(b"thesis" * 1000)
+    refused = host.start(run_id, *words, again=True)
+    assert refused.exit_code == 4
+    assert (host.folder / "scratch").read_bytes().startswith(b"thesis")
+    found = host.observe(run_id)
+    assert found.stage is RunStage.INTERRUPTED
+    assert found.reason.startswith("can't go on: refused [file-data]: ")
+    assert found.reason.endswith("to overwrite it add --overwrite-file")
+    resumed = host.start(run_id, *words, again=True, resume_words=("--overwrite-file",))
+    assert resumed.exit_code == 0, resumed.stderr
+    assert (host.observe(run_id).stage, attempts(host, run_id)) == (RunStage.COMPLETE, 3)
     assert len(host.journal.claim_of(run_id).read_text().splitlines()) == 2
 
 

@@ -210,6 +210,14 @@ def _verify(at: Place) -> Iterator[_Document]:
     report = at.folder / "one" / "report.json"
     report.write_text(report.read_text().replace("tp", "iops", 1))
     yield at.printed("verify", "one")
+    _lot(at, "lot-to-verify")
+    yield at.printed("verify", "lot-to-verify")
+
+
+def _conformance(at: Place) -> Iterator[_Document]:
+    yield from _words("conformance one", "conformance one --guide tkperf")(at)
+    _lot(at, "lot-to-judge")
+    yield at.printed("conformance", "lot-to-judge")
 
 
 def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:
@@ -236,7 +244,7 @@ _CASES: Final = {
     "campaign status": _campaign,
     "capture": _capture,
     "compare": _words("compare one other --redact"),
-    "conformance": _words("conformance one", "conformance one --guide tkperf"),
+    "conformance": _conformance,
     "crosscheck": _crosscheck,
     "devices": _words("devices"),
     "doctor": _words("doctor"),

@@ -28,13 +28,12 @@ options = {options}
 """
 DRIVE = """[[drives]]
 host = "{host}"
-slot = "{slot}"
 {names}
 """
 
 
-def planned(file: Path, drives: Sequence[tuple[str, str, str]], test: str, *options: str) -> Path:
-    tables = [DRIVE.format(host=host, slot=slot, names=names) for host, slot, names in drives]
+def planned(file: Path, drives: Sequence[tuple[str, str]], test: str, *options: str) -> Path:
+    tables = [DRIVE.format(host=host, names=names) for host, names in drives]
     file.write_text(PLAN.format(test=test, options=json.dumps(options)) + "".join(tables))
     return file
 
@@ -83,7 +82,7 @@ def said(command: Sequence[str], *words: object) -> str:
 def test_over_ssh(systemd_hosts: list[SystemdHost], fleet_file: Path, tmp_path: Path) -> None:
     places = (("h1", "s00"), ("h1", "s01"), ("h2", "s00"))
     slots = {one.host.name: one.host.slots for one in systemd_hosts}
-    drives = [(host, slot, f'target = "{slots[host][slot].target}"') for host, slot in places]
+    drives = [(host, f'slot = "{slot}"\ntarget = "{slots[host][slot].target}"') for host, slot in places]
     file = planned(tmp_path / "lot-7.toml", drives, "tp", "--quick")
     command = ["env", f"OPENPTS_FLEET={fleet_file}", *COMMAND]
     carried_out(command, file, [HostJournal(one.host.name, one.host.runs) for one in systemd_hosts], 3)
@@ -91,8 +90,9 @@ def test_over_ssh(systemd_hosts: list[SystemdHost], fleet_file: Path, tmp_path: 
 
 
 def test_on_slurm(cluster: Cluster, tmp_path: Path) -> None:
-    places = (("h1", "s00"), ("h1", "s01"), ("h2", "s00"))
-    drives = [(host, slot, f'serial = "SN-{host}-{slot}"') for host, slot in places]
+    """The second drive is named by its serial number, without its slot."""
+    serials = (("h1", 'slot = "s00"\nserial = "SN-h1-s00"'), ("h1", 'serial = "SN-h1-s01"'))
+    drives = [*serials, ("h2", 'slot = "s00"\nserial = "SN-h2-s00"')]
     short = ("--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
     file = planned(tmp_path / "lot-7.toml", drives, "wsat", *short)
     hosts = [HostJournal(name, cluster.hosts[name].folder / "runs") for name in ("h1", "h2")]

@@ -114,7 +114,7 @@ def test_daemons_and_links_may_die_while_a_run_goes_on(cluster: Cluster) -> None
     os.kill(pid, signal.SIGKILL)
     ended = observed(cluster, run["run_id"], "interrupted", "failed", "complete")
     assert (ended["stage"], ended["reason"]) == ("interrupted", "its process was killed")
-    [resumed] = fleet(cluster, "resume", run["run_id"])
+    [resumed] = fleet(cluster, "resume", run["run_id"], "--accept-interruption")
     assert resumed["stage"] in {"queued", "running"}
     assert len({run_of(host), pid}) == 2
     [cancelled] = fleet(cluster, "cancel", run["run_id"])

@@ -171,8 +171,15 @@ def test_a_killed_run_is_interrupted_and_goes_on_only_when_asked_to(
     assert (killed.stage, killed.reason) == (RunStage.INTERRUPTED, "its process was killed")
     assert backend.submit(request_).stage is RunStage.INTERRUPTED
     assert starts(host, request_) == (1, 1)
-    assert backend.submit(request_, again=True).stage is RunStage.RUNNING
-    assert starts(host, request_) == (2, 2)
+    refused = backend.submit(request_, again=True, resume_words=["--no such"])
+    assert (refused.stage, refused.reason) == (
+        RunStage.INTERRUPTED,
+        "can't go on: No such option '--no such'.",
+    )
+    assert starts(host, request_) == (2, 1)
+    again = backend.submit(request_, again=True, resume_words=["--accept-interruption"])
+    assert again.stage is RunStage.RUNNING
+    assert starts(host, request_) == (3, 2)
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ class OnInterruption(StrEnum):
 
 
 class CampaignDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A drive: by its target or slot, with the serial number that it has to have there."""
+    """A drive: by its target or slot, with the serial number that it has to have there, or by that alone."""
 
     target: _Text | None = None
     slot: _Text | None = None
@@ -68,7 +68,12 @@ class CampaignDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def name(self) -> str:
         """For people."""
         place = "/".join(word for word in (self.host, self.slot or self.target) if word)
-        return f"{self.serial} in {place}" if self.serial else place
+        return " in ".join(word for word in (self.serial, place) if word)
+
+    @property
+    def is_by_serial_alone(self) -> bool:
+        """Whether the file leaves it open where the drive is."""
+        return not self.target and not self.slot
 
 
 class CampaignTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,10 +141,10 @@ def refuse_changes(before: Campaign, path: Path) -> Campaign:
     return now
 
 
-def at_options(path: Path, wrong: Sequence[tuple[int, str]]) -> None:
-    """Raises UsageError with the places of options of tests, by their number, that make no sense."""
+def refuse_at(path: Path, wrong: Sequence[tuple[Keys, str]]) -> None:
+    """Raises UsageError with the places of what makes no sense, if anything does."""
     text = placed_text(read_written(path, _MOST_KIB, "campaign's file"), str(path), read_toml)
-    refuse_all(((("tests", number, "options"), message) for number, message in wrong), text, str(path))
+    refuse_all(wrong, text, str(path))
 
 
 _MAY_CHANGE: Final = frozenset({"title", "interrupted", "at_most", "stagger_s"})
@@ -189,13 +194,15 @@ def _wrong(campaign: Campaign) -> Iterator[tuple[Keys, str]]:
 
 def _wrong_drives(campaign: Campaign) -> Iterator[tuple[Keys, str]]:
     seen: set[tuple[str | None, str | None, str | None]] = set()
+    serials = Counter(drive.serial for drive in campaign.drives)
     for number, drive in enumerate(campaign.drives):
         keys: Keys = ("drives", number)
-        if not drive.target and not (drive.slot and drive.serial):
-            yield keys, "a drive is named by its target, or by slot and serial"
+        if not drive.target and not drive.serial:
+            yield keys, "a drive is named by its target, by slot and serial, or by its serial alone"
         if drive.target and drive.target.startswith("/dev/") and not drive.serial:
             yield keys, f"{drive.target} needs its serial: what is on the drive is destroyed"
-        if (place := (drive.host, drive.target, drive.slot)) in seen:
+        place = (drive.host, drive.target, drive.slot)
+        if serials[drive.serial] > 1 if drive.is_by_serial_alone else place in seen:
             yield keys, f"{drive.name} is named twice"
         seen.add(place)
         yield from _wrong_labels((*keys, "labels"), drive.labels)

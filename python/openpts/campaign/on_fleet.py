@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.campaign.campaign_file import OnInterruption
+from openpts.campaign.campaign_file import Campaign, CampaignDrive, OnInterruption, refuse_at
 from openpts.campaign.journal import CampaignState, note_replaced, note_seen
 from openpts.errors import FleetError
-from openpts.fleet.port import Backend, Observation, RunStage
+from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.ownership import new_run_id
 from openpts.vocabulary.run_request import RunRequest
 
@@ -22,6 +22,43 @@ _SUBMITTED: Final = "is being submitted"
 _MOST_AT_ONCE: Final = 32
 _SOON_S: Final = 1.0
 _LONGEST_S: Final = 60.0
+
+
+def in_their_slots(campaign: Campaign, file: Path, hosts: Callable[[], Sequence[HostState]]) -> Campaign:
+    """With the slots that drives are in now which the file names by host and serial number alone.
+
+    Raises UsageError with the places of those that are in none, or can't be seen.
+    """
+    if not any(drive.is_by_serial_alone for drive in campaign.drives):
+        return campaign
+    states = {host.name: host for host in hosts()}
+    drives, wrong = list(campaign.drives), []
+    for number, drive in enumerate(campaign.drives):
+        if drive.is_by_serial_alone:
+            state = states.get(drive.host or "")
+            slots = [name for name, serial in state.slots.items() if serial == drive.serial] if state else []
+            if len(slots) == 1:
+                drives[number] = replace(drive, slot=slots[0])
+            else:
+                wrong.append((("drives", number), _why_in_no_slot(drive, state, slots)))
+    refuse_at(file, wrong)
+    return replace(campaign, drives=tuple(drives))
+
+
+def _why_in_no_slot(drive: CampaignDrive, state: HostState | None, slots: Sequence[str]) -> str:
+    if state is None:
+        return f"the fleet file has no host {drive.host}"
+    if slots:
+        return (
+            f"{drive.serial} is in {' and '.join(slots)} of {state.name}: write slot = '...' for one of them"
+        )
+    if not state.slots:
+        return f"where {drive.serial} is can't be seen, {state.name} {state.reason}: write slot = '...'"
+    return (
+        f"{drive.serial} is in no slot of {state.name}: put it in, or write slot = '...' for where it will "
+        f"be, one of {', '.join(state.slots)}"
+    )
+
 
 Told = Callable[[RunRequest, Observation], object]
 
@@ -98,8 +135,11 @@ class OnFleet:
                 self._note(request, _unknown(request, _SUBMITTED), is_told=False)
 
         def submitted(request: RunRequest) -> Observation | FleetError:
-            try:
-                return self.backend.submit(request, again=request.run_id in interrupted)
+            again = request.run_id in interrupted
+            try:  # the file is the consent as long as it stands
+                return self.backend.submit(
+                    request, again=again, resume_words=request.consents if again else ()
+                )
             except FleetError as error:
                 return error
 

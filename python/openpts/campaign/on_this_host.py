@@ -8,13 +8,10 @@ from msgspec.structs import replace
 from openpts.campaign.campaign_file import Campaign, OnInterruption
 from openpts.campaign.journal import note_replaced
 from openpts.errors import RecordError
-from openpts.lot.lot_runner import LotRunner, Reporter, new_lot
+from openpts.lot.lot_runner import LotRunner, Reporter, as_recorded, new_lot
 from openpts.ownership import CLAIM_NAME, new_run_id, until_unlocked
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, read_lot, write_lot
-from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import SuiteState
-from openpts.record.writer import remove_unbegun
 from openpts.vocabulary.run_request import RunRequest
 
 
@@ -48,22 +45,14 @@ def _lot(folder: Path, campaign: Campaign, requests: Sequence[RunRequest]) -> Lo
 
 
 def _left(folder: Path, entry: LotEntry, interrupted: OnInterruption) -> LotEntry:
-    """By its record: the campaign may have been killed before it noted the end."""
-    run_folder = folder / entry.folder
-    until_unlocked(run_folder / CLAIM_NAME)  # a run that the kernel ends with its campaign takes seconds
-    if entry.state in DONE:
-        return entry
-    if run_folder.exists() and not has_begun(run_folder):
-        remove_unbegun(run_folder)
-    elif run_folder.exists():
-        state = read_manifest(run_folder).state
-        if state in {RunState.COMPLETE, RunState.FAILED}:
-            return replace(entry, state=SuiteState(state), exit_code=None, reason=None)
-        if interrupted is OnInterruption.REPEAT:
-            again = replace(entry.request, run_id=new_run_id())
-            note_replaced(folder, entry.request.run_id, again)
-            return _replaced(entry, again)
-    return replace(entry, state=SuiteState.WAITING, exit_code=None, reason=None)
+    """As it is by its record, or the one that takes its place."""
+    until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its campaign takes seconds
+    found = as_recorded(folder, entry)
+    if found.state is SuiteState.INTERRUPTED and interrupted is OnInterruption.REPEAT:
+        again = replace(entry.request, run_id=new_run_id())
+        note_replaced(folder, entry.request.run_id, again)
+        return _replaced(entry, again)
+    return found if found.state in DONE else replace(found, state=SuiteState.WAITING)
 
 
 def _replaced(entry: LotEntry, request: RunRequest) -> LotEntry:

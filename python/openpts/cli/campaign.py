@@ -10,10 +10,10 @@ from typing import Final
 import click
 import msgspec
 
-from openpts.campaign.campaign_file import Campaign, at_options, read_campaign, refuse_changes
+from openpts.campaign.campaign_file import Campaign, read_campaign, refuse_at, refuse_changes
 from openpts.campaign.expansion import requests_of
 from openpts.campaign.journal import CampaignState, begin, carried_out_here, has_begun, read_state
-from openpts.campaign.on_fleet import OnFleet
+from openpts.campaign.on_fleet import OnFleet, in_their_slots
 from openpts.campaign.on_this_host import runner_here
 from openpts.campaign.status import FETCHED, CampaignStatus, status_of
 from openpts.cli.console import table_console, table_of
@@ -185,7 +185,10 @@ def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: b
             state = read_state(place)
             planned = refuse_changes(state.campaign, file)
         else:
-            state = begin(place, planned, requests_of(planned))
+            found = planned
+            if fleet_file is not None and on_fleet:
+                found = in_their_slots(planned, file, backend_of(fleet_file).hosts)
+            state = begin(place, planned, requests_of(found))
         click.echo(f"{format_count(len(state.requests), 'run')}, {planned.order}, in {place}")
         if on_fleet and fleet_file is not None:
             _on_fleet(place, msgspec.structs.replace(state, campaign=planned), fleet_file)
@@ -206,8 +209,9 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
                 refuse_test_words(words, target)
             except click.ClickException as error:
                 under = f" under {variant.name}" if variant else ""
-                wrong.append((number, f"{test.test}{under}: {error.format_message()}"))
-    at_options(file, wrong)
+                keys = ("tests", number, "options")
+                wrong.append((keys, f"{test.test}{under}: {error.format_message()}"))
+    refuse_at(file, wrong)
 
 
 def _here(runner: LotRunner) -> None:

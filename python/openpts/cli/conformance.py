@@ -1,7 +1,7 @@
 """`openpts conformance`: hold a run against every requirement; the statuses as a table or as JSON."""
 
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -16,11 +16,13 @@ from openpts.cli.printed_document import print_document
 from openpts.conformance.catalogue import SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
 from openpts.conformance.practice import GUIDES, findings, practices
+from openpts.errors import RecordError
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, read_run
 from openpts.report.conformance_page import finding_text
-from openpts.vocabulary.document import Document, filled
+from openpts.report.sources import run_folders_of
+from openpts.vocabulary.document import Document, Failure, filled
 
 _STYLES: Final = {
     Status.MET: "green",
@@ -121,6 +123,12 @@ class GuideDocument(Document, frozen=True, kw_only=True, tag="openpts.conformanc
     requirements: tuple[FoundPractice, ...]
 
 
+class ConformanceRuns(Document, frozen=True, kw_only=True, tag="openpts.conformance-runs/1"):
+    """What the runs of a suite or a lot show, each as if it were named alone."""
+
+    runs: tuple[ConformanceDocument | GuideDocument | Failure, ...]
+
+
 def _counts_table(everything: Sequence[Conformance]) -> Table:
     """How many stand how; what is built in or not verifiable is no part of what is met."""
     table = Table(box=None, pad_edge=False)
@@ -156,30 +164,31 @@ def _table(rows: Sequence[Conformance]) -> Table:
 _STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}
 
 
-def _show_guide(run: Run, guide: str, statuses: Container[Status], *, as_json: bool) -> None:
-    """The requirements of a guide with these statuses."""
+def _guided(run: Run, guide: str, statuses: Container[Status], *, as_json: bool) -> GuideDocument:
+    """The requirements of a guide with these statuses, printed unless ``as_json``."""
     shown = {id_: found for id_, found in findings(run, guide).items() if found.status in statuses}
+    texts = practices(guide)
+    rows = tuple(FoundPractice.of(id_, texts[id_].text, one) for id_, one in shown.items())
+    document = GuideDocument(test_id=run.manifest.test_id, guide=guide, requirements=rows)
     if as_json:
-        texts = practices(guide)
-        rows = tuple(FoundPractice.of(id_, texts[id_].text, one) for id_, one in shown.items())
-        print_document(GuideDocument(test_id=run.manifest.test_id, guide=guide, requirements=rows))
-        return
+        return document
     table = Table(box=None, pad_edge=False, show_header=False, expand=True)
     for width in (13, 14):
         table.add_column(width=width, no_wrap=True)
     table.add_column(ratio=5)
     table.add_column(ratio=6, overflow="fold")
     for id_, found in shown.items():
-        style, practice = _STYLES[found.status], practices(guide)[id_]
+        style, practice = _STYLES[found.status], texts[id_]
         words = Text(f"{practice.text} [{practice.clause}]")
         table.add_row(Text(id_), Text(found.status, style=style), words, Text(finding_text(found)))
     console = table_console(sys.stdout)
     console.print(f"{run.manifest.test_id}: {GUIDES[guide]}\n")
     console.print(table)
+    return document
 
 
 @click.command("conformance")
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("named", metavar="RUN", type=click.Path(path_type=Path))
 @click.option(
     "--only",
     type=click.Choice(list(_STATUS_WORDS)),
@@ -199,7 +208,7 @@ def _show_guide(run: Run, guide: str, statuses: Container[Status], *, as_json: b
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def conformance_command(
-    run_folder: Path, only: tuple[str, ...], level: tuple[str, ...], guide: str | None, as_json: bool
+    named: Path, only: tuple[str, ...], level: tuple[str, ...], guide: str | None, as_json: bool
 ) -> None:
     """Check a run against every requirement of the specification, from its folder alone.
 
@@ -207,19 +216,48 @@ def conformance_command(
     and the one used). What every run does alike is built in, with the tests of openpts that prove it. What
     neither can show is not verifiable, with the reason. The rest is not reached (it did not happen in this
     run) or not applicable. Only the checked ones are counted as met.
+
+    RUN is a run folder, or that of a suite or a lot for each of its runs.
     """
-    run = read_run(run_folder)
     statuses = {_STATUS_WORDS[word] for word in only} or set(Status) - {Status.NOT_APPLICABLE}
-    if guide is not None:
-        _show_guide(run, guide, statuses, as_json=as_json)
-        return
+    found: list[ConformanceDocument | GuideDocument | Failure] = []
+    unread: list[RecordError] = []
+    folders = run_folders_of([named])
+    for number, folder in enumerate(folders):
+        if number and not as_json:
+            click.echo()
+        try:
+            run = read_run(folder)
+            if guide is not None:
+                found.append(_guided(run, guide, statuses, as_json=as_json))
+            else:
+                found.append(_judged(run, statuses, level, as_json=as_json))
+        except RecordError as error:
+            if folder == named:
+                raise
+            unread.append(error)
+            found.append(Failure(error=str(error), exit_code=error.exit_code))
+            if not as_json:
+                click.echo(error)
+    failure = None
+    if unread:
+        failure = RecordError(f"{len(unread)} of {len(folders)} runs of {named} can't be judged: {unread[0]}")
+    if as_json:
+        print_document(found[0] if folders == (named,) else ConformanceRuns(runs=tuple(found)), failure)
+    if failure is not None:
+        raise failure
+
+
+def _judged(
+    run: Run, statuses: Container[Status], level: Collection[str], *, as_json: bool
+) -> ConformanceDocument:
+    """The requirements of the specification with these statuses and levels, printed unless ``as_json``."""
     everything = conformance_of(run)
     shown = [
         each
         for each in everything
         if each.status in statuses and (not level or each.requirement.level in level)
     ]
-    if as_json:
-        print_document(ConformanceDocument.by(run.manifest, everything, shown))
-    else:
+    if not as_json:
         print_conformance(sys.stdout, run.manifest, everything, shown)
+    return ConformanceDocument.by(run.manifest, everything, shown)

@@ -1,4 +1,4 @@
-"""The operator's consent to lose what is on one target, as options."""
+"""The operator's consent to lose what is on one target, and to go on with a run, as options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from openpts.cli.help_order import together
 from openpts.device.guard.consent import Consent
 from openpts.errors import UsageError
 
@@ -71,6 +72,23 @@ CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Callable[[Any], Any], ...]] = (
     *_TO_ERASE,
 )
 """For commands that also take several."""
+
+ACCEPT_OPTIONS: Final = together(
+    click.option(
+        "--accept-interruption",
+        is_flag=True,
+        help="Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
+    ),
+    click.option(
+        "--accept-other-host", is_flag=True, help="Continue on another host; entered in the ledger."
+    ),
+    click.option(
+        "--accept-other-version",
+        is_flag=True,
+        help="Continue with another version of openpts or of the kernel; entered in the ledger.",
+    ),
+)
+"""For commands that resume."""
 
 
 def consent_of_one(

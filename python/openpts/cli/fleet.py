@@ -1,5 +1,6 @@
 """`openpts fleet`: runs on the drives of other hosts."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from uuid import UUID
 import click
 import msgspec
 
+from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
@@ -186,14 +188,48 @@ def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
 
 @fleet.command(short_help="Go on with a run that was interrupted.")
 @_RUN_ID
+@ACCEPT_OPTIONS
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
 @_ON_CLIENT
-def resume(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
-    """Go on with the run of RUN-ID that was interrupted, as `openpts resume` does; no scheduler does this."""
+def resume(
+    *, run_id: UUID, confirm_serial: str | None, fleet_file: Path, as_json: bool, **options: Any
+) -> None:
+    """Go on with the run of RUN-ID that was interrupted, as `openpts resume` does; no scheduler does this.
+
+    DESTROYS ALL DATA on the drive in the slot, which has to be that of the run. Paths, namespaces and members
+    that were confirmed when it was submitted need no other word, unless their names have changed.
+    --erase-signatures and --overwrite-file are asked for again where something is found.
+    """
     backend = backend_of(fleet_file)
     found = backend.observe(str(run_id))
     if found.stage is not RunStage.INTERRUPTED or found.request is None:
         raise UsageError(f"run {run_id} is {found.stage}: only one that was interrupted can go on")
-    _show([backend.submit(found.request, again=True)], as_json=as_json)
+    if confirm_serial not in {None, found.request.serial}:
+        raise UsageError(f"--confirm-serial {confirm_serial}: run {run_id} is for {found.request.serial}")
+    typed = _typed_words(options)
+    given = {word.partition("=")[0] for word in typed}
+    named = [word for word in found.request.consents if "=" in word and word.partition("=")[0] not in given]
+    now = backend.submit(found.request, again=True, resume_words=[*named, *typed])
+    failure = None
+    if now.stage in {RunStage.INTERRUPTED, RunStage.FAILED}:
+        handed_on = f"; it was submitted with {shlex.join(named)}" if named else ""
+        failure = FleetError(f"run {run_id} is {now.stage}: {now.reason}{handed_on}")
+    _show([now], as_json=as_json, failure=failure)
+    if failure is not None:
+        raise failure
+
+
+def _typed_words(options: dict[str, Any]) -> list[str]:
+    """The options of this command that were given, each one word."""
+    spelt = {one.name: one.opts[0] for one in click.get_current_context().command.params}
+    words: list[str] = []
+    for name, value in options.items():
+        if isinstance(value, bool):
+            words += [spelt[name]] * value
+        elif value is not None:
+            values = value if isinstance(value, tuple) else (value,)
+            words += [f"{spelt[name]}={one}" for one in values]
+    return words
 
 
 @fleet.command("list", short_help="List the runs of all hosts.")
@@ -261,9 +297,9 @@ def check(*, fleet_file: Path, as_json: bool) -> int:
     return checked(fleet_file, as_json=as_json)
 
 
-def _show(runs: Sequence[Observation], *, as_json: bool) -> None:
+def _show(runs: Sequence[Observation], *, as_json: bool, failure: FleetError | None = None) -> None:
     if as_json:
-        print_document(FleetRuns(runs=tuple(runs)))
+        print_document(FleetRuns(runs=tuple(runs)), failure)
         return
     if not runs:
         click.echo("no runs")
@@ -300,14 +336,27 @@ def host_side_of(fleet_file: Path, host: str) -> HostSide:
 @click.argument("request", metavar="REQUEST")
 @click.option("--job", metavar="NUMBER", help="The scheduler's own number of this attempt.")
 @click.option("--again", is_flag=True, help="Go on with a run that was interrupted.")
+@click.argument("resume_words", metavar="[OPTION]...", nargs=-1, type=click.UNPROCESSED)
 @_ON_HOST
-def start(*, request: str, job: str | None, again: bool, fleet_file: Path, host: str) -> None:
-    """Carry out the run of REQUEST, a JSON object, or wait for the end of the one that was begun before."""
+def start(
+    *,
+    request: str,
+    job: str | None,
+    again: bool,
+    resume_words: tuple[str, ...],
+    fleet_file: Path,
+    host: str,
+) -> None:
+    """Carry out the run of REQUEST, a JSON object, or wait for the end of the one that was begun before.
+
+    With --again the OPTIONs are those of `openpts resume`.
+    """
     try:
         wanted = msgspec.json.decode(request, type=RunRequest)
     except msgspec.DecodeError as error:
         raise UsageError(f"the request makes no sense: {error}") from error
-    found = host_side_of(fleet_file, host).start(wanted, _carry_out, job=job, again=again)
+    side = host_side_of(fleet_file, host)
+    found = side.start(wanted, _carry_out, job=job, again=again, resume_words=resume_words)
     click.echo(f"run {found.run_id} is {found.stage} {found.reason}".rstrip())
     if found.stage is not RunStage.COMPLETE:
         raise FleetError(f"run {found.run_id} is {found.stage}: {found.reason}")

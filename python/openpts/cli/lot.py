@@ -35,13 +35,11 @@ from openpts.errors import (
 )
 from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, refuse_any
 from openpts.lot.drive_file import WrittenDrive
-from openpts.lot.lot_runner import LotEvent, LotRunner, new_lot
+from openpts.lot.lot_runner import LotEvent, LotRunner, as_recorded, new_lot
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot
-from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest
+from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot, write_lot
 from openpts.record.suite import SuiteState
-from openpts.record.writer import RunWriter, remove_unbegun
+from openpts.record.writer import RunWriter
 from openpts.report.lot_index import INDEX_NAME, write_lot_index
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
@@ -206,7 +204,7 @@ def _end(lot: Lot, folder: Path, *, stopped: bool) -> None:
     """Raises the error whose exit code the drives' runs ended with, RunFailedError if there are several."""
     if stopped:
         raise InterruptedRunError(f"stopped by the operator: `openpts resume {folder}` goes on")
-    failed = [entry for entry in lot.entries if entry.exit_code]
+    failed = [entry for entry in lot.entries if entry.exit_code or entry.state is not SuiteState.COMPLETE]
     if not failed:
         return
     codes = {entry.exit_code for entry in failed}
@@ -239,9 +237,10 @@ def resume_lot(
 ) -> None:
     """Go on with the drives that are not done. Raises RecordError if none is left."""
     lot, roots = read_lot(folder), SystemRoots()
-    entries = [_as_recorded(folder, entry) for entry in lot.entries]
-    left = [index for index, entry in enumerate(entries) if entry.state is SuiteState.WAITING]
+    entries = [as_recorded(folder, entry) for entry in lot.entries]
+    left = [index for index, entry in enumerate(entries) if entry.state not in DONE]
     if not left:
+        write_lot(folder, changed(lot, entries=tuple(entries)))
         failed = [folder / entry.folder for entry in entries if entry.state is SuiteState.FAILED]
         alone = f"; a run that failed is resumed alone: `openpts resume {failed[0]}`" if failed else ""
         raise RecordError(f"{folder} has come to its end: no drive is left to resume{alone}")
@@ -251,24 +250,14 @@ def resume_lot(
         for index in left
     ]
     chosen = _chosen(named, agreed, roots, stream)
-    for index, one, request in zip(left, chosen, requests, strict=True):
-        entries[index] = changed(entries[index], request=changed(request, target=one.name))
-    words = tuple(f"--{name.replace('_', '-')}" for name, given in accepted.items() if given)
+    for index, one, before in zip(left, chosen, requests, strict=True):
+        request = changed(before, target=one.name)
+        entries[index] = changed(entries[index], request=request, state=SuiteState.WAITING)
+    given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
+    words = tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
     lot = changed(lot, entries=tuple(entries), ended_at=None)
     runner = LotRunner(folder, lot, resume_words=words)
     _carry_out(runner, stream, as_json=as_json, no_report=no_report)
-
-
-def _as_recorded(folder: Path, entry: LotEntry) -> LotEntry:
-    """The state of a run by its record: it may have come to its end after the lot was killed."""
-    run_folder = folder / entry.folder
-    if entry.state in DONE:
-        return entry
-    if run_folder.exists() and not has_begun(run_folder):
-        remove_unbegun(run_folder)
-    elif run_folder.exists() and read_manifest(run_folder).state is RunState.COMPLETE:
-        return changed(entry, state=SuiteState.COMPLETE, reason=None, exit_code=0)
-    return changed(entry, state=SuiteState.WAITING)
 
 
 def _where_now(entry: LotEntry, roots: SystemRoots) -> str | None:

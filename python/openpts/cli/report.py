@@ -99,7 +99,8 @@ def _reports_on_lot(
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
     from openpts.cli.population import population_of_lot  # noqa: PLC0415 slow to load
-    from openpts.record.lot import read_lot, write_lot  # noqa: PLC0415 slow to load
+    from openpts.lot.lot_runner import as_recorded  # noqa: PLC0415 slow to load
+    from openpts.record.lot import DONE, read_lot, write_lot  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
     from openpts.report.lot_index import write_lot_index  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
@@ -117,7 +118,8 @@ def _reports_on_lot(
             written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
             if out is None:
                 reports = tuple(path.name for path in written[-1].documents)
-                entries[index] = replace(entry, reports=reports, report_reason=None)
+                stands = as_recorded(folder, entry) if entry.state in DONE else entry
+                entries[index] = replace(stands, reports=reports, report_reason=None)
     with suppress(UsageError):  # too few drives that can be held against each other
         written.append(population_of_lot(folder, out or folder, options))
     if out is None:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from openpts.cli.consent_options import (
+    ACCEPT_OPTIONS,
     CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
@@ -32,19 +33,7 @@ RESUME_OPTIONS = together(
         help="Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
         "those of the record.",
     ),
-    click.option(
-        "--accept-interruption",
-        is_flag=True,
-        help="Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
-    ),
-    click.option(
-        "--accept-other-host", is_flag=True, help="Continue on another host; entered in the ledger."
-    ),
-    click.option(
-        "--accept-other-version",
-        is_flag=True,
-        help="Continue with another version of openpts or of the kernel; entered in the ledger.",
-    ),
+    ACCEPT_OPTIONS,
     *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
     CONFIRM_MEMBER,

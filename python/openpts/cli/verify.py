@@ -1,13 +1,16 @@
 """`openpts verify`: is a report what its record says?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.cli.printed_document import print_document
-from openpts.errors import RecordError
+from openpts.errors import RecordError, UsageError
+from openpts.record.lot import LOT_NAME
 from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
@@ -29,6 +32,12 @@ class VerifiedReport(Document, frozen=True, kw_only=True, tag="openpts.verify/1"
     files: tuple[str, ...]
 
 
+class VerifiedReports(Document, frozen=True, kw_only=True, tag="openpts.verify-reports/1"):
+    """The reports of a lot's drives, each as if it were named alone."""
+
+    reports: tuple[VerifiedReport, ...]
+
+
 @click.command()
 @click.argument("report_json", metavar="REPORT", type=click.Path(path_type=Path))
 @click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
@@ -38,14 +47,56 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
 
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
     report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
-    beside it must match their SHA256SUMS. Exit code 8 if anything differs.
+    beside it must match their SHA256SUMS. Of a lot, the report of each drive is verified. Exit code 8 if
+    anything differs.
     """
+    document: Document
+    if (report_json / LOT_NAME).exists():
+        if runs:
+            raise UsageError(
+                f"{report_json} is a lot, whose reports are verified by their own runs: name it alone"
+            )
+        document, failure = _verified_lot(report_json, as_json=as_json)
+    else:
+        path = report_json / "report.json" if report_json.is_dir() else report_json
+        document, failure = _verified(path, runs, as_json=as_json)
+    if as_json:
+        print_document(document, failure)
+    if failure is not None:
+        raise failure
+
+
+def _verified_lot(lot: Path, *, as_json: bool) -> tuple[VerifiedReports, RecordError | None]:
+    """The reports of all runs that have a record, whatever is wrong with one of them."""
+    from openpts.report.sources import run_folders_of  # noqa: PLC0415 slow to load
+
+    reports, failures = [], []
+    for folder in run_folders_of([lot]):
+        path = folder / "report.json"
+        try:
+            one, failure = _verified(path, (), as_json=as_json)
+        except RecordError as error:
+            one, failure = VerifiedReport(report=str(path), differences=(), files=()), error
+        if failure is not None:
+            one = replace(one, error=str(failure), exit_code=failure.exit_code)
+            failures.append(failure)
+            if not as_json:
+                click.echo(failure)
+        reports.append(one)
+    wrong = f"{len(failures)} of {len(reports)} reports of {lot} are not confirmed by their records"
+    failure = RecordError(f"{wrong}: {failures[0]}") if failures else None
+    return VerifiedReports(reports=tuple(reports)), failure
+
+
+def _verified(
+    path: Path, runs: Sequence[Path], *, as_json: bool
+) -> tuple[VerifiedReport, RecordError | None]:
+    """What is wrong with a report, printed unless ``as_json``. Raises RecordError if it can't be read."""
     from openpts.report.checksums import file_faults  # noqa: PLC0415 slow to load
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
     from openpts.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
 
-    path = report_json / "report.json" if report_json.is_dir() else report_json
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)
     unread: RecordError | None = None
@@ -66,10 +117,7 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
         wrong.append(f"{path} differs from its record in {len(found):,} places{hidden}")
     if faults:
         wrong.append(f"{path}: {len(faults):,} of its files don't match their checksums: {faults[0]}")
-    failure = RecordError("; ".join(wrong)) if wrong else None
-    if as_json:
-        print_document(VerifiedReport.of(report=str(path), differences=found, files=faults), failure)
-    if failure is not None:
-        raise failure from unread
-    if not as_json:
+    if not as_json and not wrong:
         click.echo(f"{path}: every value matches the record")
+    failure = RecordError("; ".join(wrong)) if wrong else None
+    return VerifiedReport.of(report=str(path), differences=found, files=faults), failure

@@ -39,7 +39,8 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """The note of a run. ``refused`` says why it was never begun, ``interrupted`` how it was cut off.
+    """The note of a run. ``refused`` says why it was not begun, or not gone on with when that was asked for
+    last, ``interrupted`` how it was cut off.
 
     ``cancelled_at`` is ISO 8601, UTC: from then on nothing starts it.
     """
@@ -154,6 +155,8 @@ class HostJournal:
             return _ENDS[state], reason
         if note.cancelled_at is not None:
             return RunStage.CANCELLED, f"at {note.cancelled_at}"
+        if note.refused:
+            return RunStage.INTERRUPTED, f"can't go on: {note.refused}"
         return RunStage.INTERRUPTED, reason or note.interrupted or self._how_it_was_cut(run_id)
 
     def _manifest(self, run_id: str) -> Manifest | None:

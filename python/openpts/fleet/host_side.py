@@ -20,7 +20,7 @@ from openpts.errors import FleetError, OpenptsError, RefusedError, TargetError, 
 from openpts.fleet.configuration import Host
 from openpts.fleet.host_journal import HostJournal, Note, Start, now
 from openpts.fleet.port import Observation, RunStage
-from openpts.ownership import lockers
+from openpts.ownership import lockers, read_owner
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
 
@@ -47,12 +47,19 @@ class HostSide:
         return HostJournal(self.host.name, self.host.runs, self.roots)
 
     def start(
-        self, request: RunRequest, carry_out: CarryOut, *, job: str | None = None, again: bool = False
+        self,
+        request: RunRequest,
+        carry_out: CarryOut,
+        *,
+        job: str | None = None,
+        again: bool = False,
+        resume_words: Sequence[str] = (),
     ) -> Observation:
         """Carry out a run that was never begun; wait for the end of one that goes on; say how it is.
 
-        ``again`` goes on with one that was interrupted, as a new attempt. Raises RefusedError or TargetError
-        if the slot is empty or has another drive, and what the run itself ends with.
+        ``again`` goes on with one that was interrupted, as a new attempt, with ``resume_words``. Raises
+        RefusedError or TargetError if the slot is empty or has another drive, and what the run itself ends
+        with.
         """
         run_id, journal = request.run_id, self.journal
         with journal.starting(run_id) as alone:
@@ -60,22 +67,31 @@ class HostSide:
                 found = journal.observe(run_id, alive=False)
                 if _may_begin(found, journal.note_of(run_id), again=again):
                     resumes = found is not None and found.folder is not None
-                    self._carry_out(request, carry_out, job, resumes=resumes)
+                    self._carry_out(request, carry_out, job, resume_words if resumes else None)
                 found = journal.settled(run_id, alive=False)
                 assert found is not None  # noqa: S101 it was begun by now
                 return found
         return self._attached(run_id)
 
-    def _carry_out(self, request: RunRequest, carry_out: CarryOut, job: str | None, *, resumes: bool) -> None:
+    def _carry_out(
+        self, request: RunRequest, carry_out: CarryOut, job: str | None, resume_words: Sequence[str] | None
+    ) -> None:
+        """Begin the run, or with ``resume_words`` go on with it."""
         journal, run_id = self.journal, request.run_id
+        before = read_owner(journal.claim_of(run_id))
         note = journal.note_of(run_id) or Note()
         start = Start(job=job, boot_id=boot_id(self.roots), at=now())
         journal.write(run_id, Note(request=request, starts=(*note.starts, start)))
         try:
             drive = self.checked_drive(request)
-            carry_out(self._resume_words(request, drive) if resumes else self._run_words(request, drive))
+            ours = self._both(request, drive)
+            if resume_words is None:
+                carry_out(self._run_words(request, drive, ours))
+            else:
+                folder = str(journal.folder_of(run_id))
+                carry_out(["resume", folder, "--target", drive.target, *ours, *resume_words])
         except OpenptsError as error:
-            if not journal.claim_of(run_id).exists():
+            if read_owner(journal.claim_of(run_id)) == before:
                 journal.change(run_id, refused=str(error))
             raise
 
@@ -137,7 +153,7 @@ class HostSide:
         drives = {name: self.in_slot(name) for name in self.host.slots}
         return {name: None if drive is None else drive.serial or "" for name, drive in drives.items()}
 
-    def _run_words(self, request: RunRequest, drive: "Drive") -> list[str]:
+    def _run_words(self, request: RunRequest, drive: "Drive", both: Sequence[str]) -> list[str]:
         if not request.test_words:
             raise UsageError(f"run {request.run_id} names no test")
         test, *rest = request.test_words
@@ -145,12 +161,8 @@ class HostSide:
         out = ["--run-id", request.run_id, "--out", str(self.journal.folder_of(request.run_id))]
         at = rest.index("--") if "--" in rest else len(rest)
         # behind those of the request: of two the last one counts
-        ours = [*labels, *self._both(request, drive), *out]
+        ours = [*labels, *both, *out]
         return ["run", test, drive.target, *rest[:at], *ours, *rest[at:]]
-
-    def _resume_words(self, request: RunRequest, drive: "Drive") -> list[str]:
-        folder = str(self.journal.folder_of(request.run_id))
-        return ["resume", folder, "--target", drive.target, *self._both(request, drive)]
 
     def _both(self, request: RunRequest, drive: "Drive") -> list[str]:
         """No report: to make one takes processors that other drives' runs are measured on."""

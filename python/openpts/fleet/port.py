@@ -70,10 +70,14 @@ NOT_BEGUN: Final = "no host has begun it: it can be submitted once more under it
 class Backend(Protocol):
     """Slurm, or ssh with transient systemd units. Methods raise FleetError if the engine can't answer."""
 
-    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+    def submit(
+        self, request: RunRequest, *, again: bool = False, resume_words: Sequence[str] = ()
+    ) -> Observation:
         """Start a run at most once: one that the host has claimed already is observed, and not started.
 
         ``again`` goes on with one that was interrupted, as a new attempt; no engine does that by itself.
+        ``resume_words`` are the options of `openpts resume` that it then gets beside the serial number: each
+        attempt has consents of its own.
         """
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:

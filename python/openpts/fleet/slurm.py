@@ -78,7 +78,9 @@ class SlurmBackend:
 
     fleet: Fleet
 
-    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+    def submit(
+        self, request: RunRequest, *, again: bool = False, resume_words: Sequence[str] = ()
+    ) -> Observation:
         """Submit a run, wait until Slurm would not lose it any more, and look at it.
 
         A run that the host has claimed before is what the job attaches to, or says the end of.
@@ -93,7 +95,8 @@ class SlurmBackend:
             if not again or found.stage is not RunStage.INTERRUPTED:
                 return found
         try:
-            slurm_answer([*self._sbatch(host, request), f"--wrap={self._script(host, request, again=again)}"])
+            script = _script(host, request, resume_words, again=again)
+            slurm_answer([*self._sbatch(host, request), f"--wrap={script}"])
         except FleetError:
             if not any(job.run_id == request.run_id for job in self._jobs()):
                 raise  # else it took the job, and only its answer was lost
@@ -108,11 +111,6 @@ class SlurmBackend:
         words += ["--dependency=singleton", "--export=NIL", "--chdir=/", "--open-mode=append"]
         words += [f"--output={host.runs}/{run_id}.log"]
         return [*words, "--exclusive"] if _EXCLUSIVE in request.test_words else words
-
-    def _script(self, host: Host, request: RunRequest, *, again: bool) -> str:
-        words = [*host.command("start"), *["--again"] * again]
-        line = " ".join(map(shlex.quote, [*words, msgspec.json.encode(request).decode()]))
-        return f'exec {line} --job "$SLURM_JOB_ID"'
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
         """Where a run stands; the host is asked when nothing is measured on it. Raises FleetError."""
@@ -221,6 +219,12 @@ class SlurmBackend:
             for number, name, state, node, wanted, reason, comment in split
             if _is_run_id(name)
         )
+
+
+def _script(host: Host, request: RunRequest, resume_words: Sequence[str], *, again: bool) -> str:
+    start = shlex.join([*host.command("start"), *["--again"] * again])
+    wanted = shlex.join([msgspec.json.encode(request).decode(), *resume_words])
+    return f'exec {start} --job "$SLURM_JOB_ID" -- {wanted}'
 
 
 def _measuring(host: str, jobs: Sequence[Job]) -> bool:

@@ -87,7 +87,9 @@ class SshBackend:
     fleet: Fleet
     run: Run = run_program
 
-    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+    def submit(
+        self, request: RunRequest, *, again: bool = False, resume_words: Sequence[str] = ()
+    ) -> Observation:
         """Start a run's unit, and look at the run once it has claimed its drive, or was refused.
 
         Raises FleetError, also if whether it was started is unknown, and UsageError without such a slot.
@@ -102,7 +104,7 @@ class SshBackend:
         unit, journal = f"{_UNIT}{run_id}", HostJournal(host.name, host.runs)
         note = msgspec.json.encode(request).decode()
         words = [*_systemd_run(host, run_id, unit, note), *host.command("start"), *["--again"] * again]
-        words += ["--job", f"{unit}.service", "--", note]
+        words += ["--job", f"{unit}.service", "--", note, *resume_words]
         places = [str(host.runs), f"{unit}.service", str(journal.claim_of(run_id))]
         self._ask(host, ["sh", "-c", _START, "sh", *places, *words])
         found = self._look(host, "journal", run_id, ask=True).observations().get(run_id)

@@ -32,10 +32,11 @@ from openpts.lot.neighbours import with_neighbours
 from openpts.lot.processors import ProcessorShares, cpu_list
 from openpts.lot.run_words import has_record, run_words
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
-from openpts.record.lot import Lot, LotEntry, folder_word, write_lot
+from openpts.record.lot import DONE, Lot, LotEntry, folder_word, write_lot
 from openpts.record.manifest import RunState
-from openpts.record.reader import read_manifest
+from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import SuiteState
+from openpts.record.writer import remove_unbegun
 from openpts.runner.memory_bandwidth import memory_for_lot
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.tuning import tuned_host
@@ -355,6 +356,32 @@ def outcome_of(run_folder: Path, code: int) -> SuiteState:
         return SuiteState.INTERRUPTED if code == _INTERRUPTED or code < 0 else SuiteState.REFUSED
     state = read_manifest(run_folder).state
     return SuiteState(state) if state in {RunState.COMPLETE, RunState.FAILED} else SuiteState.INTERRUPTED
+
+
+def as_recorded(folder: Path, entry: LotEntry) -> LotEntry:
+    """What became of a run by its record, which decides; what is neither complete nor failed is left to do.
+
+    The lot may have been killed before it noted the end, and a run that failed may have been resumed alone
+    since. Nothing else goes on with one that failed: what it failed of may be still there.
+    Raises RecordError.
+    """
+    run_folder = folder / entry.folder
+    if entry.state is SuiteState.COMPLETE:
+        return entry
+    if entry.state is SuiteState.FAILED:
+        with suppress(RecordError):  # damaged, and done
+            if read_manifest(run_folder).state is RunState.COMPLETE:
+                return replace(entry, state=SuiteState.COMPLETE, exit_code=None, reason=None)
+        return entry
+    state, reason = SuiteState.WAITING, None
+    if run_folder.exists() and not has_begun(run_folder):
+        remove_unbegun(run_folder)
+    elif run_folder.exists():
+        manifest = read_manifest(run_folder)
+        state, reason = SuiteState(manifest.state), manifest.state_reason
+        if state not in DONE:
+            state, reason = SuiteState.INTERRUPTED, None
+    return replace(entry, state=state, exit_code=None, reason=reason)
 
 
 def _last_words(folder: Path, name: str) -> str:

@@ -2,20 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from openpts.errors import RecordError
 from openpts.lot.located_drive import LocatedDrive
 from openpts.record.reader import has_begun
 from openpts.vocabulary.run_request import RunRequest
-
-_CONSENTS: Final = (
-    "--confirm-serial",
-    "--confirm-device-path",
-    "--confirm-namespace",
-    "--confirm-member",
-)
-_CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
 
 
 def run_words(
@@ -33,8 +24,8 @@ def run_words(
     if drive.device is not None and request.serial and "--confirm-serial" not in request.test_words:
         ours += ["--confirm-serial", request.serial]
     if has_record(run_folder):
-        consents = _consents_among(request.test_words)
-        return ["resume", str(run_folder), "--target", drive.target, *ours, *consents, *resume_words]
+        own = [*ours, *request.consents]
+        return ["resume", str(run_folder), "--target", drive.target, *own, *resume_words]
     words = list(request.test_words)
     at = words.index("--") if "--" in words else len(words)
     labels = [f"--label={name}={value}" for name, value in request.labels.items()]
@@ -48,14 +39,3 @@ def has_record(run_folder: Path) -> bool:
         return has_begun(run_folder)
     except RecordError:
         return False
-
-
-def _consents_among(words: Sequence[str]) -> list[str]:
-    """The options with which the operator agreed to lose what is on the drive."""
-    found = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word in _CONSENTS:
-            found += [word, following]
-        elif word in _CONSENTS_WITHOUT_VALUE:
-            found.append(word)
-    return found

@@ -1,6 +1,16 @@
 """One test on one drive as it is asked for, before any host or process is chosen for it."""
 
+from typing import Final
+
 from msgspec import Struct
+
+_CONSENTS: Final = (
+    "--confirm-serial",
+    "--confirm-device-path",
+    "--confirm-namespace",
+    "--confirm-member",
+)
+_CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
 
 
 class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -9,7 +19,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``run_id`` is minted by who asks, before anything is submitted: it names claim, folder and job.
     ``test_words`` are the arguments of ``openpts run`` without target and folder, the test first. ``target``
     is a node, a file or a simulated drive of the host; without it ``slot`` is, whose drive must have
-    ``serial``. ``host`` is None for this machine.
+    ``serial``, or, on this machine, whatever has that. ``host`` is None for this machine.
     """
 
     run_id: str
@@ -20,3 +30,16 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     serial: str | None = None
     host: str | None = None
     labels: dict[str, str] = {}
+
+    @property
+    def consents(self) -> tuple[str, ...]:
+        """The options with which its operator agreed to lose what is on the drive, each one word."""
+        words, found = iter(self.test_words), []
+        for word in words:
+            if word == "--":
+                break
+            if word in _CONSENTS:
+                found.append(f"{word}={next(words, '')}")
+            elif word in _CONSENTS_WITHOUT_VALUE or word.partition("=")[0] in _CONSENTS:
+                found.append(word)
+        return tuple(found)

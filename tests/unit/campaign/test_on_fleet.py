@@ -44,7 +44,9 @@ class Hosts:
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
 
-    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+    def submit(
+        self, request: RunRequest, *, again: bool = False, resume_words: Sequence[str] = ()
+    ) -> Observation:
         self._answer()
         run_id, known = request.run_id, self.known.get(request.run_id)
         if known is None and self.draw.random() < self.lost:

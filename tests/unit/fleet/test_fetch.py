@@ -58,7 +58,9 @@ class Told:
     lists: list[Sequence[Observation]]
     asked: int = field(default=0)
 
-    def submit(self, request: RunRequest, *, again: bool = False) -> Observation:
+    def submit(
+        self, request: RunRequest, *, again: bool = False, resume_words: Sequence[str] = ()
+    ) -> Observation:
         raise NotImplementedError
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:

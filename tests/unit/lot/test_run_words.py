@@ -9,6 +9,7 @@ from openpts.lot.located_drive import LocatedDrive
 from openpts.lot.run_words import run_words
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest
+from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 FOLDER = Path("lot/1-x")
 DISK = BlockDevice(Path("/sys/block/none"), SystemRoots())
@@ -47,3 +48,21 @@ def test_the_serial_number_confirms_a_drive(
     assert ("--confirm-serial" in found) is confirmed
     if confirmed:
         assert found[found.index("--confirm-serial") + 1] == serial
+
+
+def test_a_run_that_goes_on_has_the_consents_with_which_it_began(tmp_path: Path) -> None:
+    """One that was spelt with = was lost, and what a program of the operator's takes is no consent."""
+    write_synthetic_run(tmp_path / "run", Synthetic())
+    asked = RunRequest(
+        run_id="ID",
+        test_words=(
+            *("app", "--confirm-namespace=/dev/nvme0n2", "--confirm-member", "M1", "--erase-signatures"),
+            *("--runs", "2", "--", "mkfs", "--overwrite-file", "--confirm-serial=X"),
+        ),
+    )
+    found = run_words(asked, LocatedDrive("TARGET", ("x",)), tmp_path / "run", (), ("--accept-interruption",))
+    assert found[4:] == [
+        *("--events", "-", "--no-report"),
+        *("--confirm-namespace=/dev/nvme0n2", "--confirm-member=M1", "--erase-signatures"),
+        "--accept-interruption",
+    ]

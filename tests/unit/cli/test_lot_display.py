@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.cli.lot_display import LotLog, LotTable
+from openpts.cli.lot_display import LotDisplay
 from openpts.exchange import events as lines
 from openpts.lot.lot_runner import DriveChanged, DriveTold, LotEvent
 from openpts.record.lot import Lot, LotEntry
@@ -117,9 +117,9 @@ def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:
     return replace(phase, number=4)
 
 
-def drawn(table: LotTable, width: int, height: int) -> str:
+def drawn(table: LotDisplay, width: int, height: int) -> str:
     console = Console(file=io.StringIO(), width=width, height=height)
-    console.print(table.rendered(width, height))
+    console.print(table.table(width, height))
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -127,7 +127,7 @@ def drawn(table: LotTable, width: int, height: int) -> str:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(3)))
-    table = LotTable.of(lot)
+    table = LotDisplay.of(lot)
     for event in story(*lot.entries[:2]):
         table.hear(event)
     text = drawn(table, width, 24)
@@ -138,7 +138,7 @@ def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) ->
 def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(1)))
     first = replace(lot.entries[0], request=replace(lot.entries[0].request, serial="S4EVNX0R512345"))
-    table = LotTable.of(replace(lot, entries=(first,)))
+    table = LotDisplay.of(replace(lot, entries=(first,)))
     for event in story(first, first):
         if not event.index:
             table.hear(event)
@@ -150,7 +150,7 @@ def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
 
 def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
-    table = LotTable.of(lot)
+    table = LotDisplay.of(lot)
     for index, state in ((98, SuiteState.RUNNING), (99, SuiteState.FAILED)):
         table.hear(DriveChanged(index, replace(lot.entries[index], state=state)))
     text = drawn(table, 120, 24)
@@ -163,7 +163,7 @@ def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
 def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
     console = Console(file=io.StringIO(), width=120, height=24)
-    console.print(LotTable.of(lot).ended(120))
+    console.print(LotDisplay.of(lot).table(120))
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert [line.split()[0] for line in lines[1:]] == [str(number) for number in range(1, 101)]
@@ -171,7 +171,7 @@ def test_at_the_end_all_drives_are_listed_and_their_number_comes_behind() -> Non
 
 def test_while_reports_are_made_their_number_is_seen() -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(3)))
-    table = LotTable.of(lot)
+    table = LotDisplay.of(lot)
     complete = [replace(entry, state=SuiteState.COMPLETE) for entry in lot.entries]
     for index, entry in enumerate(complete):
         table.hear(DriveChanged(index, entry))
@@ -182,8 +182,6 @@ def test_while_reports_are_made_their_number_is_seen() -> None:
 
 def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(2)))
-    said: list[str] = []
-    log = LotLog(said.append, LotTable.of(lot).rows)
-    for event in story(*lot.entries):
-        log.hear(event)
-    assert "\n".join(line[11:] for line in said) == snapshot
+    display = LotDisplay.of(lot)
+    said = [display.hear(event) for event in story(*lot.entries)]
+    assert "\n".join(line[11:] for line in said if line) == snapshot

@@ -96,11 +96,10 @@ def new_lot(
 
 @dataclass(slots=True)
 class _Process:
-    """A run that goes on: its process, the thread that reads its lines, and the processors that it has."""
+    """A run that goes on: its process, and the thread that reads its lines."""
 
     popen: subprocess.Popen[bytes]
     reader: Thread
-    cpus: tuple[int, ...] | None
     error: str | None = None
 
 
@@ -127,7 +126,6 @@ class LotRunner:
     stopped: bool = False
     shares: ProcessorShares | None = None
     _drives: dict[int, LocatedDrive] = field(default_factory=dict)
-    _pinned: list[int] = field(default_factory=list)
     _running: dict[int, _Process] = field(default_factory=dict)
     _said: SimpleQueue[tuple[int, bytes]] = field(default_factory=SimpleQueue)
     _next_start_s: float = 0.0
@@ -173,8 +171,7 @@ class LotRunner:
                 self._drives[index] = located(entry.request, self.roots)
             except OpenptsError as error:
                 self._change(index, state=SuiteState.REFUSED, exit_code=error.exit_code, reason=str(error))
-        self._pinned = [index for index in self._drives if self._needs_cpus(index)]
-        nodes = [self._drives[index].numa_node for index in self._pinned]
+        nodes = {index: drive.numa_node for index, drive in self._drives.items() if self._needs_cpus(index)}
         cpus = os.sched_getaffinity(0)
         self.shares = ProcessorShares.of(nodes, self.lot.at_most, cpus, self.roots)
         at_once = list(self._drives.values())[: self.lot.at_most]
@@ -224,8 +221,9 @@ class LotRunner:
 
     def _start(self, index: int, entry: LotEntry) -> None:
         drive, run_folder = self._drives[index], self.folder / entry.folder
-        cpus = self._take_cpus(index)
-        pinned = () if cpus is None else ("--cpus", cpu_list(cpus))
+        shared = None if self.shares is None else self.shares.take(index)
+        cpus = None if shared is None else cpu_list(shared)
+        pinned = () if cpus is None else ("--cpus", cpus)
         outputs = self.output_words(entry)
         new, resumed = (*outputs, *pinned), (*outputs, *self.resume_words)
         words = run_words(entry.request, drive, run_folder, new, resumed)
@@ -242,23 +240,18 @@ class LotRunner:
             os.close(log)
         reader = Thread(target=self._listen, args=(index, popen.stdout), name="lot", daemon=True)
         reader.start()
-        self._running[index] = _Process(popen, reader, cpus)
+        self._running[index] = _Process(popen, reader)
         self._set(
             index,
             state=SuiteState.RUNNING,
             slot=drive.slot,
             numa_node=drive.numa_node,
-            cpus=None if cpus is None else cpu_list(cpus),
+            cpus=cpus,
             started_at=_now(),
             ended_at=None,
             exit_code=None,
             reason=None,
         )
-
-    def _take_cpus(self, index: int) -> tuple[int, ...] | None:
-        if self.shares is None or index not in self._pinned:
-            return None
-        return self.shares.take(self._pinned.index(index))
 
     def _needs_cpus(self, index: int) -> bool:
         """Whether its processors are for the lot to choose; a simulated drive has no threads for I/O."""
@@ -297,8 +290,8 @@ class LotRunner:
     def _end(self, index: int) -> None:
         """The process has ended: say what became of the run."""
         process = self._running.pop(index)
-        if process.cpus is not None and self.shares is not None:
-            self.shares.give_back(self._pinned.index(index), process.cpus)
+        if self.shares is not None:
+            self.shares.give_back(index)
         outcome = self._outcome(self.lot.entries[index], process.popen.wait(), process.error)
         self._change(index, ended_at=_now())
         self.lot = with_neighbours(self.lot, index)

@@ -1,7 +1,7 @@
 """Which processors each drive's threads run on: equal shares, near the drive's controller."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -14,51 +14,52 @@ class ProcessorShares:
     """For each node of the host the shares of the drives that run there at once, as long as they run.
 
     All drives of a lot have equally many processors, or they could not be compared; what is left over is for
-    everything else on the host. ``nodes`` are those of the drives, each with one: a drive of which none is
-    known gets that with the fewest drives.
+    everything else on the host. ``nodes`` has the node of each drive that gets processors: one of which none
+    is known gets that with the fewest drives.
     """
 
-    nodes: tuple[int, ...]
+    nodes: dict[int, int]
     shares: dict[int, tuple[tuple[int, ...], ...]]
-    _users: Counter[tuple[int, int]] = field(default_factory=Counter)
+    _taken: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, known: Sequence[int | None], at_most: int | None, allowed: set[int], roots: SystemRoots
+        cls, known: Mapping[int, int | None], at_most: int | None, allowed: set[int], roots: SystemRoots
     ) -> "ProcessorShares":
         """The shares of drives on these nodes (None: not known) on the processors that are allowed."""
         cpus_of = processors_by_node(allowed, roots)
-        count = Counter(node for node in known if node in cpus_of)
-        nodes = []
-        for known_node in known:
+        count = Counter(node for node in known.values() if node in cpus_of)
+        nodes = {}
+        for drive, known_node in known.items():
             node = known_node
             if node not in cpus_of:
                 node = min(cpus_of, key=lambda one: (count[one] / len(cpus_of[one]), one))
                 count[node] += 1
-            nodes.append(node)
+            nodes[drive] = node
         at_once = {node: min(drives, at_most or drives) for node, drives in count.items()}
         size = max(1, min((len(cpus_of[node]) // lanes for node, lanes in at_once.items()), default=1))
-        shares = {node: _shares(cpus_of[node], lanes, size) for node, lanes in at_once.items()}
-        return cls(tuple(nodes), shares)
+        return cls(nodes, {node: _shares(cpus_of[node], lanes, size) for node, lanes in at_once.items()})
 
-    def take(self, drive: int) -> tuple[int, ...]:
-        """The processors for a drive that begins: the share of its node that the fewest use."""
-        node = self.nodes[drive]
-        lane = min(range(len(self.shares[node])), key=lambda one: (self._users[node, one], one))
-        self._users[node, lane] += 1
+    def take(self, drive: int) -> tuple[int, ...] | None:
+        """The share of its node that the fewest use, for a drive that begins; None if it gets none."""
+        if (node := self.nodes.get(drive)) is None:
+            return None
+        users = Counter(lane for other, lane in self._taken.items() if self.nodes[other] == node)
+        lane = self._taken[drive] = min(range(len(self.shares[node])), key=lambda one: (users[one], one))
         return self.shares[node][lane]
 
-    def give_back(self, drive: int, cpus: tuple[int, ...]) -> None:
+    def give_back(self, drive: int) -> None:
         """A drive has ended."""
-        node = self.nodes[drive]
-        used = (lane for lane, share in enumerate(self.shares[node]) if share == cpus)
-        self._users[node, max(used, key=lambda lane: self._users[node, lane])] -= 1
+        self._taken.pop(drive, None)
 
     def words(self) -> list[str]:
         """What each drive gets, a line for each node."""
         lines = []
         for node, shares in sorted(self.shares.items()):
-            drives, cpus = self.nodes.count(node), sorted({cpu for share in shares for cpu in share})
+            drives, cpus = (
+                list(self.nodes.values()).count(node),
+                sorted({cpu for share in shares for cpu in share}),
+            )
             which = f"node {node}: processors {cpu_list(cpus)}"
             if len(shares) > len(cpus):
                 lines.append(

@@ -31,7 +31,7 @@ def roots(tmp_path: Path) -> SystemRoots:
 
 
 def shares(roots: SystemRoots, nodes: list[int | None], at_most: int | None = None) -> ProcessorShares:
-    return ProcessorShares.of(nodes, at_most, set(range(16)), roots)
+    return ProcessorShares.of(dict(enumerate(nodes)), at_most, set(range(16)), roots)
 
 
 def test_each_drive_has_whole_cores_of_its_own_node(roots: SystemRoots) -> None:
@@ -45,19 +45,19 @@ def test_all_drives_have_equally_many_wherever_they_are(roots: SystemRoots) -> N
 
 
 def test_a_drive_without_a_node_goes_where_the_fewest_are(roots: SystemRoots) -> None:
-    assert shares(roots, [0, None, None, None]).nodes == (0, 1, 0, 1)
+    assert shares(roots, [0, None, None, None]).nodes == {0: 0, 1: 1, 2: 0, 3: 1}
 
 
 def test_drives_that_wait_share_what_runs_before_them_had(roots: SystemRoots) -> None:
     found = shares(roots, [0] * 3, at_most=2)
     first, second = found.take(0), found.take(1)
     assert not set(first) & set(second)
-    found.give_back(0, first)
+    found.give_back(0)
     assert found.take(2) == first
 
 
 def test_more_drives_than_processors_are_dealt_evenly(tmp_path: Path) -> None:
-    found = ProcessorShares.of([None] * 16, None, {0, 1}, SystemRoots(sys=tmp_path))
+    found = ProcessorShares.of(dict.fromkeys(range(16)), None, {0, 1}, SystemRoots(sys=tmp_path))
     taken = [found.take(drive) for drive in range(16)]
     assert (taken.count((0,)), taken.count((1,))) == (8, 8)
     assert found.words() == [
@@ -67,7 +67,7 @@ def test_more_drives_than_processors_are_dealt_evenly(tmp_path: Path) -> None:
 
 
 def test_only_processors_that_this_process_may_use_are_shared(roots: SystemRoots) -> None:
-    found = ProcessorShares.of([0, 1], None, {2, 3, 4}, roots)
+    found = ProcessorShares.of({0: 0, 1: 1}, None, {2, 3, 4}, roots)
     assert [found.take(0), found.take(1)] == [(2,), (4,)]
 
 
@@ -75,7 +75,9 @@ def test_only_processors_that_this_process_may_use_are_shared(roots: SystemRoots
 def test_what_runs_at_once_never_shares_while_there_is_room(
     known: list[int | None], at_most: int | None
 ) -> None:
-    found = ProcessorShares.of(known, at_most, set(range(64)), SystemRoots(sys=Path("/nowhere")))
+    found = ProcessorShares.of(
+        dict(enumerate(known)), at_most, set(range(64)), SystemRoots(sys=Path("/nowhere"))
+    )
     taken = [found.take(drive) for drive in range(min(len(known), at_most or len(known)))]
     cpus = [cpu for share in taken for cpu in share]
     assert len(cpus) == len(set(cpus))

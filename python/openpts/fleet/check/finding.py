@@ -12,13 +12,9 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-CLUSTER: Final = "cluster"
-"""Where a finding is that is of no single host."""
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``where`` is a host or CLUSTER, ``subject`` the setting or the thing, ``found`` how it is now."""
+    """``where`` is a host or the cluster, ``subject`` the setting or the thing, ``found`` how it is now."""
 
     severity: Severity
     where: str
@@ -28,11 +24,20 @@ class Finding:
     remedy: str
 
 
-def error(where: str, subject: str, found: str, reason: str, remedy: str) -> Finding:
-    """A finding of severity ERROR."""
-    return Finding(Severity.ERROR, where, subject, found, reason, remedy)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is wrong: the name of a host, or of the whole cluster."""
+
+    where: str
+
+    def error(self, subject: str, found: str, reason: str, remedy: str) -> Finding:
+        """A finding of severity ERROR."""
+        return Finding(Severity.ERROR, self.where, subject, found, reason, remedy)
+
+    def warning(self, subject: str, found: str, reason: str, remedy: str) -> Finding:
+        """A finding of severity WARNING."""
+        return Finding(Severity.WARNING, self.where, subject, found, reason, remedy)
 
 
-def warning(where: str, subject: str, found: str, reason: str, remedy: str) -> Finding:
-    """A finding of severity WARNING."""
-    return Finding(Severity.WARNING, where, subject, found, reason, remedy)
+CLUSTER: Final = Place("cluster")
+"""Of findings that are of no single host."""

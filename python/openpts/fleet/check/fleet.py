@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from openpts.errors import FleetError
-from openpts.fleet.check.finding import CLUSTER, Finding, Severity, error
+from openpts.fleet.check.finding import CLUSTER, Finding, Place, Severity
 from openpts.fleet.check.host import HostCheck
 from openpts.fleet.check.slurm import jobs_by_host, slurm_findings
 from openpts.fleet.configuration import Engine, Fleet, Host
@@ -26,8 +26,7 @@ def check_fleet(fleet: Fleet, run: Run = run_program) -> tuple[Finding, ...]:
             jobs = jobs_by_host(run)
         except FleetError as silence:
             found.append(
-                error(
-                    CLUSTER,
+                CLUSTER.error(
                     "slurmctld",
                     str(silence),
                     "nothing can be submitted",
@@ -50,8 +49,7 @@ def _drives_in_two_slots(drives: Mapping[str, Mapping[str, str]]) -> Iterator[Fi
     for host, slots in drives.items():
         for name, serial in slots.items():
             if serial in seen:
-                yield error(
-                    host,
+                yield Place(host).error(
                     f"slot {name}",
                     f"drive {serial}, which is also in {seen[serial]}",
                     "its lock ends a second run on the same host, and nothing does on another one",

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.errors import FleetError
-from openpts.fleet.check.finding import Finding, error, warning
+from openpts.fleet.check.finding import Finding, Place
 from openpts.fleet.configuration import Engine, Host
 from openpts.fleet.remote import Remote
 from openpts.programs import Run, run_program
@@ -129,15 +129,13 @@ class HostCheck:
             found += [*self._of_slots(drives), *self._of_settings(remote)]
         return CheckedHost(tuple(found), {name: one.serial for name, one in drives.items() if one.serial})
 
-    def _error(self, *words: str) -> Finding:
-        return error(self.host.name, *words)
-
-    def _warning(self, *words: str) -> Finding:
-        return warning(self.host.name, *words)
+    @property
+    def _at(self) -> Place:
+        return Place(self.host.name)
 
     def _unreachable(self, complaint: str) -> Finding:
         over_ssh = self.engine is Engine.SSH
-        return (self._error if over_ssh else self._warning)(
+        return (self._at.error if over_ssh else self._at.warning)(
             "ssh",
             complaint.removeprefix(f"host {self.host.name} "),
             "no run can be started there"
@@ -147,7 +145,7 @@ class HostCheck:
         )
 
     def _no_root(self, complaint: str) -> Finding:
-        return self._error(
+        return self._at.error(
             "root",
             complaint,
             "no command runs there as root, which drives, units and run folders need",
@@ -156,7 +154,7 @@ class HostCheck:
         )
 
     def _busy(self, units: str) -> Finding:
-        return self._warning(
+        return self._at.warning(
             "units",
             f"measures for {units.replace('openpts-', '').replace('.service', '')}",
             "its drives and settings were not looked at, which takes processors",
@@ -165,14 +163,14 @@ class HostCheck:
 
     def _of_facts(self, facts: Mapping[str, str], between_s: tuple[float, float]) -> Iterator[Finding]:
         if self.engine is Engine.SSH and not facts["systemd"]:
-            yield self._error(
+            yield self._at.error(
                 "systemd",
                 "not there",
                 "runs are its transient units, which outlive the connection and end with all their processes",
                 "install systemd, or use Slurm",
             )
         if not facts["rsync"]:
-            yield self._warning(
+            yield self._at.warning(
                 "rsync",
                 "not there",
                 "folders can't be fetched",
@@ -182,7 +180,7 @@ class HostCheck:
         yield from self._of_disk(facts["type"], int(facts["free"]))
         yield from self._of_processors(set(parse_cpu_list(facts["cpus"])))
         if self.engine is Engine.SLURM and facts["uid"] != str(self.uid):
-            yield self._error(
+            yield self._at.error(
                 "uid",
                 f"{self.user} is {facts['uid'] or 'no user'} there and {self.uid} here",
                 "Slurm starts jobs by the number of who has submitted them",
@@ -195,7 +193,7 @@ class HostCheck:
         off_s = max(before_s - there_s, there_s - after_s, 0.0)
         if off_s > _CLOCK_S:
             at_slurm = self.engine is Engine.SLURM and off_s > _MUNGE_S
-            yield (self._error if at_slurm else self._warning)(
+            yield (self._at.error if at_slurm else self._at.warning)(
                 "clock",
                 f"at least {off_s:.1f} s {'behind' if there_s < before_s else 'ahead of'} this machine's",
                 "munge refuses what Slurm's daemons tell each other"
@@ -207,7 +205,7 @@ class HostCheck:
     def _of_disk(self, kind: str, free_bytes: int) -> Iterator[Finding]:
         runs = str(self.host.runs)
         if kind in _ELSEWHERE or kind.startswith("fuse"):
-            yield self._error(
+            yield self._at.error(
                 "runs",
                 f"{runs} is on {kind}",
                 "claims and records have to be on the host's own disk: the network stalls a run, and locks "
@@ -215,14 +213,14 @@ class HostCheck:
                 "fleet file: runs = a folder on a disk of the host",
             )
         if kind in _IN_MEMORY:
-            yield self._error(
+            yield self._at.error(
                 "runs",
                 f"{runs} is in memory",
                 "after a restart a run that was begun looks as if it never was",
                 "fleet file: runs = a folder on a disk of the host",
             )
         if free_bytes < (least := _BYTES_PER_SLOT * max(1, len(self.host.slots))):
-            yield self._warning(
+            yield self._at.warning(
                 "runs",
                 f"{format_capacity(free_bytes)} free for {runs}",
                 f"a record takes up to {format_capacity(_BYTES_PER_SLOT)}, and the host has "
@@ -234,21 +232,21 @@ class HostCheck:
         kept = set(self.host.housekeeping)
         if kept - online:
             missing = ",".join(map(str, sorted(kept - online)))
-            yield self._error(
+            yield self._at.error(
                 "housekeeping",
                 f"no processor {missing}",
                 "what is kept apart is not there",
                 "fleet file: housekeeping = processors that the host has",
             )
         elif kept >= online:
-            yield self._error(
+            yield self._at.error(
                 "housekeeping",
                 "all processors of the host",
                 "none is left to measure with",
                 "fleet file: keep fewer",
             )
         elif not kept and len(online) > 2:
-            yield self._warning(
+            yield self._at.warning(
                 "housekeeping",
                 f"none of {len(online)} processors is kept",
                 "daemons and commands of the fleet run on processors that measure",
@@ -258,21 +256,21 @@ class HostCheck:
     def _of_program(self, facts: Mapping[str, str]) -> Iterator[Finding]:
         ours = version("openpts")
         if not facts["program"]:
-            yield self._error(
+            yield self._at.error(
                 "program",
                 f"no {self.host.program}",
                 "nothing can carry out a run there",
                 "install openpts on the host, and name it: program = its path in the fleet file",
             )
         elif facts["version"] != f"openpts {ours}":
-            yield self._error(
+            yield self._at.error(
                 "version",
                 f"{facts['version'] or 'none'} there, openpts {ours} here",
                 "requests and answers may not be understood, and results of hosts differ by version",
                 "install the same version on all hosts",
             )
         if facts["fleet"] != sha256(self.host.fleet_file.read_bytes()).hexdigest():
-            yield self._error(
+            yield self._at.error(
                 "fleet file",
                 f"{'another' if facts['fleet'] else 'no'} {self.host.fleet_file} there",
                 "the host finds its slots by its own copy",
@@ -284,7 +282,7 @@ class HostCheck:
         if isinstance(audit, Finding):
             yield audit
         elif bad := [setting.title for setting in audit.settings if setting.grade == "bad"]:
-            yield self._warning(
+            yield self._at.warning(
                 "settings",
                 ", ".join(bad),
                 "these settings falsify results",
@@ -297,7 +295,7 @@ class HostCheck:
             answer = remote.ask([self.host.program, command, "--json"], _ANSWER_S)
             return decode_json(answer.stdout, kind)
         except (FleetError, msgspec.DecodeError) as error:
-            return self._error(
+            return self._at.error(
                 command,
                 str(error),
                 f"openpts {command} does not work on the host",
@@ -316,21 +314,21 @@ class HostCheck:
         for name, device in drives.items():
             expected = self.host.slots[name].model
             if device.serial is None:
-                yield self._error(
+                yield self._at.error(
                     f"slot {name}",
                     f"{device.path} reports no serial number",
                     "which drive it is can't be proven, so no run touches it",
                     "use a drive, or a controller, that reports one",
                 )
             if expected and device.model != expected:
-                yield self._error(
+                yield self._at.error(
                     f"slot {name}",
                     f"{device.model or 'no model'}, serial number {device.serial}",
                     f"the fleet file expects {expected}",
                     "put the drive in its place, or change model in the fleet file",
                 )
             if device.safety.verdict == "refused":
-                yield self._warning(
+                yield self._at.warning(
                     f"slot {name}",
                     f"{device.path}, serial number {device.serial}",
                     f"it can't be tested now: {device.safety.reason}",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
-from openpts.fleet.check.finding import CLUSTER, Finding, Severity, error, warning
+from openpts.fleet.check.finding import CLUSTER, Finding, Place, Severity
 from openpts.fleet.configuration import Fleet, Host
 from openpts.fleet.slurm import slurm_answer
 from openpts.programs import Run, run_program
@@ -158,12 +158,11 @@ def _of_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
         if not rule.holds("" if value in _NONE else value):
             found = f"{rule.setting}={value}"
             yield Finding(
-                rule.severity, CLUSTER, rule.setting, found, rule.reason, f"slurm.conf: {rule.remedy}"
+                rule.severity, CLUSTER.where, rule.setting, found, rule.reason, f"slurm.conf: {rule.remedy}"
             )
     logs = [settings.get(name, "") for name in ("JobCompType", "AccountingStorageType")]
     if all(log in _NONE or log.endswith("/none") for log in logs):
-        yield warning(
-            CLUSTER,
+        yield CLUSTER.warning(
             "JobCompType",
             "no log of ended jobs",
             f"what became of a job is forgotten after MinJobAge, {settings.get('MinJobAge', '300 sec')}",
@@ -175,8 +174,7 @@ def _of_partitions(partitions: list[dict[str, str]]) -> Iterator[Finding]:
     """Runs are submitted to the default partition, without a time limit of their own."""
     default = next((one for one in partitions if one.get("Default") == "YES"), None)
     if default is None:
-        yield error(
-            CLUSTER,
+        yield CLUSTER.error(
             "PartitionName",
             "no default partition",
             "runs are submitted without naming one",
@@ -186,8 +184,7 @@ def _of_partitions(partitions: list[dict[str, str]]) -> Iterator[Finding]:
     for setting in ("MaxTime", "DefaultTime"):
         limit = default.get(setting, "")
         if limit not in {"UNLIMITED", "INFINITE", *_NONE}:
-            yield warning(
-                CLUSTER,
+            yield CLUSTER.warning(
                 setting,
                 f"{setting}={limit} in partition {default['PartitionName']}",
                 "longer runs are killed; a test of a large drive takes days",
@@ -196,10 +193,9 @@ def _of_partitions(partitions: list[dict[str, str]]) -> Iterator[Finding]:
 
 
 def _of_node(host: Host, node: Mapping[str, str] | None) -> Iterator[Finding]:
-    declared = ",".join(f"slot:{name}:1" for name in host.slots)
+    at, declared = Place(host.name), ",".join(f"slot:{name}:1" for name in host.slots)
     if node is None:
-        yield error(
-            host.name,
+        yield at.error(
             "NodeName",
             "Slurm has no such node",
             "nothing can be submitted to it",
@@ -208,8 +204,7 @@ def _of_node(host: Host, node: Mapping[str, str] | None) -> Iterator[Finding]:
         return
     if any(word in node.get("State", "") for word in _UNUSABLE):
         reason = node.get("Reason", "")
-        yield error(
-            host.name,
+        yield at.error(
             "State",
             f"{node['State']}{f', {reason}' if reason else ''}",
             "no run is started there",
@@ -220,11 +215,10 @@ def _of_node(host: Host, node: Mapping[str, str] | None) -> Iterator[Finding]:
 
 
 def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
-    slots = {name: int(count or 1) for name, count in _SLOT.findall(gres)}
+    at, slots = Place(host.name), {name: int(count or 1) for name, count in _SLOT.findall(gres)}
     remedy = f"slurm.conf: NodeName={host.name} Gres={declared}"
     if missing := [name for name in host.slots if name not in slots]:
-        yield error(
-            host.name,
+        yield at.error(
             "Gres",
             f"no {', '.join(missing)} in {gres if gres not in _NONE else 'none at all'}",
             "jobs for these slots are refused; all are declared once, filled or empty, since a changed list "
@@ -232,16 +226,14 @@ def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
             remedy,
         )
     if unknown := [name for name in slots if name not in host.slots]:
-        yield warning(
-            host.name,
+        yield at.warning(
             "Gres",
             f"{', '.join(unknown)}, which the fleet file has not",
             "if these are serial numbers, the list changes with each drive, which ends the runs on the host",
             f"name slots by their place: {remedy}",
         )
     if several := [f"{name}:{count}" for name, count in slots.items() if count != 1]:
-        yield error(
-            host.name,
+        yield at.error(
             "Gres",
             ", ".join(several),
             "several jobs get the slot at once; the drive's lock then ends all but one",
@@ -250,22 +242,20 @@ def _of_slots(host: Host, gres: str, declared: str) -> Iterator[Finding]:
 
 
 def _of_processors(host: Host, reserved: str) -> Iterator[Finding]:
-    wanted = ",".join(map(str, host.housekeeping))
+    at, wanted = Place(host.name), ",".join(map(str, host.housekeeping))
     try:
         kept = () if reserved in _NONE else parse_cpu_list(reserved)
     except ValueError:
         kept = ()
     if wanted and set(kept) != set(host.housekeeping):
-        yield warning(
-            host.name,
+        yield at.warning(
             "CpuSpecList",
             f"CpuSpecList={reserved}" if kept else "no CpuSpecList",
             f"slurmd and steps share processors with measurements; the fleet file keeps {wanted} for them",
             f"slurm.conf: CpuSpecList={wanted} for the node, TaskPluginParam=SlurmdOffSpec",
         )
     if kept and not wanted:
-        yield warning(
-            host.name,
+        yield at.warning(
             "housekeeping",
             f"CpuSpecList={reserved}, and the fleet file keeps no processors",
             "what openpts does on the host beside a run takes any processor",
@@ -288,8 +278,7 @@ def _slots_of_gres_conf(path: Path) -> frozenset[str] | None:
 def _of_gres_conf(fleet: Fleet, named: frozenset[str]) -> Iterator[Finding]:
     slots = dict.fromkeys(name for host in fleet.hosts.values() for name in host.slots)
     if missing := [name for name in slots if name not in named]:
-        yield error(
-            CLUSTER,
+        yield CLUSTER.error(
             "gres.conf",
             f"no {', '.join(missing)}",
             "slurmd reports fewer slots than slurm.conf has, for which Slurm drains the node",

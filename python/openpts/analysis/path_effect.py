@@ -7,6 +7,7 @@ has no effect is called one with a probability of ``error`` at most, however man
 """
 
 import random
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import compress
 from operator import mul
@@ -83,14 +84,5 @@ def _trend(scores: Sequence[float], order: Sequence[float]) -> float:
 
 def _ranks(values: Sequence[float]) -> list[float]:
     """From 1, equal values with the mean of theirs."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    first = 0
-    while first < len(order):
-        last = first
-        while last + 1 < len(order) and values[order[last + 1]] == values[order[first]]:
-            last += 1
-        for place in order[first : last + 1]:
-            ranks[place] = (first + last) / 2 + 1
-        first = last + 1
-    return ranks
+    order = sorted(values)
+    return [(bisect_left(order, value) + 1 + bisect_right(order, value)) / 2 for value in values]

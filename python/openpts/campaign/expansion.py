@@ -30,24 +30,15 @@ def planned_runs(campaign: Campaign) -> list[PlannedRun]:
     ]
     draw = random.Random(campaign.seed)  # noqa: S311 an order that can be repeated
     repetitions = range(1, campaign.repetitions + 1)
-    match campaign.order:
-        case OrderOfRuns.BLOCKED:
-            return [
-                run for number in repetitions for run in _block(campaign.drives, treatments, number, draw)
-            ]
-        case OrderOfRuns.RANDOMISED:
-            runs = list(_as_listed(campaign.drives, treatments, repetitions))
-            draw.shuffle(runs)
-            return runs
-        case OrderOfRuns.AS_LISTED:
-            return list(_as_listed(campaign.drives, treatments, repetitions))
-
-
-def _as_listed(
-    drives: Sequence[CampaignDrive], treatments: Sequence[_Treatment], repetitions: Sequence[int]
-) -> Iterator[PlannedRun]:
-    for repetition, (test, variant), drive in product(repetitions, treatments, drives):
-        yield PlannedRun(drive, test, variant, repetition)
+    if campaign.order is OrderOfRuns.BLOCKED:
+        return [run for number in repetitions for run in _block(campaign.drives, treatments, number, draw)]
+    runs = [
+        PlannedRun(drive, *treatment, repetition)
+        for repetition, treatment, drive in product(repetitions, treatments, campaign.drives)
+    ]
+    if campaign.order is OrderOfRuns.RANDOMISED:
+        draw.shuffle(runs)
+    return runs
 
 
 def _block(

@@ -17,13 +17,12 @@ _ORDERS = 1999
 _SEED = 20010
 
 
-def group_chances(values: Sequence[Sequence[float | None]], groups: Sequence[str]) -> list[float]:
+def group_chances(values: Sequence[Sequence[float | None]], groups: Sequence[float]) -> list[float]:
     """Of each value the chance of differences between groups as large as found: Kruskal and Wallis's H.
 
-    ``values`` are rows of one value for each drive, None where it has none.
+    ``values`` are rows of one value for each drive, None where it has none; ``groups`` the drives' by number.
     """
-    names = sorted(set(groups))
-    return _chances(values, [float(names.index(group)) for group in groups], _between_groups)
+    return _chances(values, groups, _between_groups)
 
 
 def order_chances(values: Sequence[Sequence[float | None]], order: Sequence[float]) -> list[float]:

@@ -67,9 +67,8 @@ class _Path:
 
     def chances(self, rows: Sequence[Sequence[float | None]], drives: Sequence[Drive]) -> list[float]:
         """Of each value the chance that it goes with the path as it does."""
-        if self.groups:
-            return group_chances(rows, [self.of(drive) for drive in drives])
-        return order_chances(rows, self.places(drives))
+        chances = group_chances if self.groups else order_chances
+        return chances(rows, self.places(drives))
 
     def places(self, drives: Sequence[Drive]) -> list[float]:
         """The number of each drive's group, or its place in the order."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -265,15 +266,9 @@ def _where_now(entry: LotEntry, roots: SystemRoots) -> str | None:
     target, serial = entry.request.target, entry.request.serial
     if target is None or serial is None or not target.startswith(str(roots.dev)):
         return target
-    if _serial_at(target, roots) == serial:
-        return target
+    with suppress(TargetError):
+        if serial_number(BlockDevice.of_node(Path(target), roots)).value == serial:
+            return target
     return next(
         (str(disk.node) for disk in whole_drives(roots) if serial_number(disk).value == serial), target
     )
-
-
-def _serial_at(target: str, roots: SystemRoots) -> str | None:
-    try:
-        return serial_number(BlockDevice.of_node(Path(target), roots)).value
-    except TargetError:
-        return None

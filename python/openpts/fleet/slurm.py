@@ -149,7 +149,8 @@ class SlurmBackend:
         jobs = self._jobs()
         job = max((job for job in jobs if job.run_id == run_id), default=None)
         trouble: FleetError | None = None
-        if job is None or job.stage is not RunStage.QUEUED:
+        may_have_begun = job is None or job.stage is not RunStage.QUEUED
+        if may_have_begun:
             observed = self.observe(run_id, ask_host=True)
             if observed.host is not None:
                 try:
@@ -159,7 +160,8 @@ class SlurmBackend:
         slurm_answer(["scancel", f"--name={run_id}"])
         if trouble is not None:
             raise FleetError(f"its job is cancelled, but the host could not be asked to end it: {trouble}")
-        return self.observe(run_id)
+        # Slurm calls a job that was cancelled COMPLETING until its processes are gone: the host knows better
+        return self.observe(run_id, ask_host=may_have_begun)
 
     def list(self, hosts: Collection[str] = ()) -> Sequence[Observation]:
         """All runs that Slurm has not forgotten, and those in the journals of hosts that can be asked."""

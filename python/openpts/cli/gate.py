@@ -80,6 +80,9 @@ def gate(
     """
     if tap and as_json:
         raise UsageError("--tap and --json both write to standard output: give one of them")
+    if power_analysis and (tap or junit is not None):
+        option = "--tap" if tap else "--junit"
+        raise UsageError(f"--power-analysis gives no verdicts that {option} could have: leave one out")
     limits = _limits(limits_path, lines)
     run_folders_of([*runs, *baseline])  # refuses a run that is named twice
     candidates, bases = gated_runs(runs), gated_runs(baseline)

@@ -332,6 +332,16 @@ def test_the_command_ends_with_its_verdict(run: Run, tmp_path: Path) -> None:
         assert json.loads(output)["limits"][0]["name"].startswith("iops.rnd_4_kib_rw0")
     assert invoke(run.folder)[0] == 2
     assert invoke(run.folder, "--limit", "iops.x >= 1")[0] == 2
+    junit = tmp_path / "junit.xml"
+    for output in (["--tap"], ["--junit", junit]):
+        assert invoke(run.folder, "--limit", f"{IOPS} >= -3 %", "--power-analysis", *output)[0] == 2
+    assert not junit.exists()
+
+
+def test_a_stimulus_without_a_figure_is_answered_with_one_of_its_figures(run: Run) -> None:
+    for written, meant in (("rnd-4k-rw0", "rnd_4_kib_rw0"), ("rnd-64k-rw65", "rnd_64_kib_rw65")):
+        with pytest.raises(UsageError, match=rf"did you mean iops\.{meant}\.iops\?"):
+            result_of(f"{written} >= 1", gated(run, 1.0))
 
 
 def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) -> None:

@@ -14,7 +14,7 @@ from openpts.record.manifest import RunState
 from openpts.report.gate.baseline import HeldAgainst
 from openpts.report.gate.bound import Bound, refuse_unsigned
 from openpts.report.gate.conditions import judge_required
-from openpts.report.gate.figures import Figure, GatedRun, test_named
+from openpts.report.gate.figures import OF_SUBJECTS, Figure, GatedRun, test_named
 from openpts.report.gate.limits_file import Allowed, LimitSet
 from openpts.report.gate.reference import words_of
 from openpts.report.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs
@@ -118,6 +118,8 @@ def nearest(measure: str, runs: Sequence[GatedRun]) -> str:
     known: dict[str, str] = {}
     for name in (name for run in runs for name in run.names()):
         known.setdefault(" ".join(words_of(name)), name)
+    for subject in (subject for run in runs for subject in run.subjects):
+        known.setdefault(" ".join(words_of(subject)), f"{subject}.{OF_SUBJECTS[0]}")
     near = near_word(" ".join(words_of(measure)), known)
     listed = "`openpts gate RUN` lists what a run measures"
     if near is not None:

@@ -114,6 +114,8 @@ LIVE_OPTIONS: Final[Decorator] = together(
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:
+    if "://" in given.get(_NOTIFY, ""):
+        raise UsageError(f"{_NOTIFY} takes a file with the URLs of services, a line each, and no URL")
     takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if given.get(option) == STDOUT]
     takers += ["--json"] if as_json else []
     if len(takers) > 1:
@@ -217,13 +219,19 @@ def _warn(option: str, place: str, lost: str) -> None:
 def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
     """Raises UsageError for what can't be written, and for a device: what is behind one is not a file."""
     if place == STDOUT:
-        yield LastingOutput(sys.stdout.fileno()).write
+        standard = LastingOutput(sys.stdout.fileno())
+        yield standard.write
+        _warn(option, place, standard.lost)
         return
     with failing_as(UsageError, f"can't write {option} {place}"):
         if Path(place).is_block_device():
             raise UsageError(f"{option} {place} is a block device: name a file")
         if new:
-            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            try:
+                descriptor = os.open(place, flags, 0o666)
+            except FileExistsError as error:
+                raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
         else:
             descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:

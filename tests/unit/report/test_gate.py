@@ -156,9 +156,25 @@ def test_what_is_not_steady_gives_no_verdict_unless_allowed(run: Run, reports: R
         assert 'allow = ["not steady"]' in one.reason
 
 
-def test_an_interrupted_run_has_no_verdict(run: Run) -> None:
-    cut = replace(run, manifest=replace(run.manifest, state=RunState.INTERRUPTED))
-    assert result_of(f"{IOPS} >= 1", gated(cut, 1.0)).verdict is NONE
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (RunState.INTERRUPTED, "the run was interrupted"),
+        (RunState.FAILED, "the run failed"),
+        (RunState.RUNNING, "the run goes on, or was killed"),
+    ],
+)
+def test_an_unfinished_run_has_no_verdict(run: Run, state: RunState, reason: str) -> None:
+    cut = gated(replace(run, manifest=replace(run.manifest, state=state)), 1.0)
+    required = 'require = ["steady"]'
+    for result in (result_of(f"{IOPS} >= 1", cut), result_of((), cut, head=required)):
+        assert {(one.judgement, one.reason) for one in result.judged} == {(NONE, reason)}
+
+
+def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run: Run, reports: Reports) -> None:
+    unsteady = read_run(reports.folder("not steady"))
+    cut = replace(unsteady, manifest=replace(unsteady.manifest, state=RunState.INTERRUPTED))
+    assert result_of((), [GatedRun.of(cut)], head='require = ["steady"]').verdict is FAIL
 
 
 def test_a_test_that_was_not_run_has_no_verdict_and_a_wrong_key_is_refused(run: Run) -> None:

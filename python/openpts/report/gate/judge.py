@@ -10,7 +10,6 @@ from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
 from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.manifest import RunState
 from openpts.report.gate.baseline import HeldAgainst
 from openpts.report.gate.bound import Bound, refuse_unsigned
 from openpts.report.gate.conditions import judge_required
@@ -118,10 +117,10 @@ def nearest(measure: str, runs: Sequence[GatedRun]) -> str:
     known: dict[str, str] = {}
     for name in (name for run in runs for name in run.names()):
         known.setdefault(" ".join(words_of(name)), name)
-    for subject in (subject for run in runs for subject in run.subjects):
-        known.setdefault(" ".join(words_of(subject)), f"{subject}.{OF_SUBJECTS[0]}")
-    near = near_word(" ".join(words_of(measure)), known)
     listed = "`openpts gate RUN` lists what a run measures"
+    if subject := next((found for run in runs if (found := run.subject(measure))), ""):
+        return f"did you mean {subject}.{OF_SUBJECTS[0]}? {listed}"
+    near = near_word(" ".join(words_of(measure)), known)
     if near is not None:
         return f"did you mean {known[near]}? {listed}"
     test = near_word(measure.partition(".")[0], PROCEDURES)
@@ -199,8 +198,8 @@ def _doubt(figure: Figure, run: HeldAgainst, limits: LimitSet) -> str:
     """Why a figure of a run can't be judged; empty where it can."""
     if figure.value is None:
         return figure.missing or "not measured"
-    if run.state not in {RunState.COMPLETE, RunState.RUNNING}:
-        return f"the run is {run.state}"
+    if run.unfinished:
+        return run.unfinished
     if figure.state and Allowed.NOT_STEADY not in limits.allowed:
         return f"{_unsteady(figure.state)}: {_TO_ALLOW.format(Allowed.NOT_STEADY)}"
     return ""

@@ -178,9 +178,11 @@ def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[],
 
     if place.endswith(".prom"):
         textfile = TextfileMetrics(Path(place), metrics)
-        yield textfile.renew
-        textfile.write()
-        _warn(METRICS, place, textfile.lost)
+        try:
+            yield textfile.renew
+        finally:
+            textfile.write()
+            _warn(METRICS, place, textfile.lost)
         return
     address, colon, port = place.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
@@ -201,10 +203,12 @@ def _notify(option: str, place: str) -> Iterator[Listener]:
         ) from error
 
     sender = notifier(Path(place))
-    with sender.sending() as hear:
-        yield hear
-    if sender.unsent:
-        click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
+    try:
+        with sender.sending() as hear:
+            yield hear
+    finally:
+        if sender.unsent:
+            click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
 
 
 _OUTPUTS_OF: Final = {EVENTS: _events, OCP_DIAG: _ocp_diag, METRICS: _metrics, _NOTIFY: _notify}
@@ -216,12 +220,20 @@ def _warn(option: str, place: str, lost: str) -> None:
 
 
 @contextmanager
+def _told(option: str, place: str, output: LastingOutput) -> Iterator[Callable[[bytes], object]]:
+    """Say at the end, however it comes, what was lost."""
+    try:
+        yield output.write
+    finally:
+        _warn(option, place, output.lost)
+
+
+@contextmanager
 def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
     """Raises UsageError for what can't be written, and for a device: what is behind one is not a file."""
     if place == STDOUT:
-        standard = LastingOutput(sys.stdout.fileno())
-        yield standard.write
-        _warn(option, place, standard.lost)
+        with _told(option, place, LastingOutput(sys.stdout.fileno())) as write:
+            yield write
         return
     with failing_as(UsageError, f"can't write {option} {place}"):
         if Path(place).is_block_device():
@@ -237,8 +249,7 @@ def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Cal
     try:
         if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
             raise UsageError(f"{option} {place} is a block device: name a file")
-        output = LastingOutput(descriptor)
-        yield output.write
-        _warn(option, place, output.lost)
+        with _told(option, place, LastingOutput(descriptor)) as write:
+            yield write
     finally:
         os.close(descriptor)

@@ -1,14 +1,16 @@
 """Files and streams for other programs: what can't be written says so, and what to do."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from prometheus_client import CollectorRegistry, Counter
 
-from openpts.cli.live_outputs import opened_output
+from openpts.cli.live_outputs import opened_output, published_metrics
 from openpts.cli.main import cli
-from openpts.errors import UsageError
+from openpts.errors import LimitError, UsageError
 
 
 def test_lines_that_are_lost_on_standard_output_are_told(
@@ -19,6 +21,23 @@ def test_lines_that_are_lost_on_standard_output_are_told(
         with opened_output("--events", "-") as write:
             write(b"{}\n")
     assert capsys.readouterr().err == "openpts: --events - is incomplete: No space left on device\n"
+
+
+def test_what_ends_with_an_error_still_says_what_was_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(LimitError), opened_output("--events", "/dev/full") as write:
+        write(b"{}\n")
+        raise LimitError("the drive failed 1 of 1 limits")
+    assert capsys.readouterr().err == "openpts: --events /dev/full is incomplete: No space left on device\n"
+
+
+def test_the_textfile_has_the_end_of_a_run_that_ends_with_an_error(tmp_path: Path) -> None:
+    place = tmp_path / "run.prom"
+    ended = CollectorRegistry()
+    deviations = Counter("deviations", "Entries of the ledger.", registry=ended)
+    with suppress(LimitError), published_metrics(str(place), ended):
+        deviations.inc(3)
+        raise LimitError("the drive failed 1 of 1 limits")
+    assert "deviations_total 3.0" in place.read_text()
 
 
 def test_a_second_run_needs_a_file_of_its_own(tmp_path: Path) -> None:

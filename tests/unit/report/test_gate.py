@@ -1,7 +1,9 @@
 """Runs held against limits: which verdict, which figure, which words."""
 
+import io
 import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,8 @@ from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
 from openpts._native import Histogram
+from openpts.cli.broken_pipe import VisibleOutput
+from openpts.cli.gate import _print
 from openpts.cli.main import cli
 from openpts.errors import UsageError
 from openpts.record.health import HealthRecord, Occasion
@@ -358,6 +362,20 @@ def test_a_stimulus_without_a_figure_is_answered_with_one_of_its_figures(run: Ru
     for written, meant in (("rnd-4k-rw0", "rnd_4_kib_rw0"), ("rnd-64k-rw65", "rnd_64_kib_rw65")):
         with pytest.raises(UsageError, match=rf"did you mean iops\.{meant}\.iops\?"):
             result_of(f"{written} >= 1", gated(run, 1.0))
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_verdicts_in_colors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", VisibleOutput(Terminal(shown, "utf-8", write_through=True)))
+    limits = f'{ALLOWED}limits = [{{ measure = "{IOPS}", at_most = 1, note = "\\u001b[2J" }}]'
+    _print(judge(parse_limits(limits.encode(), "l"), gated(run, 1.0)))
+    assert shown.getvalue().decode().startswith("\x1b[31mfail\x1b[0m: iops.rnd_4_kib_rw0.iops at most 1 IOPS")
+    assert "\x1b[2J" not in shown.getvalue().decode()
 
 
 def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) -> None:

@@ -181,6 +181,14 @@ def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run: Run, report
     assert result_of((), [GatedRun.of(cut)], head='require = ["steady"]').verdict is FAIL
 
 
+def test_copies_of_a_run_are_one_run(run: Run) -> None:
+    (copied,) = gated(run, 0.9)
+    copied = with_changes(copied, folder="elsewhere")
+    for runs, baseline in ((gated(run, 1.0, 1.1), [copied]), ([*gated(run, 1.0), copied], gated(run, 1.1))):
+        (one,) = result_of(f"{IOPS} >= -50 %", runs, baseline).judged
+        assert (one.judgement, one.reason) == (NONE, "two folders are copies of one run: leave one out")
+
+
 def test_a_test_that_was_not_run_has_no_verdict_and_a_wrong_key_is_refused(run: Run) -> None:
     runs = gated(run, 1.0)
     (one,) = result_of("lat.rnd-4k-rw0.p99 <= 1 ms", runs).judged

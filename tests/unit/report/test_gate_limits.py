@@ -169,6 +169,11 @@ def test_the_example_has_all_that_a_file_may_have() -> None:
     assert limits.raw == EXAMPLE.read_bytes()
 
 
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    marked = b'\xef\xbb\xbflimits = ["m >= 5"]\r\n'
+    assert [bound.measure for bound in parse_limits(marked, "l.toml").bounds] == ["m"]
+
+
 def test_lines_beside_a_file_are_limits_too() -> None:
     limits = parse_limits(b'limits = ["m >= 5"]', "l.toml", ["n <= 1.1 x"])
     assert [bound.measure for bound in limits.bounds] == ["m", "n"]

@@ -294,11 +294,18 @@ def _incomparable(
         return "the runs were made under different conditions: `openpts compare` shows which"
     if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
         return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
-    for side in (candidates, bases):
-        if _several([run.seeds for _, run in side]):
-            return "simulated runs of one set have the same seed: they are one run, repeated"
-    if _several([run.source for run in {run.folder: run for run in every}.values()]):
+    return _repeated(candidates, bases)
+
+
+def _repeated(*sides: Sequence[tuple[Figure, HeldAgainst]]) -> str:
+    """Why runs that should be repeats are the same one; empty where they are not."""
+    if any(_several([run.seeds for _, run in side]) for side in sides):
+        return "simulated runs of one set have the same seed: they are one run, repeated"
+    of_folders = {run.folder: run for side in sides for _, run in side}.values()
+    if _several([run.source for run in of_folders]):
         return "the same results were imported twice: they are one run"
+    if _several([run.test_id for run in of_folders]):
+        return "two folders are copies of one run: leave one out"
     return ""
 
 

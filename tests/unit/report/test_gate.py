@@ -364,6 +364,7 @@ def test_the_command_ends_with_its_verdict(run: Run, tmp_path: Path) -> None:
     for output in (["--tap"], ["--junit", junit]):
         assert invoke(run.folder, "--limit", f"{IOPS} >= -3 %", "--power-analysis", *output)[0] == 2
     assert not junit.exists()
+    assert invoke(run.folder, "--limit", f"{IOPS} >= 1", "--junit", "-")[0] == 2
 
 
 def test_a_stimulus_without_a_figure_is_answered_with_one_of_its_figures(run: Run) -> None:

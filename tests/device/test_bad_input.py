@@ -35,7 +35,7 @@ NOTHING: set[str] = set()
         (("run", "iops", "."), 3, "directory"),
         (("run", "iops", "/dev/no-such-drive"), 3, "/dev/no-such-drive"),
         (("run", "iops", "/dev/zero"), 3, "character device"),
-        (("report", "no-run"), 8, "is not a run folder"),
+        (("report", "no-run"), 8, "there is no such folder"),
         (("help", "tea"), 2, "No such command 'tea'"),
     ],
 )

@@ -172,6 +172,7 @@ def test_a_suite_holds_each_test_against_its_own_limits(tmp_path: Path) -> None:
     assert type(found) is LimitError
     entries: list[dict[str, Any]] = json.loads((tmp_path / "off" / "suite.json").read_text())["entries"]
     assert entries[1]["state"] != "complete"
+    assert [len(read_manifest(tmp_path / name / "1-tp").cycles) for name in ("on", "off")] == [2, 1]
 
 
 def test_a_newcomer_is_shown_the_way(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

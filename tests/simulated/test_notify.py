@@ -12,14 +12,28 @@ from typing import Any
 import pytest
 
 from openpts.errors import RunFailedError, UsageError
-from openpts.exchange.notify import Message, Notifier, notifier, services_in
+from openpts.exchange.notify import Message, Messages, Notifier, notifier, services_in
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.writer import DATABASE_NAME
-from openpts.runner.events import ProgramEnded
+from openpts.runner.events import LimitsJudged, ProgramEnded
 from openpts.runner.run import run_test
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from tests.simulated.test_resume import ordered, small
 
 SECRET = "s3cret-token"
+
+
+@pytest.mark.parametrize(
+    ("judgement", "kind"),
+    [(Judgement.FAIL, "failure"), (Judgement.NO_VERDICT, "warning"), (Judgement.PASS, "success")],
+)
+def test_a_verdict_says_what_was_found(judgement: Judgement, kind: str) -> None:
+    limit = JudgedLimit("iops.rnd_4_kib_rw0.iops", "at least 6 IOPS", judgement, unit="IOPS", value=5.5)
+    message = Messages().of(LimitsJudged((limit,)))
+    assert message is not None
+    assert (message.kind.value, message.title) == (kind, f"openpts: limits: 1 {judgement}")
+    kept = judgement is Judgement.PASS
+    assert message.body == ("" if kept else f"{judgement}: {limit.name} {limit.limit}: measured 5.5 IOPS")
 
 
 class Service(ThreadingHTTPServer):

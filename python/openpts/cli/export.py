@@ -100,7 +100,12 @@ def _write_fio(folder: Path, run: Run) -> None:
 
 
 def write_export(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files into a folder, which is made if it is not there. Raises RecordError."""
+    """Write files into a folder, which is made if it is not there. Raises RecordError.
+
+    Raises UsageError for ``-``, which elsewhere means standard output, and would be a file of that name here.
+    """
+    if "-" in files:
+        raise UsageError("- is no place for this output: name a file")
     with failing_as(RecordError, f"can't write the export into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, files, lasting=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
+from openpts.cli.broken_pipe import with_controls
 from openpts.cli.export import write_export
 from openpts.cli.printed_document import print_document
 from openpts.errors import LimitError, NoVerdictError, UsageError
@@ -80,6 +81,9 @@ def gate(
     """
     if tap and as_json:
         raise UsageError("--tap and --json both write to standard output: give one of them")
+    if power_analysis and (tap or junit is not None):
+        option = "--tap" if tap else "--junit"
+        raise UsageError(f"--power-analysis gives no verdicts that {option} could have: leave one out")
     limits = _limits(limits_path, lines)
     run_folders_of([*runs, *baseline])  # refuses a run that is named twice
     candidates, bases = gated_runs(runs), gated_runs(baseline)
@@ -124,13 +128,12 @@ def _list_measures(runs: Sequence[GatedRun], *, err: bool) -> None:
 
 def _print(result: GateResult) -> None:
     for one in result.judged:
-        line = limit_line(one)
-        word = (
-            click.style(one.judgement.value, fg=_COLORS[one.judgement])
-            if sys.stdout.isatty()
-            else one.judgement
-        )
-        click.echo(f"{word}{line.removeprefix(one.judgement)}{f' [{one.note}]' if one.note else ''}")
+        word, rest = one.judgement.value, limit_line(one).removeprefix(one.judgement)
+        if sys.stdout.isatty():
+            click.secho(word, fg=_COLORS[one.judgement], nl=False, file=with_controls(sys.stdout))
+        else:
+            click.echo(word, nl=False)
+        click.echo(f"{rest}{f' [{one.note}]' if one.note else ''}")
     click.echo(f"{result.verdict.upper()}: {verdict_line(result.judged)}")
     if any(one.is_relative and one.low is not None for one in result.judged):
         for text in error_words(result.rule):

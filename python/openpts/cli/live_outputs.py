@@ -114,6 +114,8 @@ LIVE_OPTIONS: Final[Decorator] = together(
 
 
 def _check(given: dict[str, str], *, as_json: bool) -> None:
+    if "://" in given.get(_NOTIFY, ""):
+        raise UsageError(f"{_NOTIFY} takes a file with the URLs of services, a line each, and no URL")
     takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if given.get(option) == STDOUT]
     takers += ["--json"] if as_json else []
     if len(takers) > 1:
@@ -176,9 +178,11 @@ def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[],
 
     if place.endswith(".prom"):
         textfile = TextfileMetrics(Path(place), metrics)
-        yield textfile.renew
-        textfile.write()
-        _warn(METRICS, place, textfile.lost)
+        try:
+            yield textfile.renew
+        finally:
+            textfile.write()
+            _warn(METRICS, place, textfile.lost)
         return
     address, colon, port = place.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
@@ -199,10 +203,12 @@ def _notify(option: str, place: str) -> Iterator[Listener]:
         ) from error
 
     sender = notifier(Path(place))
-    with sender.sending() as hear:
-        yield hear
-    if sender.unsent:
-        click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
+    try:
+        with sender.sending() as hear:
+            yield hear
+    finally:
+        if sender.unsent:
+            click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
 
 
 _OUTPUTS_OF: Final = {EVENTS: _events, OCP_DIAG: _ocp_diag, METRICS: _metrics, _NOTIFY: _notify}
@@ -214,23 +220,36 @@ def _warn(option: str, place: str, lost: str) -> None:
 
 
 @contextmanager
+def _told(option: str, place: str, output: LastingOutput) -> Iterator[Callable[[bytes], object]]:
+    """Say at the end, however it comes, what was lost."""
+    try:
+        yield output.write
+    finally:
+        _warn(option, place, output.lost)
+
+
+@contextmanager
 def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
     """Raises UsageError for what can't be written, and for a device: what is behind one is not a file."""
     if place == STDOUT:
-        yield LastingOutput(sys.stdout.fileno()).write
+        with _told(option, place, LastingOutput(sys.stdout.fileno())) as write:
+            yield write
         return
     with failing_as(UsageError, f"can't write {option} {place}"):
         if Path(place).is_block_device():
             raise UsageError(f"{option} {place} is a block device: name a file")
         if new:
-            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            try:
+                descriptor = os.open(place, flags, 0o666)
+            except FileExistsError as error:
+                raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
         else:
             descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:
         if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
             raise UsageError(f"{option} {place} is a block device: name a file")
-        output = LastingOutput(descriptor)
-        yield output.write
-        _warn(option, place, output.lost)
+        with _told(option, place, LastingOutput(descriptor)) as write:
+            yield write
     finally:
         os.close(descriptor)

@@ -193,11 +193,11 @@ def main() -> None:
         try:
             _run()
         except SystemExit as end:
-            if output is not None and not end.code:
+            if output is not None:
                 sys.stdout.flush()
                 if output.lost:
                     click.echo(f"openpts: the output was lost: {output.lost}", err=True)
-                    sys.exit(1)
+                    sys.exit(end.code or 1)
             raise
 
 

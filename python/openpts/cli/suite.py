@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
-from openpts.cli.end_of_run import RunLimits, end_judged, limit_options
+from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged, limit_options
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
@@ -42,7 +42,7 @@ from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.reader import has_begun, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
-from openpts.runner.events import Listener
+from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.suite import DONE, SuitePart, SuiteRunner, is_complete
@@ -291,7 +291,14 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> 
     def display(entry: SuiteEntry) -> Iterator[Listener]:
         source = procedure_of(entry.test).source
         click.echo(f"{entry.title} ({source}), in {folder / entry.folder}", file=stream)
-        with display_on(stream) as hear:
+        is_stopped = suite.ordered is not None and suite.ordered.stop_on_fail
+        with display_on(stream) as show:
+            listeners = (show, StopOnFail()) if is_stopped else (show,)
+
+            def hear(event: Event) -> None:
+                for listener in listeners:
+                    listener(event)
+
             yield hear
 
     return SuiteRunner(

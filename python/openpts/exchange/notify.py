@@ -93,12 +93,14 @@ def _said(event: Event) -> tuple[NotifyType, str, str] | None:
 
 
 def _judged(limits: Sequence[JudgedLimit]) -> tuple[NotifyType, str, str]:
-    """How many limits became what, and those that failed."""
+    """How many limits became what, and those that were not kept, each with what was found."""
+    from openpts.report.gate.words import limit_line  # noqa: PLC0415 slow to load
+
     found = Counter(limit.judgement for limit in limits)
     text = ", ".join(f"{found[judgement]} {judgement}" for judgement in Judgement if found[judgement])
-    failed = (limit for limit in limits if limit.judgement is Judgement.FAIL)
-    body = "\n".join(f"{limit.name} {limit.limit}: {limit.reason}" for limit in failed)
-    kind = NotifyType.FAILURE if found[Judgement.FAIL] else NotifyType.SUCCESS
+    body = "\n".join(limit_line(limit) for limit in limits if limit.judgement is not Judgement.PASS)
+    doubted = NotifyType.WARNING if found[Judgement.NO_VERDICT] else NotifyType.SUCCESS
+    kind = NotifyType.FAILURE if found[Judgement.FAIL] else doubted
     return kind, f"limits: {text}", body
 
 

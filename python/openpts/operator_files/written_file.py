@@ -44,7 +44,7 @@ def read_written(path: Path, most_kib: int, what: str) -> bytes:
 def placed_text(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> PlacedText:
     """What ``read`` makes of it; ``path`` is what complaints call it. Raises WrittenFileError."""
     try:
-        return read(raw.decode("utf-8"))
+        return read(raw.decode("utf-8-sig"))  # some editors of Windows begin with a mark
     except UnicodeDecodeError as error:
         place = Place(raw[: error.start].count(b"\n") + 1, 1)
         raise WrittenFileError((f"{at(path, place)}: is not UTF-8",)) from error

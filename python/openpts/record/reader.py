@@ -370,6 +370,8 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
     if not os.path.lexists(database):
+        if not os.path.lexists(folder):
+            raise _NotBegunError(f"{folder} can't be read: there is no such folder")
         runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a lot, a suite, a campaign
         below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
         raise _NotBegunError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")

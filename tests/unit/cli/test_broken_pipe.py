@@ -82,6 +82,14 @@ def test_a_command_whose_output_is_lost_says_so() -> None:
     assert done.stderr == f"openpts: the output was lost: {os.strerror(errno.ENOSPC)}\n"
 
 
+def test_a_verdict_stands_where_the_output_is_lost() -> None:
+    words = [*PLAN[:3], "gate", "no-run", "--json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 8
+    assert f"openpts: the output was lost: {os.strerror(errno.ENOSPC)}\n" in done.stderr
+
+
 def test_a_command_whose_reader_quits_ends_well() -> None:
     with subprocess.Popen(PLAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         assert program.stdout is not None

@@ -65,7 +65,7 @@ def test_a_name_that_is_no_utf_8_is_one_line(tmp_path: Path) -> None:
         [*COMMAND, "report", b"run\xff\xe2\x80"], cwd=tmp_path, capture_output=True, check=False
     )
     assert done.returncode == 8
-    assert done.stderr == b"openpts: run\\udcff\\udce2\\udc80 is not a run folder: it has no run.db\n"
+    assert done.stderr == b"openpts: run\\udcff\\udce2\\udc80 can't be read: there is no such folder\n"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
@@ -78,7 +78,7 @@ def test_no_encoding_lets_it_through(encoding: str, tmp_path: Path) -> None:
         env={**os.environ, "PYTHONIOENCODING": encoding},
     )
     named = "ä 測\\u202e\\x9b".encode(encoding, "backslashreplace")
-    assert done.stderr == b"openpts: " + named + b" is not a run folder: it has no run.db\n"
+    assert done.stderr == b"openpts: " + named + b" can't be read: there is no such folder\n"
     assert done.returncode == 8
 
 
@@ -125,6 +125,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
         }
 
     assert calling("with_controls") == {
+        "cli/gate.py",
         "cli/purge.py",
         "cli/sim.py",
         "cli/console.py",

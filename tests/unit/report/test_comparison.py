@@ -161,6 +161,10 @@ def test_a_single_run_says_nothing_about_spread(run: Run) -> None:
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
     assert found["rse_pct"] is None
     assert found["statement"] == "one run: no statement about spread; Steady State not reached"
+    two = [at(with_facts(run, **OTHER), share) for share in (2, 2.1)]
+    assert sets_of(compared(run, *two))["Candidate X"]["statement"].startswith(
+        "base of one run: no statement"
+    )
 
 
 def test_a_cold_run_stands_apart(run: Run) -> None:

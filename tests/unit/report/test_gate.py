@@ -1,7 +1,9 @@
 """Runs held against limits: which verdict, which figure, which words."""
 
+import io
 import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,8 @@ from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
 from openpts._native import Histogram
+from openpts.cli.broken_pipe import VisibleOutput
+from openpts.cli.gate import _print
 from openpts.cli.main import cli
 from openpts.errors import UsageError
 from openpts.record.health import HealthRecord, Occasion
@@ -156,9 +160,33 @@ def test_what_is_not_steady_gives_no_verdict_unless_allowed(run: Run, reports: R
         assert 'allow = ["not steady"]' in one.reason
 
 
-def test_an_interrupted_run_has_no_verdict(run: Run) -> None:
-    cut = replace(run, manifest=replace(run.manifest, state=RunState.INTERRUPTED))
-    assert result_of(f"{IOPS} >= 1", gated(cut, 1.0)).verdict is NONE
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (RunState.INTERRUPTED, "the run was interrupted"),
+        (RunState.FAILED, "the run failed"),
+        (RunState.RUNNING, "the run goes on, or was killed"),
+    ],
+)
+def test_an_unfinished_run_has_no_verdict(run: Run, state: RunState, reason: str) -> None:
+    cut = gated(replace(run, manifest=replace(run.manifest, state=state)), 1.0)
+    required = 'require = ["steady"]'
+    for result in (result_of(f"{IOPS} >= 1", cut), result_of((), cut, head=required)):
+        assert {(one.judgement, one.reason) for one in result.judged} == {(NONE, reason)}
+
+
+def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run: Run, reports: Reports) -> None:
+    unsteady = read_run(reports.folder("not steady"))
+    cut = replace(unsteady, manifest=replace(unsteady.manifest, state=RunState.INTERRUPTED))
+    assert result_of((), [GatedRun.of(cut)], head='require = ["steady"]').verdict is FAIL
+
+
+def test_copies_of_a_run_are_one_run(run: Run) -> None:
+    (copied,) = gated(run, 0.9)
+    copied = with_changes(copied, folder="elsewhere")
+    for runs, baseline in ((gated(run, 1.0, 1.1), [copied]), ([*gated(run, 1.0), copied], gated(run, 1.1))):
+        (one,) = result_of(f"{IOPS} >= -50 %", runs, baseline).judged
+        assert (one.judgement, one.reason) == (NONE, "two folders are copies of one run: leave one out")
 
 
 def test_a_test_that_was_not_run_has_no_verdict_and_a_wrong_key_is_refused(run: Run) -> None:
@@ -332,6 +360,31 @@ def test_the_command_ends_with_its_verdict(run: Run, tmp_path: Path) -> None:
         assert json.loads(output)["limits"][0]["name"].startswith("iops.rnd_4_kib_rw0")
     assert invoke(run.folder)[0] == 2
     assert invoke(run.folder, "--limit", "iops.x >= 1")[0] == 2
+    junit = tmp_path / "junit.xml"
+    for output in (["--tap"], ["--junit", junit]):
+        assert invoke(run.folder, "--limit", f"{IOPS} >= -3 %", "--power-analysis", *output)[0] == 2
+    assert not junit.exists()
+    assert invoke(run.folder, "--limit", f"{IOPS} >= 1", "--junit", "-")[0] == 2
+
+
+def test_a_stimulus_without_a_figure_is_answered_with_one_of_its_figures(run: Run) -> None:
+    for written, meant in (("rnd-4k-rw0", "rnd_4_kib_rw0"), ("rnd-64k-rw65", "rnd_64_kib_rw65")):
+        with pytest.raises(UsageError, match=rf"did you mean iops\.{meant}\.iops\?"):
+            result_of(f"{written} >= 1", gated(run, 1.0))
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_verdicts_in_colors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", VisibleOutput(Terminal(shown, "utf-8", write_through=True)))
+    limits = f'{ALLOWED}limits = [{{ measure = "{IOPS}", at_most = 1, note = "\\u001b[2J" }}]'
+    _print(judge(parse_limits(limits.encode(), "l"), gated(run, 1.0)))
+    assert shown.getvalue().decode().startswith("\x1b[31mfail\x1b[0m: iops.rnd_4_kib_rw0.iops at most 1 IOPS")
+    assert "\x1b[2J" not in shown.getvalue().decode()
 
 
 def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) -> None:

@@ -31,6 +31,11 @@ def test_a_percentile_is_read_exactly(text: str, percentile: float) -> None:
     assert [percentile_of(word) for word in words_of(text)] == [percentile]
 
 
+@pytest.mark.parametrize("text", ["p0", "p100", "p101", "p99.99999999999999999"])
+def test_what_no_percentile_can_be_is_none(text: str) -> None:
+    assert all(percentile_of(word) is None for word in words_of(text))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -65,6 +70,12 @@ def test_order_and_spelling_of_a_name_are_free(text: str) -> None:
         ("m <= 3", "", Fraction(3)),
         ("m <= 3 k", "", Fraction(3000)),
         ("m <= 4 J/GB", "J/GB", Fraction(4)),
+        ("m.lat9999thUsec <= 200", "ms", Fraction(1, 5)),
+        ("m.lat9999thUsec <= 200 ms", "ms", Fraction(200)),
+        ("m.lat99thnsec <= 4e6", "ms", Fraction(4)),
+        ("m <= 200 usec", "ms", Fraction(1, 5)),
+        ("m <= 1,500,000.5 us", "ms", Fraction("1500.0005")),
+        ("m >= -3", "K", Fraction(-3)),
     ],
 )
 def test_a_bound_is_converted_exactly(text: str, unit: str, value: Fraction) -> None:
@@ -97,6 +108,8 @@ WRONG = (
     "m >=",
     "m >= -100 %",
     "m <= 0 x",
+    "m <= 1,5 ms",
+    "m >= 3,25 GB/s",
 )
 WRONG_UNITS = (
     ("m >= 5 ms", "IOPS"),
@@ -105,6 +118,8 @@ WRONG_UNITS = (
     ("m >= 5 furlongs", "MB/s"),
     ("m >= 5 %", "IOPS"),
     ("m >= 2 W", ""),
+    ("m >= -3", "IOPS"),
+    ("m <= -5 us", "ms"),
 )
 WRONG_FILES = (
     "",
@@ -152,6 +167,11 @@ def test_the_example_has_all_that_a_file_may_have() -> None:
     assert any(bound.note for bound in limits.bounds)
     assert limits.rule.rows == sum(bound.is_relative for bound in limits.bounds)
     assert limits.raw == EXAMPLE.read_bytes()
+
+
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    marked = b'\xef\xbb\xbflimits = ["m >= 5"]\r\n'
+    assert [bound.measure for bound in parse_limits(marked, "l.toml").bounds] == ["m"]
 
 
 def test_lines_beside_a_file_are_limits_too() -> None:

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Final
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT, runs_needed
-from openpts.analysis.run_comparison import Outcome, SetComparison, SetRule
+from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.report.compare.metrics import SetValue
 from openpts.report.gate.words import compared_words
@@ -54,12 +54,13 @@ def outcome_words(one: SetValue) -> str:
     """What a candidate shows beside the base; empty for the base."""
     if one.comparison is None:
         return ""
+    is_alone = one.runs is None or one.runs.quality is Quality.ONE_RUN
     return {
         Outcome.DIFFERENT: f"different: ranges apart{_chance_words(one.comparison)}",
         Outcome.MAY_BE_CHANCE: f"ranges apart, which may be chance{_chance_words(one.comparison)}",
         Outcome.NOT_OF_INTEREST: "ranges apart by less than is of interest",
         Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}: ranges overlap",
-        Outcome.ONE_RUN: ONE_RUN,
+        Outcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
         Outcome.DISCARDED: "not compared: a set is discarded",
     }[one.comparison.outcome]
 

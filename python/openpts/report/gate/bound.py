@@ -7,6 +7,7 @@ from typing import Final
 
 from openpts.errors import UsageError
 from openpts.pages import cells
+from openpts.report.gate.reference import unit_of_name
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 _LIMIT: Final = re.compile(
@@ -18,11 +19,14 @@ _BOUND: Final = re.compile(
     re.IGNORECASE,
 )
 _SIGNS: Final = {">=": True, "≥": True, "<=": False, "≤": False}
+_GROUPED: Final = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
+_NEVER_NEGATIVE: Final = {"time", "rate", "size", "IOPS", "power"}
 _TIMES: Final = {"x", "×", "times"}
 _SI: Final = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _FACTORS: Final[dict[str, tuple[str, Fraction]]] = {
     **{unit: ("time", Fraction(ns)) for unit, ns in (
         ("ns", 1), ("us", NS_PER_US), ("µs", NS_PER_US), ("μs", NS_PER_US), ("ms", NS_PER_MS),
+        ("nsec", 1), ("usec", NS_PER_US), ("msec", NS_PER_MS),
         ("s", NS_PER_S), ("min", 60 * NS_PER_S), ("h", 3600 * NS_PER_S),
     )},
     **{f"{prefix}b/s": ("rate", Fraction(size)) for prefix, size in _SI.items()},
@@ -60,10 +64,15 @@ class Bound:
     def value_in(self, unit: str) -> float:
         """The bound in a measure's unit. Raises UsageError where it is of another kind."""
         written = " ".join(self.unit.lower().split())
+        own_kind, own_factor = _FACTORS.get(unit.lower(), (unit or "count", Fraction(1)))
+        if self.number < 0 and own_kind in _NEVER_NEGATIVE:
+            raise UsageError(
+                f"{self.measure}: the measure is in {unit}, which is never below 0; for a change against the "
+                f"baseline write {number_text(float(self.number))} %"
+            )
         if not written or written == unit.lower():
             return float(self.number)
         kind, factor = _FACTORS.get(written, (None, Fraction(1)))
-        own_kind, own_factor = _FACTORS.get(unit.lower(), (unit or "count", Fraction(1)))
         if kind != own_kind and (kind, own_kind) != ("count", "IOPS"):
             measured = f"is in {unit}" if unit else "has no unit"
             raise UsageError(f"{self.measure}: the bound is in {self.unit!r}, and the measure {measured}")
@@ -100,13 +109,18 @@ def side_of(measure: str, bound: str, *, at_least: bool, note: str = "") -> Boun
     match = _BOUND.fullmatch(bound.strip().replace("\N{MINUS SIGN}", "-"))
     if match is None:
         raise UsageError(f"{measure}: {bound!r} is not a bound: {_HOW}")
+    if "," in match["number"] and not _GROUPED.match(match["number"]):
+        raise UsageError(
+            f"{measure}: the comma in {bound!r} does not separate thousands, as it does in 1,500; "
+            "write a point before decimals"
+        )
     number = Fraction(match["number"].replace(",", "").replace("_", ""))
     unit = (match["unit"] or "").strip()
     if unit.lower() in _TIMES:
         return _relative(measure, number, bound, at_least=at_least, note=note)
     if unit == "%" and match["number"][0] in "+-":
         return _relative(measure, 1 + number / 100, bound, at_least=at_least, note=note)
-    return Bound(measure, at_least, number, unit, note=note)
+    return Bound(measure, at_least, number, unit or unit_of_name(measure), note=note)
 
 
 def _relative(measure: str, share: Fraction, bound: str, *, at_least: bool, note: str) -> Bound:

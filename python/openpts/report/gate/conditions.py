@@ -30,12 +30,20 @@ def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[H
     if required is Required.SAME_FIRMWARE:
         judgement, reason = _same_firmware([*runs, *baseline])
     else:
-        found = [(_OF_A_RUN[required](one.run), one) for one in runs]
+        found = [(_held(required, one), one) for one in runs]
         order = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
         (judgement, reason), worst = min(found, key=lambda each: order.index(each[0][0]))
         if reason and len(runs) > 1:
             reason = f"{worst.run.folder}: {reason}"
     return JudgedLimit(required.value, "required", judgement, reason, runs=len(runs), base_runs=len(baseline))
+
+
+def _held(required: Required, run: GatedRun) -> _Found:
+    """What is kept so far may not be kept to the end."""
+    judgement, reason = _OF_A_RUN[required](run.run)
+    if judgement is Judgement.PASS and run.unfinished:
+        return Judgement.NO_VERDICT, run.unfinished
+    return judgement, reason
 
 
 def _conformant(run: Run) -> _Found:

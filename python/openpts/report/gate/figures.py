@@ -32,6 +32,11 @@ _JUDGED: Final = frozenset(
 _OPERATIONS: Final = ("read", "write", "trim")
 OF_SUBJECTS: Final = ("iops", "mb_per_s", "mean", "p99.9", "p99.99", "p99.999", "max")
 """Figures of a stimulus or stream; any other percentile can be named as well."""
+_UNFINISHED: Final = {
+    RunState.RUNNING: "the run goes on, or was killed",
+    RunState.INTERRUPTED: "the run was interrupted",
+    RunState.FAILED: "the run failed",
+}
 _UNITS: Final = {"iops": "IOPS", "mb_per_s": "MB/s", "mean": "ms", "max": "ms"}
 
 
@@ -83,6 +88,11 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     seeds: tuple[int, int] | None
     source: str | None
     firmware: str
+
+    @property
+    def unfinished(self) -> str:
+        """What came before its end; empty for a whole run."""
+        return _UNFINISHED.get(self.state, "")
 
 
 class GatedRun(JudgedRun, frozen=True, kw_only=True, dict=True):
@@ -233,6 +243,12 @@ class GatedRun(JudgedRun, frozen=True, kw_only=True, dict=True):
         for subject in self.subjects:
             for figure in OF_SUBJECTS:
                 yield f"{subject}.{figure}"
+
+    def subject(self, measure: str) -> str:
+        """The stimulus or stream that is named without a figure; empty where it is none."""
+        tokens = tokens_of(measure)
+        found = self._subjects.get(tokens) or self._subjects.get(self._without_test(tokens))
+        return "" if found is None else f"{self.test}.{key_of(found.name)}"
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -10,11 +10,10 @@ from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
 from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.manifest import RunState
 from openpts.report.gate.baseline import HeldAgainst
 from openpts.report.gate.bound import Bound, refuse_unsigned
 from openpts.report.gate.conditions import judge_required
-from openpts.report.gate.figures import Figure, GatedRun, test_named
+from openpts.report.gate.figures import OF_SUBJECTS, Figure, GatedRun, test_named
 from openpts.report.gate.limits_file import Allowed, LimitSet
 from openpts.report.gate.reference import words_of
 from openpts.report.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs
@@ -118,8 +117,10 @@ def nearest(measure: str, runs: Sequence[GatedRun]) -> str:
     known: dict[str, str] = {}
     for name in (name for run in runs for name in run.names()):
         known.setdefault(" ".join(words_of(name)), name)
-    near = near_word(" ".join(words_of(measure)), known)
     listed = "`openpts gate RUN` lists what a run measures"
+    if subject := next((found for run in runs if (found := run.subject(measure))), ""):
+        return f"did you mean {subject}.{OF_SUBJECTS[0]}? {listed}"
+    near = near_word(" ".join(words_of(measure)), known)
     if near is not None:
         return f"did you mean {known[near]}? {listed}"
     test = near_word(measure.partition(".")[0], PROCEDURES)
@@ -197,8 +198,8 @@ def _doubt(figure: Figure, run: HeldAgainst, limits: LimitSet) -> str:
     """Why a figure of a run can't be judged; empty where it can."""
     if figure.value is None:
         return figure.missing or "not measured"
-    if run.state not in {RunState.COMPLETE, RunState.RUNNING}:
-        return f"the run is {run.state}"
+    if run.unfinished:
+        return run.unfinished
     if figure.state and Allowed.NOT_STEADY not in limits.allowed:
         return f"{_unsteady(figure.state)}: {_TO_ALLOW.format(Allowed.NOT_STEADY)}"
     return ""
@@ -293,11 +294,18 @@ def _incomparable(
         return "the runs were made under different conditions: `openpts compare` shows which"
     if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
         return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
-    for side in (candidates, bases):
-        if _several([run.seeds for _, run in side]):
-            return "simulated runs of one set have the same seed: they are one run, repeated"
-    if _several([run.source for run in {run.folder: run for run in every}.values()]):
+    return _repeated(candidates, bases)
+
+
+def _repeated(*sides: Sequence[tuple[Figure, HeldAgainst]]) -> str:
+    """Why runs that should be repeats are the same one; empty where they are not."""
+    if any(_several([run.seeds for _, run in side]) for side in sides):
+        return "simulated runs of one set have the same seed: they are one run, repeated"
+    of_folders = {run.folder: run for side in sides for _, run in side}.values()
+    if _several([run.source for run in of_folders]):
         return "the same results were imported twice: they are one run"
+    if _several([run.test_id for run in of_folders]):
+        return "two folders are copies of one run: leave one out"
     return ""
 
 

@@ -8,6 +8,7 @@ from openpts.errors import RecordError, UsageError
 from openpts.folder_files import open_file
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.writer import INPUT_FOLDER, LIMITS_NAME
 from openpts.report.gate.baseline import stored_baseline
@@ -48,8 +49,7 @@ def failed_so_far(run: Run) -> str:
     limits = stored_limits(run.folder) or LimitSet()
     required = tuple(one for one in limits.required if one is not Required.CONFORMANT)
     content = procedure_of(run.manifest.conditions.test).part("report").report(run)
-    result = judge_finished(
-        structs.replace(limits, required=required), GatedRun.of(run, content), stored_baseline(run.folder)
-    )
+    so_far = structs.replace(GatedRun.of(run, content), state=RunState.COMPLETE)
+    result = judge_finished(structs.replace(limits, required=required), so_far, stored_baseline(run.folder))
     failed = next((one for one in result.judged if one.judgement is Judgement.FAIL), None)
     return "" if failed is None else limit_line(failed)

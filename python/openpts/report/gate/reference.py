@@ -27,6 +27,7 @@ _PERCENTILES: Final = tuple(
         r"(?P<whole>9[0-9])\.(?P<part>[0-9]+)(?: ?%)?",
     )
 )
+_NAMED_UNIT: Final = re.compile(r"lat[0-9]{2,}th(?P<unit>usec|msec|nsec)")
 _WORDS: Final = re.compile(rf"[^a-z0-9{_POINT}]+")
 _SIZE: Final = re.compile(r"([0-9]+)(k|kb|kib|m|mb|mib)")
 _PATTERN: Final = re.compile(r"(rnd|seq)([0-9].*)")
@@ -55,9 +56,18 @@ def words_of(text: str) -> list[str]:
 
 
 def percentile_of(word: str) -> float | None:
-    """The percentile that a word stands for: 99.99 of ``p99~99``."""
+    """The percentile that a word stands for: 99.99 of ``p99~99``; None of what is none, such as ``p100``."""
     number = word.removeprefix("p").replace(_POINT, ".")
-    return float(number) if word != number and re.fullmatch(r"[0-9]+(\.[0-9]+)?", number) else None
+    if word == number or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
+        return None
+    percentile = float(number)
+    return percentile if 0 < percentile < 100 else None
+
+
+def unit_of_name(text: str) -> str:
+    """The unit that a name brings along, as ``usec`` of ``lat9999thUsec``; empty for all others."""
+    match = _NAMED_UNIT.search(text.lower())
+    return match["unit"] if match else ""
 
 
 def percentile_name(percentile: float) -> str:

@@ -1,0 +1,66 @@
+"""Files and streams for other programs: what can't be written says so, and what to do."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry, Counter
+
+from openpts.cli.live_outputs import opened_output, published_metrics
+from openpts.cli.main import cli
+from openpts.errors import LimitError, UsageError
+
+
+def test_lines_that_are_lost_on_standard_output_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with opened_output("--events", "-") as write:
+            write(b"{}\n")
+    assert capsys.readouterr().err == "openpts: --events - is incomplete: No space left on device\n"
+
+
+def test_what_ends_with_an_error_still_says_what_was_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(LimitError), opened_output("--events", "/dev/full") as write:
+        write(b"{}\n")
+        raise LimitError("the drive failed 1 of 1 limits")
+    assert capsys.readouterr().err == "openpts: --events /dev/full is incomplete: No space left on device\n"
+
+
+def test_the_textfile_has_the_end_of_a_run_that_ends_with_an_error(tmp_path: Path) -> None:
+    place = tmp_path / "run.prom"
+    ended = CollectorRegistry()
+    deviations = Counter("deviations", "Entries of the ledger.", registry=ended)
+    with suppress(LimitError), published_metrics(str(place), ended):
+        deviations.inc(3)
+        raise LimitError("the drive failed 1 of 1 limits")
+    assert "deviations_total 3.0" in place.read_text()
+
+
+def test_a_second_run_needs_a_file_of_its_own(tmp_path: Path) -> None:
+    place = str(tmp_path / "diag.jsonl")
+    with opened_output("--ocp-diag", place, new=True):
+        pass
+    refused = pytest.raises(UsageError, match=r"can't write --ocp-diag .*: the file exists; name a new one$")
+    with refused, opened_output("--ocp-diag", place, new=True):
+        pass
+
+
+def test_a_service_in_the_place_of_the_file_stays_a_secret(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    words = [
+        "run",
+        "iops",
+        "sim:mlc",
+        "--events",
+        str(events),
+        "--notify",
+        "slack://AAAAAAAAA/BBBBBBBBB/cccc",
+    ]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception) == "--notify takes a file with the URLs of services, a line each, and no URL"
+    assert not events.exists()

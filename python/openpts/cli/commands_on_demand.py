@@ -1,5 +1,6 @@
 """Commands that are made when they are asked for: help and a report need not wait for what tests drives."""
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 from importlib import import_module
@@ -63,6 +64,12 @@ def of_tests(
 
 
 def _imported(where: str) -> click.Command:
+    """Modules stay: looking for garbage among them takes an eighth of a start, and later interrupts a run."""
     module, attribute = where.split(":")
-    command: click.Command = getattr(import_module(module), attribute)
+    gc.disable()
+    try:
+        command: click.Command = getattr(import_module(module), attribute)
+    finally:
+        gc.enable()
+    gc.freeze()
     return command

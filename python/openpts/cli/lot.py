@@ -40,9 +40,9 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
-from openpts.record.suite import SuiteState
+from openpts.record.suite import INDEX_NAME, SuiteState
 from openpts.record.writer import RunWriter, remove_unbegun
-from openpts.report.lot_index import INDEX_NAME, write_lot_index
+from openpts.report.lot_index import write_lot_index
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth

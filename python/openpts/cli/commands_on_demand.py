@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from openpts.cli.help_order import InOrder
+
 if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
 
@@ -52,6 +54,21 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
         if name in self._places:
             return self._places[name].summary
         return self._loaded[name].get_short_help_str()
+
+
+class OnDemand(click.Group):
+    """A group whose help loads none of its commands."""
+
+    commands: CommandsOnDemand
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A line for each command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands.summary(name)) for name in self.list_commands(ctx)])
+
+
+class OnDemandInOrder(OnDemand, InOrder):
+    """Likewise, with its commands in their order."""
 
 
 def of_tests(

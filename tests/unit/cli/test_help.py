@@ -44,6 +44,7 @@ def test_the_first_pages_load_no_command() -> None:
 
 
 _TESTS_DRIVES = ("openpts.runner.run", "openpts.engine.fio.engine", "ruamel.yaml", "openpts.cli.plan")
+_SCRIPTS = ("openpts.procedures.pts.xsr.script", "openpts.procedures.extended.app.script")
 _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "jinja2", "typst", "vl_convert")
 
 
@@ -55,6 +56,9 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
         ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
         ("archive", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert", "pyarrow")),
         ("compare", _TESTS_DRIVES),
+        ("run", _SCRIPTS),
+        ("plan", _SCRIPTS),
+        ("rehearse", _SCRIPTS),
     ],
 )
 def test_a_command_does_not_load_what_others_need(command: str, others: tuple[str, ...]) -> None:

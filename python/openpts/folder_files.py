@@ -32,6 +32,11 @@ _KINDS: Final = {
 _DRAFTS: Final = re.compile(r"\.openpts-[0-9a-f]{16}\.new")
 
 
+def file_name_word(text: str) -> str:
+    """What of a text the name of a file, or of a folder, has."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", text).strip("-.")
+
+
 def write_files(folder: Path, contents: Mapping[str, bytes], *, lasting: bool = True) -> None:
     """Write files by their names relative to an existing folder; those below it are made where missing.
 

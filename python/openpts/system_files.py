@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +46,8 @@ def printable(text: str) -> str:
     Names come from device firmware: a control character in one must reach no terminal or report.
     """
     stripped = text.replace("\t", " ").strip(" \r\n\0")
+    if stripped.isprintable():
+        return stripped
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in stripped)
 
 
@@ -116,6 +119,7 @@ def _parse_mount(line: str) -> Mount:
     )
 
 
+@cache
 def pci_name(vendor_id: str | None, device_id: str | None, roots: SystemRoots) -> str | None:
     """Name of a PCI vendor, or of one of its devices, from pci.ids; the IDs are those of sysfs (``0x144d``).
 

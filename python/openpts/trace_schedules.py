@@ -1,6 +1,7 @@
 """Traces prepared for replay: files that live as long as the process, found by the hash of their records."""
 
-import tempfile
+import atexit
+from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import UsageError
+from openpts.ownership import temporary_folder
 from openpts.units import KIB, MIB
 from openpts.vocabulary.replay import Conflicts, Preparation, Replay, ReplayMode
 
@@ -83,13 +85,15 @@ _NUMBERS: Final = count()
 
 
 @cache
-def _folder() -> "tempfile.TemporaryDirectory[str]":
+def _folder() -> Path:
     """Of this process: it is gone with it."""
-    return tempfile.TemporaryDirectory(prefix="openpts-schedules-")
+    held = ExitStack()
+    atexit.register(held.close)
+    return held.enter_context(temporary_folder("openpts-replay-"))
 
 
 def _new_file() -> Path:
-    return Path(_folder().name) / f"{next(_NUMBERS)}.schedule"
+    return _folder() / f"{next(_NUMBERS)}.schedule"
 
 
 @cache

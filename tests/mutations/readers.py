@@ -21,7 +21,7 @@ from openpts.exchange.flat_rows import csv_text, flat_row
 from openpts.exchange.imports.fio_import import fio_results
 from openpts.exchange.imports.imported_run import Source, Wanted
 from openpts.exchange.imports.tkperf_import import tkperf_results
-from openpts.exchange.junit import junit_of
+from openpts.exchange.run_verdicts import junit_of
 from openpts.fleet.configuration import read_fleet
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan

@@ -1,11 +1,14 @@
 """Commands that are made when they are asked for: help and a report need not wait for what tests drives."""
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+
+from openpts.cli.help_order import InOrder
 
 if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
@@ -53,6 +56,21 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
         return self._loaded[name].get_short_help_str()
 
 
+class OnDemand(click.Group):
+    """A group whose help loads none of its commands."""
+
+    commands: CommandsOnDemand
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A line for each command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands.summary(name)) for name in self.list_commands(ctx)])
+
+
+class OnDemandInOrder(OnDemand, InOrder):
+    """Likewise, with its commands in their order."""
+
+
 def of_tests(
     make: "Callable[[Procedure], click.Command]",
     tests: "Iterable[Procedure]",
@@ -63,6 +81,12 @@ def of_tests(
 
 
 def _imported(where: str) -> click.Command:
+    """Modules stay: looking for garbage among them takes an eighth of a start, and later interrupts a run."""
     module, attribute = where.split(":")
-    command: click.Command = getattr(import_module(module), attribute)
+    gc.disable()
+    try:
+        command: click.Command = getattr(import_module(module), attribute)
+    finally:
+        gc.enable()
+    gc.freeze()
     return command

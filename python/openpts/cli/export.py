@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 
 from openpts.cli.report import REDACT, note_unfinished
-from openpts.errors import RecordError, UsageError, failing_as
+from openpts.errors import UsageError
 from openpts.exchange.arrow_files import parquet_files
+from openpts.exchange.export_files import write_export
 from openpts.exchange.fio_output import fio_files
 from openpts.exchange.flat_rows import csv_text, flat_row
-from openpts.exchange.junit import junit_of
-from openpts.folder_files import write_files
+from openpts.exchange.run_verdicts import junit_of
 from openpts.record.reader import Run
 from openpts.report.redaction import redacted_run
 from openpts.report.sources import read_for_report, run_folders_of
@@ -97,18 +97,6 @@ def _write_fio(folder: Path, run: Run) -> None:
         write_export(folder, files)
         count += 1
     _say(f"fio: {count} steps in {folder}")
-
-
-def write_export(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files into a folder, which is made if it is not there. Raises RecordError.
-
-    Raises UsageError for ``-``, which elsewhere means standard output, and would be a file of that name here.
-    """
-    if "-" in files:
-        raise UsageError("- is no place for this output: name a file")
-    with failing_as(RecordError, f"can't write the export into {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_files(folder, files, lasting=False)
 
 
 def _say(line: str) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.commands_on_demand import CommandsOnDemand
+from openpts.cli.commands_on_demand import OnDemand
 
 # None of them writes to a drive, and each works on any machine.
 FIRST_EXAMPLES: Final = (
@@ -234,10 +234,8 @@ _EXIT_CODES = [
 ]
 
 
-class FirstPages(click.Group):
+class FirstPages(OnDemand):
     """The first page, and the first page of the help; neither loads a command."""
-
-    commands: CommandsOnDemand
 
     def first_page(self, context: click.Context) -> str:
         """What is shown where no command was given: what openpts is, what to try, and where help is."""
@@ -251,11 +249,6 @@ class FirstPages(click.Group):
         formatter.write_paragraph()
         _write_wrapped(formatter, _WHERE_HELP_IS)
         return formatter.getvalue().rstrip("\n")
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """A line for each command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.commands.summary(name)) for name in self.list_commands(ctx)])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
         """Examples and exit codes."""

@@ -8,9 +8,9 @@ import click
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
-from openpts.cli.export import write_export
 from openpts.cli.printed_document import print_document
 from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.exchange.export_files import write_export
 from openpts.exchange.verdicts import gate_junit, gate_tap
 from openpts.report.gate.baseline import gated_runs
 from openpts.report.gate.documents import ErrorRates, GateDocument, PowerDocument

@@ -39,9 +39,9 @@ from openpts.lot.drive_file import WrittenDrive
 from openpts.lot.lot_runner import LotEvent, LotRunner, as_recorded, new_lot
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot, write_lot
-from openpts.record.suite import SuiteState
+from openpts.record.suite import INDEX_NAME, SuiteState
 from openpts.record.writer import RunWriter
-from openpts.report.lot_index import INDEX_NAME, write_lot_index
+from openpts.report.lot_index import write_lot_index
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth

@@ -9,9 +9,9 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
-from openpts.cli.help_order import InOrder, together
+from openpts.cli.help_order import together
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
@@ -85,7 +85,7 @@ def _command(test: Procedure) -> click.Command:
 
 @click.group(
     "plan",
-    cls=InOrder,
+    cls=OnDemandInOrder,
     commands=of_tests(_command, PROCEDURES.values(), "Plan the {0.title} test ({0.source})."),
     subcommand_metavar="TEST [ARGS]...",
 )

@@ -8,8 +8,8 @@ from typing import IO, Any, Final, Literal, Self
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import of_tests
-from openpts.cli.help_order import InOrder, together
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
+from openpts.cli.help_order import together
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of, options_of
@@ -243,7 +243,10 @@ _ON_A_MODEL: Final = [test for test in PROCEDURES.values() if not test.runs_comm
 
 
 @click.group(
-    "rehearse", cls=InOrder, commands=of_tests(_command, _ON_A_MODEL), subcommand_metavar="TEST [ARGS]..."
+    "rehearse",
+    cls=OnDemandInOrder,
+    commands=of_tests(_command, _ON_A_MODEL),
+    subcommand_metavar="TEST [ARGS]...",
 )
 def rehearse_command() -> None:
     """Run a test on a simulated drive in place of a real one, in virtual time."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError, UsageError
 from openpts.record.lot import LOT_NAME
+from openpts.record.suite import INDEX_NAME
 
 if TYPE_CHECKING:
     from openpts.report.write import ReportOptions, WrittenReport
@@ -64,7 +65,6 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     report.pdf and so on; with --out it is named after drive, date and tests.
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
-    from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)

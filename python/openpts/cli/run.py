@@ -11,7 +11,7 @@ from uuid import UUID
 
 import click
 
-from openpts.cli.commands_on_demand import of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.consent_options import (
     CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
@@ -21,7 +21,7 @@ from openpts.cli.consent_options import (
 )
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.heard_apart import heard_apart
-from openpts.cli.help_order import InOrder, together
+from openpts.cli.help_order import together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.lot_options import LOT_OPTIONS, refuse_alone
@@ -285,7 +285,7 @@ def _command(test: Procedure) -> click.Command:
 
 
 @click.group(
-    cls=InOrder, commands=of_tests(_command, PROCEDURES.values()), subcommand_metavar="TEST [ARGS]..."
+    cls=OnDemandInOrder, commands=of_tests(_command, PROCEDURES.values()), subcommand_metavar="TEST [ARGS]..."
 )
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""

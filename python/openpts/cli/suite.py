@@ -40,7 +40,15 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
 from openpts.record.reader import has_begun, stored_run
-from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.record.suite import (
+    INDEX_NAME,
+    SUITE_NAME,
+    Suite,
+    SuiteEntry,
+    SuiteState,
+    read_suite,
+    write_suite,
+)
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
@@ -260,8 +268,6 @@ class SuiteDocument(Document, frozen=True, kw_only=True, tag="openpts.suite/1"):
 
 
 def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool) -> None:
-    from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
-
     index = runner.folder / INDEX_NAME
     try:
         runner.run(parts)

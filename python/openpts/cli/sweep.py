@@ -12,9 +12,9 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from openpts.cli.commands_on_demand import of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.console import VisibleConsole
-from openpts.cli.help_order import InOrder, together
+from openpts.cli.help_order import together
 from openpts.cli.parameter_options import given_as_options, target_of
 from openpts.cli.procedure_options import SEED_OPTION, chosen, options_of, plan_at
 from openpts.cli.quick_on_simulated import quick_on_simulated
@@ -142,7 +142,7 @@ def _command(test: Procedure) -> click.Command:
 _ON_A_MODEL: Final = [test for test in PROCEDURES.values() if not test.runs_commands]
 
 
-class _Tests(InOrder):
+class _Tests(OnDemandInOrder):
     """Shows the options that a sweep of any test has."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

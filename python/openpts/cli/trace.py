@@ -4,8 +4,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.commands_on_demand import CommandsOnDemand, Place
-from openpts.cli.help_order import InOrder
+from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place
 
 _COMMANDS: Final = {
     "check": Place("openpts.cli.trace_check:check", "Read a trace, and count what is wrong with it."),
@@ -24,7 +23,7 @@ _COMMANDS: Final = {
 _OTHER_NAMES: Final = {"characterize": "characterise", "synthesize": "synthesise"}
 
 
-class _Commands(InOrder):
+class _Commands(OnDemandInOrder):
     """Commands that may be spelled in two ways, and are listed in one; the help ends with what is known."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

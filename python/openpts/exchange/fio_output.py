@@ -14,7 +14,7 @@ import msgspec
 
 from openpts.analysis.figures import Figures
 from openpts.record.reader import Run, StepRecord, moment_of
-from openpts.report.standing import standing_of
+from openpts.report.standing import red_line_of
 from openpts.units import KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StreamSample
@@ -52,7 +52,7 @@ def fio_files(run: Run) -> Iterator[dict[str, bytes]]:
     Folders and names are those of bench-fio, in a folder for each phase with its number.
     """
     version = f"{FORM} openpts"
-    if mark := standing_of(run).red_line:
+    if mark := red_line_of(run):
         version += f", {mark}"
     taken: set[str] = set()
     for step in run.steps:

@@ -15,6 +15,8 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
 
 SUITE_NAME = "suite.json"
+INDEX_NAME = "index.html"
+"""The page on a suite, or on a lot, beside its file."""
 
 
 class SuiteState(StrEnum):
@@ -26,6 +28,11 @@ class SuiteState(StrEnum):
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     REFUSED = "refused"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a record may be there to which nothing is written any more."""
+        return self not in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}
 
 
 @dataclass(frozen=True, slots=True)

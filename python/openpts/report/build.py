@@ -1,12 +1,12 @@
 """Builds a report from the records of runs: records in, report model out; no clock, no device, no file."""
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
+from openpts.folder_files import file_name_word
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Page, Report
 from openpts.pages.texts import brief, fact_text
@@ -164,11 +164,6 @@ def _stem(parts: Sequence[RunPart]) -> str:
         "-".join(part.name.lower().replace(" ", "") for part in parts),
     )
     return "_".join(file_name_word(word) or "unknown" for word in words)[:_LONGEST_STEM]
-
-
-def file_name_word(text: str) -> str:
-    """What of a text the name of a report's files has."""
-    return re.sub(r"[^A-Za-z0-9.+-]+", "-", text).strip("-.")
 
 
 def _digest(report: Report) -> str:

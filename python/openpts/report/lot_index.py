@@ -7,10 +7,8 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.decoding import in_visible_lines
 from openpts.record.lot import Lot, LotEntry, counts_text
 from openpts.record.suite import SuiteState
-from openpts.report.suite_index import INDEX_NAME, common_mark, found_of_entry, index_row, write_index
+from openpts.report.suite_index import common_mark, found_of_entry, index_row, write_index
 from openpts.units import format_count
-
-__all__ = ["INDEX_NAME", "write_lot_index"]
 
 
 def write_lot_index(folder: Path, lot: Lot) -> Path:

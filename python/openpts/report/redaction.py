@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.folder_files import file_name_word
 from openpts.pages.model import Report
 from openpts.record.health import HealthRecord
 from openpts.record.lot import folder_word
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.record.suite import SuiteEntry
-from openpts.report.build import file_name_word
 from openpts.visible_text import with_texts
 from openpts.vocabulary.deviation import Deviation
 

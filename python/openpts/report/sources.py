@@ -45,6 +45,16 @@ def read_for_report(folder: Path) -> Run:
     return read_run(folder, interval_histograms=procedure.interval_histograms)
 
 
+def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
+    """None for a test that never had a record, or whose record is still being written."""
+    if not entry.state.has_ended:
+        return None
+    try:
+        return read_for_report(folder / entry.folder)
+    except RecordError:
+        return None
+
+
 def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:
     """The run folders that paths name: each, or all in a suite or a lot that have a record.
 

@@ -32,7 +32,7 @@ def standing_of(run: Run, requirements: tuple[Conformance, ...] | None = None) -
     Conformant is only a finished, uncut run of openpts itself on a raw device that exists, whose ledger is
     empty, and whose record shows no other deviation from a requirement.
     """
-    red_line = _red_line(run)
+    red_line = red_line_of(run)
     if not run.manifest.conditions.of_specification:
         return Standing(red_line, conformant=False, bottom_line=_BEYOND)
     everything = requirements_of(run) if requirements is None else requirements
@@ -45,7 +45,8 @@ def standing_of(run: Run, requirements: tuple[Conformance, ...] | None = None) -
     )
 
 
-def _red_line(run: Run) -> str:
+def red_line_of(run: Run) -> str:
+    """Why a run is no measurement after PTS; empty if nothing is wrong."""
     manifest = run.manifest
     shortened = "SHORTENED" if manifest.shortened else None
     adjectives = [word for word in (_UNFINISHED.get(manifest.state), shortened) if word]

@@ -18,14 +18,13 @@ from openpts.record.decoding import in_visible_lines
 from openpts.record.lot import LotEntry
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState
+from openpts.record.suite import INDEX_NAME, Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.sources import read_for_report
-from openpts.report.standing import standing_of
+from openpts.report.standing import red_line_of
 from openpts.vocabulary.verdict import SteadyState
 
-INDEX_NAME = "index.html"
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -108,19 +107,9 @@ def common_mark(rows: list[IndexRow], records: Sequence[Found | None]) -> tuple[
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
 
 
-def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:
-    """None for a test that never had a record, or whose record is still being written."""
-    if not _has_ended(entry):
-        return None
-    try:
-        return read_for_report(folder / entry.folder)
-    except RecordError:
-        return None
-
-
 def found_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Found | None:
-    """Likewise, what the page has of it."""
-    if not _has_ended(entry):
+    """None for a test that never had a record, or whose record is still being written."""
+    if not entry.state.has_ended:
         return None
     run_folder = folder / entry.folder
     written = []
@@ -134,10 +123,6 @@ def found_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Found | None:
         return None
 
 
-def _has_ended(entry: SuiteEntry | LotEntry) -> bool:
-    return entry.state not in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}
-
-
 @lru_cache(maxsize=1000)
 def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Found:
     """Read once while the record stays as it was written: each change of a suite makes the page again."""
@@ -146,7 +131,7 @@ def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Fou
         manifest=run.manifest,
         steady=tuple(_steady_lines(run)),
         figures=tuple(_figures(run)),
-        standing=standing_of(run).red_line,
+        standing=red_line_of(run),
         deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
     )
 

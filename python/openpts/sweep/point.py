@@ -1,6 +1,5 @@
 """One point of a sweep: a test on a simulated drive, computed once, known by what it is made of."""
 
-import tempfile
 import time
 from functools import cache
 from hashlib import sha256
@@ -17,6 +16,7 @@ from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.exchange.flat_rows import flat_row
 from openpts.fields.conditions import Conditions
+from openpts.ownership import temporary_folder
 from openpts.procedures.registry import procedure_of
 from openpts.report.sources import read_for_report
 from openpts.runner.order import Order
@@ -82,11 +82,10 @@ def compute(key: str, point: Point) -> PointResult:
     """
     began_s = time.process_time()
     result = PointResult(key=key, build=build(), target=point.target)
-    place = _IN_MEMORY if _IN_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="openpts-sweep-", dir=place) as folder:
+    with temporary_folder("openpts-point-", _IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
         try:
             test = procedure_of(point.conditions.test)
-            run = read_for_report(run_test(test, _order(point, Path(folder) / "run"), []).folder)
+            run = read_for_report(run_test(test, _order(point, folder / "run"), []).folder)
         except InterruptedRunError:
             raise
         except OpenptsError as error:

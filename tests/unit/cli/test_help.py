@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import click
+import pytest
 
 from tests.support.command_tree import all_commands
 
@@ -42,12 +43,29 @@ def test_the_first_pages_load_no_command() -> None:
     assert loaded.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_report_does_not_load_what_tests_drives() -> None:
-    others = "{'openpts.runner.run', 'openpts.engine.fio.engine', 'ruamel.yaml', 'openpts.cli.plan'}"
+_TESTS_DRIVES = ("openpts.runner.run", "openpts.engine.fio.engine", "ruamel.yaml", "openpts.cli.plan")
+_SCRIPTS = ("openpts.procedures.pts.xsr.script", "openpts.procedures.extended.app.script")
+_MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "jinja2", "typst", "vl_convert")
+
+
+@pytest.mark.parametrize(
+    ("command", "others"),
+    [
+        ("report", _TESTS_DRIVES + _MAKES_REPORTS),
+        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.exchange.flat_rows")),
+        ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
+        ("archive", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert", "pyarrow")),
+        ("compare", _TESTS_DRIVES),
+        ("run", _SCRIPTS),
+        ("plan", _SCRIPTS),
+        ("rehearse", _SCRIPTS),
+    ],
+)
+def test_a_command_does_not_load_what_others_need(command: str, others: tuple[str, ...]) -> None:
     program = (
         "import sys; from openpts.cli.main import cli; "
-        "cli.main(['report', '--help'], standalone_mode=False); "
-        f"print(sorted({others} & set(sys.modules)))"
+        f"cli.main([{command!r}, '--help'], standalone_mode=False); "
+        f"print(sorted({{*{others!r}}} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert loaded.stdout.splitlines()[-1] == "[]"

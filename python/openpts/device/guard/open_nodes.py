@@ -8,7 +8,7 @@ into memory is used even where its descriptor is closed.
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,9 @@ from openpts.device.kernel_calls import Inode, NodeStatus, node_status
 from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.ownership import NO_OWNER, owned_name, read_owner
 from openpts.system_files import SystemRoots, printable, read_text
+
+Listed = tuple[bytes, bytes, bytes]
+"""Device, inode and path of a mapped file, as the kernel's list has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +32,26 @@ class Mapping:
 
     link: Path
     inode: Inode
-    path: str
+    listed: Listed
 
 
-def _mappings(process: Path) -> Iterator[Mapping]:
-    """One for each file that a process, by its folder in /proc, has mapped. Raises OSError."""
+def _mappings(process: Path, unrelated: Set[Listed]) -> Iterator[Mapping]:
+    """One for each file that a process, by its folder in /proc, has mapped, but ``unrelated`` ones.
+
+    Raises OSError.
+    """
     seen = set()
     # ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
     for line in (process / "maps").read_bytes().split(b"\n"):
         addresses, *_, device, inode, path = (*line.split(None, 5), *6 * (b"",))[:6]
-        if inode in {b"", b"0"} or (device, inode, path) in seen:
+        listed = (device, inode, path)
+        if inode in {b"", b"0"} or listed in seen or listed in unrelated:
             continue
-        seen.add((device, inode, path))
+        seen.add(listed)
         first, end = (int(address, 16) for address in addresses.split(b"-"))
         major, minor = (int(number, 16) for number in device.split(b":"))
         link = process / f"map_files/{first:x}-{end:x}"
-        yield Mapping(link, (f"{major}:{minor}", int(inode)), path.decode(errors="replace"))
+        yield Mapping(link, (f"{major}:{minor}", int(inode)), listed)
 
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
@@ -72,7 +79,7 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
     """
     claims: list[Claim] = []
     secretive = list(_out_of_sight(roots))
-    unrelated: set[tuple[Inode, str]] = set()
+    unrelated: set[Listed] = set()
     for process in roots.proc.glob("[0-9]*"):
         if process.name == str(os.getpid()):
             continue
@@ -96,20 +103,17 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
 
 
 def _mapped(
-    process: Path, text: str, files: frozenset[Inode], unrelated: set[tuple[Inode, str]], roots: SystemRoots
+    process: Path, text: str, files: frozenset[Inode], unrelated: set[Listed], roots: SystemRoots
 ) -> Iterator[Claim]:
     """``unrelated`` is what needs no second look: all processes map the same libraries."""
-    for mapping in _mappings(process):
-        what = (mapping.inode, mapping.path)
-        if what in unrelated:
-            continue
+    for mapping in _mappings(process, unrelated):
         found = tuple(_claims(mapping.link, text, files, roots))
         if not found and mapping.inode in files:
             # only a privileged process may follow the link
             found = (Claim(ClaimKind.OPEN, text, inode=mapping.inode),)
         yield from found
         if not found and node_status(mapping.link) is not None:
-            unrelated.add(what)  # what was unmapped meanwhile may be mapped by others
+            unrelated.add(mapping.listed)  # what was unmapped meanwhile may be mapped by others
 
 
 def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged
 from openpts.report.compare.overlays import overlays
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
 from openpts.report.compare.words import rules
+from openpts.report.standing import red_line_of
 from openpts.report.times import default_date
 
 _FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
@@ -106,7 +107,7 @@ def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block,
 
 def _red_line(comparison: RunComparison) -> str:
     """The red lines of the runs, each once; the table of runs has those for which a line has no room."""
-    lines = list(dict.fromkeys(run.standing.red_line for run in comparison.runs if run.standing.red_line))
+    lines = list(dict.fromkeys(line for run in comparison.runs if (line := red_line_of(run.run))))
     if len(lines) <= _MOST_RED_LINES:
         return "; ".join(lines)
     more = len(lines) - _MOST_RED_LINES

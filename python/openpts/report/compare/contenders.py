@@ -15,11 +15,9 @@ from openpts.errors import UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.standing import standing_of
 from openpts.units import format_capacity
 from openpts.visible_text import visible_line
 
@@ -43,7 +41,6 @@ class ComparedRun:
     run: Run
     cold: bool
     content: ReportContent
-    standing: Standing
 
     @property
     def manifest(self) -> Manifest:
@@ -224,4 +221,4 @@ def conditions_key(run: Run) -> str:
 
 def _compared(entry: Entry) -> ComparedRun:
     content = procedure_of(_test_of(entry.run)).report(entry.run)
-    return ComparedRun(entry.run, entry.cold, content, standing_of(entry.run))
+    return ComparedRun(entry.run, entry.cold, content)

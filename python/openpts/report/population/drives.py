@@ -21,7 +21,7 @@ from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.gate.figures import GatedRun
 from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
-from openpts.report.standing import standing_of
+from openpts.report.standing import red_line_of
 from openpts.report.telemetry_series import mean_over_time
 from openpts.units import format_capacity
 from openpts.vocabulary.better import Better
@@ -200,7 +200,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
         conditions=gated.conditions,
         condition=labels.get("condition", ""),
         started_at=manifest.started_at,
-        red_line=standing_of(run).red_line,
+        red_line=red_line_of(run),
         deviations=len(run.ledger),
         manifest=manifest,
         slot=labels.get(_SLOT) or slot,

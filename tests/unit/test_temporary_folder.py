@@ -1,0 +1,63 @@
+"""Folders that a process needs as long as it lives: one that was killed leaves none for good."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from openpts.ownership import temporary_folder
+
+_HOLDS = (
+    "import sys; from pathlib import Path; from openpts.ownership import temporary_folder\n"
+    "with temporary_folder('openpts-x-', Path(sys.argv[1])) as folder:\n"
+    "    (folder / 'run').mkdir(); (folder / 'run/run.db').write_bytes(b'1')\n"
+    "    print(folder, flush=True); sys.stdin.read()\n"
+)
+
+
+def start(place: Path) -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLDS, str(place)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Path) -> None:
+    killed, left = start(tmp_path)
+    living, used = start(tmp_path)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert (left / "run/run.db").exists()
+    with temporary_folder("openpts-x-", tmp_path) as folder:
+        assert {*tmp_path.iterdir()} == {used, folder}
+    assert {*tmp_path.iterdir()} == {used}
+    assert (used / "run/run.db").exists()
+    living.communicate("")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_others_named_alike_stays(tmp_path: Path) -> None:
+    """A link leads to files that are none of ours, and a file is no folder."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").touch()
+    (tmp_path / "openpts-x-link").symlink_to(elsewhere)
+    (tmp_path / "openpts-x-file").touch()
+    with temporary_folder("openpts-x-", tmp_path):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "openpts-x-link", "openpts-x-file"}
+    assert (elsewhere / "kept").exists()
+
+
+def test_processes_that_make_folders_at_once_take_none_from_each_other(tmp_path: Path) -> None:
+    """One may look for leftovers between the moments in which another makes its folder and locks it."""
+    makes = (
+        "import sys; from pathlib import Path; from openpts.ownership import temporary_folder\n"
+        "for _ in range(300):\n"
+        "    with temporary_folder('openpts-x-', Path(sys.argv[1])) as folder:\n"
+        "        (folder / 'used').touch(exist_ok=False)\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", makes, str(tmp_path)]) for _ in range(4)]
+    assert [process.wait(60) for process in running] == [0] * 4
+    assert not list(tmp_path.iterdir())

@@ -238,14 +238,14 @@ def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Cal
     with failing_as(UsageError, f"can't write {option} {place}"):
         if Path(place).is_block_device():
             raise UsageError(f"{option} {place} is a block device: name a file")
-        if new:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            try:
-                descriptor = os.open(place, flags, 0o666)
-            except FileExistsError as error:
-                raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
-        else:
-            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            descriptor = (
+                os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                if new
+                else os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            )
+        except FileExistsError as error:
+            raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
     try:
         if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
             raise UsageError(f"{option} {place} is a block device: name a file")

@@ -14,11 +14,13 @@ from openpts.fleet.host_journal import HostJournal, Note
 from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Observation, RunStage
 from openpts.ownership import new_run_id
+from openpts.vocabulary.run_request import RunRequest
 from tests.device.openpts_process import Ended, openpts, start_openpts
 from tests.support.processes import until
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Sequence
 
 SHORT = ("wsat", "--time-scale", "0.0005", "--tc", "1", "--qd", "1", "--telemetry-period", "off")
 LONG = ("wsat", "--time-scale", "0.05", *SHORT[3:])
@@ -110,6 +112,16 @@ def test_the_folder_is_the_runs_whatever_the_request_says(host: Host) -> None:
     assert host.observe(run_id).stage is RunStage.COMPLETE
     assert host.journal.claim_of(run_id).exists()
     assert not (host.folder / "elsewhere").exists()
+
+
+def test_the_drive_comes_behind_what_the_test_itself_takes(host: Host) -> None:
+    """A job file was taken for the drive, and the drive for the job file."""
+    carried_out: list[Sequence[str]] = []
+    words = ("workload", "job.fio", "--quick")
+    host.side.start(RunRequest(run_id=new_run_id(), test_words=words, slot="s00"), carried_out.append)
+    (found,) = carried_out
+    assert found[:4] == ["run", *words]
+    assert found[-1] == f"file:{host.folder}/scratch?size=16MiB"
 
 
 def test_a_second_start_waits_for_the_first_and_says_how_it_ended(host: Host) -> None:

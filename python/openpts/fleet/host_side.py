@@ -83,13 +83,14 @@ class HostSide:
         start = Start(job=job, boot_id=boot_id(self.roots), at=now())
         journal.write(run_id, Note(request=request, starts=(*note.starts, start)))
         try:
-            drive = self.checked_drive(request)
+            drive, folder = self.checked_drive(request), journal.folder_of(run_id)
             ours = self._both(request, drive)
-            if resume_words is None:
-                carry_out(self._run_words(request, drive, ours))
+            if resume_words is not None:
+                carry_out(["resume", str(folder), "--target", drive.target, *ours, *resume_words])
+            elif request.test_words:
+                carry_out(request.words_on(drive.target, folder, ours))
             else:
-                folder = str(journal.folder_of(run_id))
-                carry_out(["resume", folder, "--target", drive.target, *ours, *resume_words])
+                raise UsageError(f"run {run_id} names no test")
         except OpenptsError as error:
             if read_owner(journal.claim_of(run_id)) == before:
                 journal.change(run_id, refused=str(error))
@@ -152,17 +153,6 @@ class HostSide:
         """The serial number of what is in each slot; None where nothing is, empty where it has none."""
         drives = {name: self.in_slot(name) for name in self.host.slots}
         return {name: None if drive is None else drive.serial or "" for name, drive in drives.items()}
-
-    def _run_words(self, request: RunRequest, drive: "Drive", both: Sequence[str]) -> list[str]:
-        if not request.test_words:
-            raise UsageError(f"run {request.run_id} names no test")
-        test, *rest = request.test_words
-        labels = [word for name, value in request.labels.items() for word in ("--label", f"{name}={value}")]
-        out = ["--run-id", request.run_id, "--out", str(self.journal.folder_of(request.run_id))]
-        at = rest.index("--") if "--" in rest else len(rest)
-        # behind those of the request: of two the last one counts
-        ours = [*labels, *both, *out]
-        return ["run", test, drive.target, *rest[:at], *ours, *rest[at:]]
 
     def _both(self, request: RunRequest, drive: "Drive") -> list[str]:
         """No report: to make one takes processors that other drives' runs are measured on."""

@@ -26,11 +26,7 @@ def run_words(
     if has_record(run_folder):
         own = [*ours, *request.consents]
         return ["resume", str(run_folder), "--target", drive.target, *own, *resume_words]
-    words = list(request.test_words)
-    at = words.index("--") if "--" in words else len(words)
-    labels = [f"--label={name}={value}" for name, value in request.labels.items()]
-    ours += ["--run-id", request.run_id, "--out", str(run_folder), *pinned, *labels]
-    return ["run", *words[:at], *ours, drive.target, *words[at:]]
+    return request.words_on(drive.target, run_folder, [*ours, *pinned])
 
 
 def has_record(run_folder: Path) -> bool:

@@ -1,5 +1,7 @@
 """One test on one drive as it is asked for, before any host or process is chosen for it."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +32,17 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     serial: str | None = None
     host: str | None = None
     labels: dict[str, str] = {}
+
+    def words_on(self, target: str, run_folder: Path, ours: Sequence[str]) -> list[str]:
+        """``openpts run`` there. Of two of an option the last counts: ours stand behind the request's.
+
+        The target is behind what the test itself takes, such as a job file.
+        """
+        words = list(self.test_words)
+        at = words.index("--") if "--" in words else len(words)
+        labels = [f"--label={name}={value}" for name, value in self.labels.items()]
+        ours = [*ours, "--run-id", self.run_id, "--out", str(run_folder), *labels]
+        return ["run", *words[:at], *ours, target, *words[at:]]
 
     @property
     def consents(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def words(
     return tuple(run_words(asked, LocatedDrive("TARGET", ("x",), device), FOLDER, ("--cpus", "0"), ()))
 
 
-OURS = ("--run-id", "ID", "--out", "lot/1-x", "--cpus", "0", "--label=batch=7", "TARGET")
+OURS = ("--cpus", "0", "--run-id", "ID", "--out", "lot/1-x", "--label=batch=7", "TARGET")
 
 
 def test_the_target_is_the_last_word_behind_arguments_of_the_test() -> None:

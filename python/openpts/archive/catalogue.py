@@ -16,7 +16,7 @@ import msgspec
 
 from openpts.archive.store import Store, at_once
 from openpts.archive.tables import CATALOGUE_COLUMNS, VERSION, parquet_bytes
-from openpts.errors import RecordError, UsageError
+from openpts.errors import RecordError, UsageError, failing_as
 from openpts.record.frames import Row, arrow_table
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ def about(store: Store) -> About | None:
     Raises RecordError for one that this openpts can't read.
     """
     try:
-        found = msgspec.json.decode(store.read(ABOUT), type=About)
+        content = store.read(ABOUT)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
-        raise RecordError(f"can't read {ABOUT} of the archive {store.place}: {error}") from error
+    with failing_as(RecordError, f"can't read {ABOUT} of the archive {store.place}"):
+        found = msgspec.json.decode(content, type=About)
     if found.format != _FORMAT or found.version.split(".")[0] != VERSION.split(".")[0]:
         raise RecordError(
             f"{store.place} is {found.format} of version {found.version}, and this openpts reads {_FORMAT} "
@@ -189,13 +189,10 @@ def read_table(store: Store, name: str, columns: list[str] | None = None) -> "py
     import pyarrow as arrow  # noqa: PLC0415 a package that only archives and notebooks need
     from pyarrow import parquet  # noqa: PLC0415 as above
 
-    content = store.read(name)
-    try:
+    content, broken = store.read(name), (arrow.ArrowException, OSError)
+    what = f"can't read {name} of the archive {store.place}"
+    with failing_as(RecordError, what, "see `openpts archive check`", of=broken):
         return parquet.read_table(io.BytesIO(content), columns=columns, page_checksum_verification=True)
-    except (arrow.ArrowException, OSError) as error:
-        raise RecordError(
-            f"can't read {name} of the archive {store.place}: {error}; see `openpts archive check`"
-        ) from error
 
 
 def _age(entry: Entry) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
 from openpts.cli.run import LABELS
-from openpts.errors import FleetError, UsageError
+from openpts.errors import FleetError, UsageError, failing_as
 from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
@@ -351,10 +351,8 @@ def start(
 
     With --again the OPTIONs are those of `openpts resume`.
     """
-    try:
+    with failing_as(UsageError, "the request makes no sense"):
         wanted = msgspec.json.decode(request, type=RunRequest)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"the request makes no sense: {error}") from error
     side = host_side_of(fleet_file, host)
     found = side.start(wanted, _carry_out, job=job, again=again, resume_words=resume_words)
     click.echo(f"run {found.run_id} is {found.stage} {found.reason}".rstrip())

@@ -55,6 +55,10 @@ class ChosenDrive:
         written = self.written
         return written.target or (f"slot {written.slot}" if written.slot else f"serial {written.serial}")
 
+    def refused(self, verdict: str, refusal: str) -> "ChosenDrive":
+        """The drive as one that can't be tested."""
+        return replace(self, verdict=verdict, refusal=refusal)
+
     def request(self, test_words: Sequence[str]) -> RunRequest:
         """The run on it, with an ID of its own."""
         assert self.drive is not None  # noqa: S101 a drive that was not found is refused
@@ -109,17 +113,12 @@ def refuse_any(chosen: Sequence[ChosenDrive], serials: Sequence[str], paths: Seq
     """Raise RefusedLotError if a drive is refused, or a word of consent is of none of them."""
     reasons = [one.refusal for one in chosen if one.refusal]
     known = {one.serial for one in chosen}
-    reasons += [
-        f"refused [confirmation]: --confirm-serial {word} is the serial number of none of these drives"
-        for word in serials
-        if word not in known
-    ]
     names = {one.name for one in chosen}
-    reasons += [
-        f"refused [confirmation]: --confirm-device-path {path} is none of these drives"
-        for path in paths
-        if path not in names
+    strange = [
+        *(f"--confirm-serial {word} is the serial number of none" for word in serials if word not in known),
+        *(f"--confirm-device-path {path} is none" for path in paths if path not in names),
     ]
+    reasons += [f"refused [confirmation]: {word} of these drives" for word in strange]
     if reasons:
         raise RefusedLotError(reasons)
 
@@ -162,9 +161,9 @@ def _judged(found: ChosenDrive, verdict: Verdict, consent: Consent) -> ChosenDri
     if consent.overwrite_file and found.drive is not None and found.drive.device is None:
         refusals = []
     if refusals:
-        return replace(found, verdict=f"no: {refusals[0].rule_id}", refusal=str(refusals[0]))
+        return found.refused(f"no: {refusals[0].rule_id}", str(refusals[0]))
     if verdict.safety is Safety.UNKNOWN:
-        return replace(found, verdict="can't tell", refusal=f"{found.name}: {verdict.unknown}")
+        return found.refused("can't tell", f"{found.name}: {verdict.unknown}")
     return _as_written(replace(found, verdict="free"))
 
 
@@ -172,19 +171,11 @@ def _as_written(found: ChosenDrive) -> ChosenDrive:
     """Refused if it is another drive than the file says."""
     written = found.written
     if written.serial is not None and written.serial != found.serial:
-        return replace(
-            found,
-            verdict="no: other serial",
-            refusal=f"refused [confirmation]: {found.name} has the serial number {found.serial or 'none'}, "
-            f"not {written.serial}",
-        )
+        is_one = f"has the serial number {found.serial or 'none'}, not {written.serial}"
+        return found.refused("no: other serial", f"refused [confirmation]: {found.name} {is_one}")
     if written.model is not None and not fits(found.model or "", written.model):
-        return replace(
-            found,
-            verdict="no: other model",
-            refusal=f"refused [confirmation]: {found.name} is a {found.model or 'drive without a model'}, "
-            f"not {written.model}",
-        )
+        is_one = f"is a {found.model or 'drive without a model'}, not {written.model}"
+        return found.refused("no: other model", f"refused [confirmation]: {found.name} {is_one}")
     return found
 
 
@@ -199,7 +190,7 @@ def _confirmed(
     own = replace(consent, confirm_serial=word, confirm_device_path=path)
     refusal = unconfirmed(BlockTarget(Path(found.drive.target)), found.drive.device, own)
     found = replace(found, written=changed(found.written, confirm_device_path=path))
-    return found if refusal is None else replace(found, verdict="not confirmed", refusal=str(refusal))
+    return found if refusal is None else found.refused("not confirmed", str(refusal))
 
 
 def _each_once(chosen: Sequence[ChosenDrive]) -> Iterator[ChosenDrive]:
@@ -210,7 +201,7 @@ def _each_once(chosen: Sequence[ChosenDrive]) -> Iterator[ChosenDrive]:
         twin = next((known[name] for name in names if name in known), None)
         if twin is not None:
             what = "comes twice" if twin.name == one.name else f"is the drive {twin.name} under another name"
-            yield replace(one, verdict="no: twice", refusal=f"refused [twice]: {one.name} {what}")
+            yield one.refused("no: twice", f"refused [twice]: {one.name} {what}")
         else:
             known |= dict.fromkeys(names, one)
             yield one

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from openpts.errors import FleetError, UsageError
+from openpts.errors import FleetError, UsageError, failing_as
 from openpts.programs import ProgramError, run_program
 
 JOB_NAME: Final = "openpts-sweep"
@@ -161,10 +161,8 @@ def _wait_for_one(client: Any, folder: Path) -> None:
 
 def _said(*words: str) -> str:
     """What a command of Slurm prints. Raises FleetError where it fails."""
-    try:
+    with failing_as(FleetError, "can't ask Slurm", of=ProgramError):
         answer = run_program(words, _TO_ANSWER_S)
-    except ProgramError as error:
-        raise FleetError(f"can't ask Slurm: {error}") from error
     if answer.returncode:
         raise FleetError(f"{words[0]} failed: {answer.complaint}")
     return answer.stdout

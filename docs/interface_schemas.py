@@ -36,7 +36,7 @@ from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.exchange.arrow_files import columns_of_tables
 from openpts.exchange.events import EventLine
 from openpts.fleet.configuration import FleetFile
-from openpts.lot.drive_file import WrittenDrives
+from openpts.lot.named_drives import WrittenDrives
 from openpts.record.lot import Lot
 from openpts.report.compare.figures import ComparisonDocument
 from openpts.report.gate.documents import GateDocument, PowerDocument

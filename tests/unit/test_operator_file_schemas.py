@@ -15,7 +15,7 @@ from docs.interface_schemas import OF_FILES
 from openpts.campaign.campaign_file import read_campaign
 from openpts.errors import UsageError
 from openpts.fleet.configuration import read_fleet
-from openpts.lot.drive_file import read_drives
+from openpts.lot.named_drives import read_drives
 from openpts.report.gate.limits_file import read_limits
 
 DOCS: Final = Path(__file__).parents[2] / "docs"

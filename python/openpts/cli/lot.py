@@ -34,9 +34,9 @@ from openpts.errors import (
     TargetError,
     UsageError,
 )
-from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives, refuse_any
-from openpts.lot.drive_file import WrittenDrive
+from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, refuse_any
 from openpts.lot.lot_runner import LotEvent, LotRunner, as_recorded, new_lot
+from openpts.lot.named_drives import WrittenDrive, named_drives
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot, write_lot
 from openpts.record.suite import INDEX_NAME, SuiteState

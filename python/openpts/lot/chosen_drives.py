@@ -14,9 +14,8 @@ from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import DEFAULT_SEED, names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import OpenptsError, RefusedError, UsageError
-from openpts.lot.drive_file import WrittenDrive, read_drives
 from openpts.lot.located_drive import LocatedDrive, located
-from openpts.lot.query import fits, parse_query, selected
+from openpts.lot.named_drives import WrittenDrive, fits
 from openpts.ownership import new_run_id
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -73,24 +72,6 @@ class ChosenDrive:
             serial=self.serial,
             labels=self.written.labels,
         )
-
-
-def named_drives(targets: Sequence[str], drives: str | None, roots: SystemRoots) -> list[WrittenDrive]:
-    """The drives of a command line: targets, and those of a file or a query. Raises UsageError."""
-    named = [WrittenDrive(target=target) for target in targets]
-    if drives is None:
-        return named
-    path = Path(drives)
-    if path.is_file():
-        return [*named, *read_drives(path)]
-    if "=" not in drives:
-        raise UsageError(
-            f"--drives {drives}: there is no such file; a query is written as model=SAMSUNG*,slot=3-8"
-        )
-    found = selected(parse_query(drives), roots)
-    if not found:
-        raise UsageError(f"--drives {drives} selects no drive: `openpts devices` lists all")
-    return [*named, *(WrittenDrive(target=str(disk.node)) for disk in found)]
 
 
 def chosen_drives(

@@ -13,8 +13,9 @@ from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.slot import slot
-from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, named_drives
+from openpts.lot.chosen_drives import ChosenDrive, chosen_drives
 from openpts.lot.lot_runner import LotRunner, new_lot
+from openpts.lot.named_drives import named_drives
 from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.record.suite import SuiteState

@@ -6,9 +6,9 @@ import pytest
 
 from openpts.device.guard.consent import Consent
 from openpts.errors import TargetError, UsageError
-from openpts.lot.chosen_drives import ChosenDrive, RefusedLotError, chosen_drives, named_drives, refuse_any
+from openpts.lot.chosen_drives import ChosenDrive, RefusedLotError, chosen_drives, refuse_any
 from openpts.lot.located_drive import located
-from openpts.lot.query import _FACTS, fits, parse_query, selected
+from openpts.lot.named_drives import _FACTS, fits, named_drives, parse_query, selected
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.run_request import RunRequest
@@ -136,7 +136,7 @@ def test_a_slot_whose_name_looks_like_a_range_is_that_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the kernel calls the second slot of number 0."""
-    monkeypatch.setattr("openpts.lot.query.whole_drives", lambda _: ["0", "0-2", "2", "3"])
+    monkeypatch.setattr("openpts.lot.named_drives.whole_drives", lambda _: ["0", "0-2", "2", "3"])
     monkeypatch.setitem(_FACTS, "slot", lambda disk, _: Fact(disk, ""))
     roots = SystemRoots(sys=tmp_path)
     found = {text: selected(parse_query(f"slot={text}"), roots) for text in ("0-2", "0-3", "2", "0-2,3")}
@@ -164,7 +164,7 @@ def test_a_word_that_is_of_no_drive_is_refused_also_beside_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a mistyped serial number would be a drive less, unnoticed."""
-    monkeypatch.setattr("openpts.lot.query.whole_drives", lambda _: ["A1", "A2"])
+    monkeypatch.setattr("openpts.lot.named_drives.whole_drives", lambda _: ["A1", "A2"])
     monkeypatch.setitem(_FACTS, "serial", lambda disk, _: Fact(disk, ""))
     roots = SystemRoots(sys=tmp_path)
     assert selected(parse_query("serial=A1,A*"), roots) == ["A1", "A2"]

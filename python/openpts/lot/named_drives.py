@@ -1,18 +1,25 @@
-"""Drives of this host by where they are and what they are: ``model=SAMSUNG*,slot=3-8``."""
+"""How the drives of a lot are named: by targets, in a file, or by a query: ``model=SAMSUNG*,slot=3-8``."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
 
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
 from openpts.errors import UsageError
 from openpts.near_word import did_you_mean
+from openpts.operator_files.toml_text import read_toml
+from openpts.operator_files.written_file import placed_text, read_written, shaped
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.people import LABEL_NAME
 
+_MOST_KIB: Final = 1024
 _FACTS: Final[dict[str, Callable[[BlockDevice, SystemRoots], Fact]]] = {
     "slot": slot,
     "model": lambda disk, _: model(disk),
@@ -23,6 +30,59 @@ _HOW: Final = "write for example model=SAMSUNG*,slot=3-8"
 
 Query = dict[str, list[str]]
 """The words for each key; a drive matches one of each."""
+
+
+class WrittenDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A drive by its target, its slot or its serial number alone; the serial number, or the path, confirms
+    that it may be erased.
+
+    ``model`` is what it has to be, with ``*`` and ``?`` for any text and any character.
+    """
+
+    target: str | None = None
+    slot: str | None = None
+    serial: str | None = None
+    model: str | None = None
+    confirm_device_path: str | None = None
+    labels: dict[Annotated[str, Meta(pattern=LABEL_NAME)], str] = {}
+
+
+class WrittenDrives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a file of drives may have."""
+
+    drives: list[WrittenDrive]
+
+
+def named_drives(targets: Sequence[str], drives: str | None, roots: SystemRoots) -> list[WrittenDrive]:
+    """The drives of a command line: targets, and those of a file or a query. Raises UsageError."""
+    named = [WrittenDrive(target=target) for target in targets]
+    if drives is None:
+        return named
+    path = Path(drives)
+    if path.is_file():
+        return [*named, *read_drives(path)]
+    if "=" not in drives:
+        raise UsageError(
+            f"--drives {drives}: there is no such file; a query is written as model=SAMSUNG*,slot=3-8"
+        )
+    found = selected(parse_query(drives), roots)
+    if not found:
+        raise UsageError(f"--drives {drives} selects no drive: `openpts devices` lists all")
+    return [*named, *(WrittenDrive(target=str(disk.node)) for disk in found)]
+
+
+def read_drives(path: Path) -> list[WrittenDrive]:
+    """The drives in their order. Raises UsageError with the place of whatever is wrong."""
+    text = placed_text(read_written(path, _MOST_KIB, "list of drives"), str(path), read_toml)
+    drives = shaped(text, WrittenDrives, str(path)).drives
+    if not drives:
+        raise UsageError(f"{path} lists no drive")
+    for number, drive in enumerate(drives, start=1):
+        if drive.target is None and drive.slot is None and drive.serial is None:
+            raise UsageError(
+                f"{path}: drive {number} has no target, slot or serial: `openpts devices` lists all three"
+            )
+    return drives
 
 
 def parse_query(text: str) -> Query:

@@ -1,7 +1,6 @@
 """A campaign's runs on other hosts: submitted one after the other to each slot, and watched to their end."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from openpts.campaign.campaign_file import Campaign, CampaignDrive, OnInterrupti
 from openpts.campaign.journal import CampaignState, note_replaced, note_seen
 from openpts.errors import FleetError
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
+from openpts.fleet.remote import on_all
 from openpts.ownership import new_run_id
 from openpts.vocabulary.run_request import RunRequest
 
@@ -19,7 +19,6 @@ ENDED: Final = frozenset({RunStage.COMPLETE, RunStage.FAILED, RunStage.CANCELLED
 """Stages that nothing follows."""
 _LEFT: Final = frozenset({*ENDED, RunStage.INTERRUPTED})
 _SUBMITTED: Final = "is being submitted"
-_MOST_AT_ONCE: Final = 32
 _SOON_S: Final = 1.0
 _LONGEST_S: Final = 60.0
 
@@ -134,26 +133,22 @@ class OnFleet:
             if self._stage(request) in {None, RunStage.INTERRUPTED}:
                 self._note(request, _unknown(request, _SUBMITTED), is_told=False)
 
-        def submitted(request: RunRequest) -> Observation | FleetError:
+        def submitted(request: RunRequest) -> Observation:
             again = request.run_id in interrupted
-            try:  # the file is the consent as long as it stands
-                return self.backend.submit(
-                    request, again=again, resume_words=request.consents if again else ()
-                )
-            except FleetError as error:
-                return error
+            # the file is the consent as long as it stands
+            words = request.consents if again else ()
+            return self.backend.submit(request, again=again, resume_words=words)
 
-        with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
-            answers = zip(requests, threads.map(submitted, requests), strict=True)
-            taken = set()
-            for request, found in answers:
-                if isinstance(found, FleetError):
-                    self._note(request, _unknown(request, str(found)))
-                else:
-                    taken.add(request.run_id)
-                    self._open[request.run_id] = request
-                    self._seen(request, found)
-            return taken
+        answers = on_all(requests, submitted)
+        taken = set()
+        for request, found in zip(requests, answers, strict=True):
+            if isinstance(found, FleetError):
+                self._note(request, _unknown(request, str(found)))
+            else:
+                taken.add(request.run_id)
+                self._open[request.run_id] = request
+                self._seen(request, found)
+        return taken
 
     def _look(self) -> list[RunRequest]:
         """Those that no host has begun, and no engine knows any more: to be submitted again."""

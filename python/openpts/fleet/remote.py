@@ -18,7 +18,8 @@ _MOST_AT_ONCE: Final = 32
 # all but root need sudo, for drives, units and the folders of runs
 _AS_ROOT: Final = 'if [ "$(id -u)" = 0 ]; then exec "$@"; else exec sudo -n -- "$@"; fi'
 
-_T = TypeVar("_T")
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,14 @@ class Remote:
         return f"try {shlex.join(command)}"
 
 
-def on_all(hosts: Iterable[Host], do: Callable[[Host], _T]) -> list[_T]:
-    """What is done on each host, in the order of the hosts, on many at once."""
+def on_all(items: Iterable[_A], do: Callable[[_A], _B]) -> list[_B | FleetError]:
+    """What comes of each, on many hosts at once, in their order; of one that fails the error."""
+
+    def done(item: _A) -> _B | FleetError:
+        try:
+            return do(item)
+        except FleetError as error:
+            return error
+
     with ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
-        return list(threads.map(do, hosts))
+        return list(threads.map(done, items))

@@ -161,19 +161,11 @@ class SshBackend:
         self, *words: str, ask: bool, hosts: Collection[str] = ()
     ) -> tuple[Sequence[_Look], Mapping[str, str]]:
         """What hosts answered, and why the others did not."""
-
-        def look(host: Host) -> _Look | FleetError:
-            try:
-                return self._look(host, *words, ask=ask)
-            except FleetError as error:
-                return error
-
         chosen = self.fleet.chosen(hosts)
-        answers = dict(zip([host.name for host in chosen], on_all(chosen, look), strict=True))
-        looks = [answer for answer in answers.values() if isinstance(answer, _Look)]
-        return looks, {
-            name: str(answer) for name, answer in answers.items() if isinstance(answer, FleetError)
-        }
+        answers = on_all(chosen, lambda host: self._look(host, *words, ask=ask))
+        named = zip([host.name for host in chosen], answers, strict=True)
+        silent = {name: str(answer) for name, answer in named if isinstance(answer, FleetError)}
+        return [answer for answer in answers if isinstance(answer, _Look)], silent
 
     def _look(self, host: Host, verb: str, *words: str, ask: bool) -> _Look:
         command = ["sh", "-c", _LOOK, "sh", "ask" if ask else "spare", *host.command(verb), *words]

@@ -8,7 +8,7 @@ from openpts.errors import FleetError
 from openpts.fleet.check.finding import CLUSTER, Finding, Place, Severity
 from openpts.fleet.check.host import HostCheck
 from openpts.fleet.check.slurm import jobs_by_host, slurm_findings
-from openpts.fleet.configuration import Engine, Fleet, Host
+from openpts.fleet.configuration import Engine, Fleet
 from openpts.fleet.remote import on_all
 from openpts.programs import Run, run_program
 
@@ -33,11 +33,12 @@ def check_fleet(fleet: Fleet, run: Run = run_program) -> tuple[Finding, ...]:
                     "start slurmctld; check where sinfo works",
                 )
             )
-
-    def check(host: Host) -> HostCheck:
-        return HostCheck(host, fleet.backend, getpass.getuser(), os.getuid(), jobs.get(host.name, ""), run)
-
-    checked = on_all(fleet.hosts.values(), lambda host: check(host).checked())
+    checks = [
+        HostCheck(host, fleet.backend, getpass.getuser(), os.getuid(), jobs.get(host.name, ""), run)
+        for host in fleet.hosts.values()
+    ]
+    answers = zip(checks, on_all(checks, HostCheck.checked), strict=True)
+    checked = [one.unreachable(of) if isinstance(of, FleetError) else of for one, of in answers]
     found += [one for host in checked for one in host.findings]
     found += _drives_in_two_slots(dict(zip(fleet.hosts, (host.drives for host in checked), strict=True)))
     return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))

@@ -101,15 +101,15 @@ class HostCheck:
     run: Run = run_program
 
     def checked(self) -> CheckedHost:
-        """All that is wrong with the host. What would disturb a run that is measured there is left out."""
+        """All that is wrong with the host. What would disturb a run that is measured there is left out.
+
+        Raises FleetError if it can't be reached.
+        """
         remote = Remote(self.host, self.run)
         targets = [slot.target for slot in self.host.slots.values() if slot.target.startswith("/")]
         given = [self.host.program, str(self.host.runs), str(self.host.fleet_file), self.user, *targets]
         before_s = time.time()
-        try:
-            answer = remote.ask(["sh", "-c", _FACTS, "sh", *given], _ANSWER_S)
-        except FleetError as error:
-            return CheckedHost((self._unreachable(str(error)),), {})
+        answer = remote.ask(["sh", "-c", _FACTS, "sh", *given], _ANSWER_S)
         between_s = (before_s, time.time())
         facts = {
             name: value for name, _, value in (line.rpartition("=") for line in answer.stdout.splitlines())
@@ -133,16 +133,18 @@ class HostCheck:
     def _at(self) -> Place:
         return Place(self.host.name)
 
-    def _unreachable(self, complaint: str) -> Finding:
+    def unreachable(self, error: FleetError) -> CheckedHost:
+        """That is what is wrong with it."""
         over_ssh = self.engine is Engine.SSH
-        return (self._at.error if over_ssh else self._at.warning)(
+        found = (self._at.error if over_ssh else self._at.warning)(
             "ssh",
-            complaint.removeprefix(f"host {self.host.name} "),
+            str(error).removeprefix(f"host {self.host.name} "),
             "no run can be started there"
             if over_ssh
             else "its folders can't be fetched, and it can't be checked",
             "address, user and ssh_options of the host in the fleet file, and a key without a passphrase",
         )
+        return CheckedHost((found,), {})
 
     def _no_root(self, complaint: str) -> Finding:
         return self._at.error(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -27,6 +26,7 @@ from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_lot import PATIENCE_S, QUICK, TEST
 from tests.simulated.test_notify import Service
+from tests.support.free_ports import free_ports
 
 DRIVES = ("sim:theory?capacity=1GB&seed=1", "sim:mlc?capacity=1GB&seed=2")
 FOLDERS = ("1-SIM0001", "2-SIM0002")
@@ -108,12 +108,6 @@ def test_promtool_has_nothing_to_complain_of(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 def scrapes(port: int) -> Iterator[str]:
     """From when the address answers."""
     deadline_s = time.monotonic() + PATIENCE_S
@@ -126,7 +120,7 @@ def scrapes(port: int) -> Iterator[str]:
 
 
 def test_one_address_serves_all_runs_while_they_measure(tmp_path: Path) -> None:
-    port = free_port()
+    [port] = free_ports(1)
     drives = [f"file:{tmp_path / name}?size=8MiB" for name in ("a", "b")]
     words = (*TEST, *drives, "--step-seconds", "60", "--no-report", "--metrics", f"127.0.0.1:{port}")
     with start_openpts("run", *words, cwd=tmp_path) as process:

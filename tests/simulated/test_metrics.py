@@ -18,9 +18,10 @@ from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, RunEnded
 from openpts.runner.run import run_test
 from tests.simulated.test_resume import ordered
+from tests.support.free_ports import free_ports
 
 _DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana-dashboard.json"
-_PORT = 39110
+[_PORT] = free_ports(1)
 
 
 def scraped() -> str:

@@ -16,6 +16,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.support.free_ports import free_ports
+
 Variables = dict[str, str]
 """What archives are told of a server, by the variables of AWS."""
 
@@ -78,7 +80,7 @@ def missing_swift() -> str:
 
 @contextmanager
 def moto(folder: Path) -> Iterator[Variables]:
-    [port] = _free_ports(1)
+    [port] = free_ports(1)
     words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(words, folder / "moto.log"):
         _until_answered(port)
@@ -87,7 +89,7 @@ def moto(folder: Path) -> Iterator[Variables]:
 
 @contextmanager
 def swift(folder: Path) -> Iterator[Variables]:
-    ports = dict(zip((*_PARTS, "proxy"), _free_ports(len(_PARTS) + 1), strict=True))
+    ports = dict(zip((*_PARTS, "proxy"), free_ports(len(_PARTS) + 1), strict=True))
     (folder / "devices/d1").mkdir(parents=True)
     (folder / "swift.conf").write_text("[swift-hash]\nswift_hash_path_suffix = lab\n")
     python = Path(_swift("swift-proxy-server") or "").read_text().splitlines()[0].removeprefix("#!")
@@ -129,14 +131,6 @@ def _running(words: Sequence[str], log: Path, **variables: str) -> Iterator[None
     finally:
         process.kill()
         process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 def _until_answered(port: int) -> None:

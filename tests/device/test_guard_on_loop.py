@@ -248,6 +248,31 @@ def test_open_in_another_process_for_a_moment(refusals, attach, cleanup, roots: 
     assert refusals(node, roots) == ()
 
 
+def test_open_in_another_process_for_a_moment_after_the_claim(
+    attach, cleanup: ExitStack, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run was refused because a list of drives had its own drive open, which it had claimed by then."""
+    node = attach()
+    looks = 0
+
+    def look(of: SystemRoots):
+        nonlocal looks
+        looks += 1
+        if looks != 2:  # the first is before the claim
+            return read_usage(of)
+        with node.open("rb") as file:
+            reader = cleanup.enter_context(subprocess.Popen(["sleep", "60"], stdin=file))
+        found = read_usage(of)
+        reader.kill()
+        reader.wait()
+        return found
+
+    monkeypatch.setattr(guard, "read_usage", look)
+    target = cleanup.enter_context(open_target(BlockTarget(node), _confirmed(node), roots))
+    assert looks == 3
+    assert target.facts.path == str(node)
+
+
 def test_claimed_by_a_process_out_of_sight(
     attach, cleanup: ExitStack, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,9 @@ def running(target: object, folder: Path, *, serial: str = "", with_fio: bool = 
     )
     with process:
         assert process.stdout is not None
-        yield Running(process, process.stdout.readline().strip(), folder)
+        run_id = process.stdout.readline().strip()
+        assert run_id, "the run could not take its target: its error is in the captured output"
+        yield Running(process, run_id, folder)
 
 
 def is_named(run: Running, text: str) -> None:

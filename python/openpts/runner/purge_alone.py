@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.erase_in_progress import at_work
-from openpts.device.guard.guard import open_target
+from openpts.device.guard.guard import open_target, settled
 from openpts.device.guard.rules import quiet_refusals, refuse
 from openpts.device.guard.usage import read_usage
 from openpts.device.purge.method import Capability, Progress, PurgeMethod
@@ -46,6 +46,7 @@ def methods_of(
     device = BlockDevice.of_node(parsed.path, roots)
     usage = read_usage(roots)
     if to_purge:
+        usage = settled(usage, [device])
         refuse(quiet_refusals(device, usage))
     if (busy := at_work(device, usage)) is not None:
         raise RefusedError(f"refused [open]: {busy}: a query could interrupt that; wait until it has ended")

@@ -257,7 +257,7 @@ def _check_held(fd: int, device: BlockDevice, consent: Consent, roots: SystemRoo
     """The rules once more, now that the drive is claimed."""
     if number_text(os.fstat(fd).st_rdev) != device.number:
         raise TargetError(f"{device.node} became another device while it was opened: try again")
-    usage = read_usage(roots)
+    usage = settled(read_usage(roots), [device])
     refuse(quiet_refusals(device, usage))
     if not consent.erase_signatures:
         refuse([SIGNATURE_RULE.judge(device, usage)])

@@ -246,6 +246,7 @@ def test_a_long_output_is_kept_from_both_ends(directory: Path, tmp_path: Path) -
     assert f"[{warm.left_out_bytes:,} bytes left out]".encode() in kept
 
 
+@pytest.mark.slow
 def test_without_the_right_to_drop_the_page_cache_the_run_says_so(directory: Path, tmp_path: Path) -> None:
     directory.chmod(0o777)
     out = tmp_path / "run"

@@ -72,6 +72,7 @@ def a_twentieth_of_a_processor() -> Iterator[Path]:
             yield group
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_used_up_is_found(attach_memory: Callable[[int], Path]) -> None:
     node = attach_memory(64 * MIB)
     with a_twentieth_of_a_processor() as group:

@@ -60,7 +60,7 @@ def test_one_reads_for_all_and_all_have_its_samples(samplers: Callable[..., Samp
         assert {span: first[span] for span in common} == {span: of_one[span] for span in common}
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_without_the_one_that_has_read_the_others_go_on(
     samplers: Callable[..., Samplers], how: signal.Signals
 ) -> None:

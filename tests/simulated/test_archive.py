@@ -316,6 +316,7 @@ def test_what_a_killed_add_left_is_removed_after_a_day(runs: list[Path], tmp_pat
     assert "half added" not in done("check", place)
 
 
+@pytest.mark.slow
 def test_two_may_add_at_once_while_others_ask(runs: list[Path], tmp_path: Path) -> None:
     place = tmp_path / "a"
     done("add", runs[0], "--to", place)

@@ -123,7 +123,9 @@ def test_what_cannot_be_run_has_its_reason_in_the_table(tmp_path: Path, snapshot
         ("--vary", "page_mapped.mapping.physical_per_usr=1.2"),
         ("--vary", "qd=0"),
         ("--vary", "qd=1", "--slurm", "sim"),
-        ("--vary", "qd=1", "--dask", "tcp://127.0.0.1:1"),
+        pytest.param(
+            ("--vary", "qd=1", "--dask", "tcp://127.0.0.1:1"), marks=pytest.mark.slow
+        ),  # it waits for an answer
     ],
     ids=" ".join,
 )

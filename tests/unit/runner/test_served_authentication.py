@@ -212,6 +212,7 @@ def asks_for_s(host: Host, duration_s: float) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_a_host_without_membership_is_disconnected_after_a_while(drive: ServedDrive) -> None:
     with (
         connected(drive) as silent,

@@ -8,7 +8,7 @@ from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.file_system import device_below
 from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.drive_claim import drive_names, inode_name
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
 from openpts.device.link.nearby_cpus import numa_node
 from openpts.device.targets.simulated_target import names_simulated
@@ -38,8 +38,17 @@ class LocatedDrive:
 def located(request: RunRequest, roots: SystemRoots) -> LocatedDrive:
     """The drive of a request: by its target, else by its slot, else by its serial number.
 
-    Raises TargetError, and UsageError for a name that makes no sense.
+    Raises TargetError, also for a drive of another model than the request has, and UsageError for a name
+    that makes no sense.
     """
+    found = _named(request, roots)
+    own = None if found.device is None else model(found.device).value
+    if found.device is not None and request.model is not None and own != request.model:
+        raise TargetError(f"{found.target} is a {own or 'drive without a model'}, not {request.model}")
+    return found
+
+
+def _named(request: RunRequest, roots: SystemRoots) -> LocatedDrive:
     if request.target is None and request.slot is None and request.serial is not None:
         return _of_device(_with_serial(request.serial, roots), None, roots)
     if request.target is None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from openpts.device.guard.consent import Consent
 from openpts.errors import TargetError, UsageError
@@ -85,6 +86,8 @@ def test_a_serial_number_alone_is_the_drive_wherever_it_is(tmp_path: Path, serve
     sdb, sdc = (server.sys / f"block/{name}/device/vpd_pg80" for name in ("sdb", "sdc"))
     wanted = RunRequest(run_id="", test_words=(), serial="HLJ00101")
     assert located(wanted, server).target == f"{server.dev}/sdb"
+    with pytest.raises(TargetError, match=r"/sdb is a \S.*, not PM9A3$"):
+        located(structs.replace(wanted, model="PM9A3"), server)
     sdc.write_bytes(sdb.read_bytes())
     with pytest.raises(TargetError, match=r"HLJ00101 is that of \S*/sdb and \S*/sdc: name it by its target"):
         located(wanted, server)

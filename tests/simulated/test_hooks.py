@@ -79,9 +79,26 @@ def test_a_failure_at_the_start_ends_the_run_before_its_purge(tmp_path: Path) ->
     assert [(hook.exit_code, hook.output) for hook in run.manifest.hooks] == [(3, "no relay")]
 
 
+def test_a_program_that_is_not_there_is_refused_before_anything_else(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"^--hook run-end: no-such-program is no program that this host can"
+    ):
+        run_test(PROCEDURES["tp"], order_with(tmp_path, "run-end=no-such-program"), [])
+    assert not (tmp_path / "whole").exists()
+
+
 def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
+    removed = tmp_path / "removed"
+    removed.write_text("#!/bin/sh\n")
+    removed.chmod(0o755)
     order = order_with(
-        tmp_path, "cycle-end=false", "run-end=no-such-program", "0s=sleep 60", "0.1s=yes", limit_s=1.0
+        tmp_path,
+        f"run-start=rm {removed}",
+        "cycle-end=false",
+        f"run-end={removed}",
+        "0s=sleep 60",
+        "0.1s=yes",
+        limit_s=1.0,
     )
     began_s = time.monotonic()
     folder = run_test(PROCEDURES["tp"], order, []).folder
@@ -90,7 +107,7 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
     assert run.manifest.state is RunState.COMPLETE
     ended = {(hook.moment, hook.command): hook.how_it_ended for hook in run.manifest.hooks}
     assert ended[Moment.CYCLE_END, "false"] == "exit code 1"
-    assert ended[Moment.RUN_END, "no-such-program"] == "can't be started: No such file or directory"
+    assert ended[Moment.RUN_END, str(removed)] == "can't be started: No such file or directory"
     assert ended[Moment.TIME, "sleep 60"] == "killed at its time limit of 1.00 s"
     table = tables(run_conditions_page(run))["run-conditions-hooks"]
     assert len(rows(table)) == len(run.manifest.hooks)

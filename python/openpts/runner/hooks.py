@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import threading
 import time
@@ -61,6 +62,15 @@ class Hook:
         if when is None:
             return cls(Moment(word), command)
         return cls(Moment.TIME, command, float(when[1]) * _SECONDS[when[2]])
+
+    def check(self) -> None:
+        """Raise UsageError if its program can't be found: hours later it would be a line in the record."""
+        program = shlex.split(self.command)[0]
+        if shutil.which(program) is None:
+            raise UsageError(
+                f"--hook {self.moment}: {program} is no program that this host can start: install it, or "
+                "name its path"
+            )
 
 
 @dataclass(slots=True)

@@ -138,6 +138,8 @@ def _opened(test: Procedure, order: Order, run_id: str) -> AbstractContextManage
 
 def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
+    for hook in order.hooks:
+        Hook.of(hook).check()
     seed = secrets.randbits(63) if order.seed is None else order.seed
     standard = test.standard_conditions(order.drive_class, seed)
     continues = order.continues

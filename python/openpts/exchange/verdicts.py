@@ -24,6 +24,7 @@ def gate_junit(limits: Iterable[JudgedLimit], runs: Sequence[str]) -> bytes:
             time_s=0.0,
             outcome=_OUTCOMES[limit.judgement],
             message=limit_line(limit),
+            output=limit_line(limit) if limit.judgement is Judgement.PASS else "",
         )
         for limit in limits
     )
@@ -38,5 +39,4 @@ def gate_tap(limits: Sequence[JudgedLimit]) -> Iterator[str]:
         passed = limit.judgement is Judgement.PASS
         name = f"{limit.name} {limit.limit}".replace("#", "\\#")
         yield f"{'ok' if passed else 'not ok'} {number} - {name}"
-        if not passed:
-            yield f"# {limit_line(limit)}"
+        yield f"# {limit_line(limit)}"

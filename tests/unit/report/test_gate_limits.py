@@ -128,6 +128,7 @@ WRONG_FILES = (
     'limit = ["m >= 5"]',
     'limits = ["m >= 5", "m > 5",\n  "n"]',
     'limits = [{ measure = "m" }, { at_least = 5 }]',
+    'limits = [{ measure = "m", at_least = "5 k", at_most = "4 k" }]',
     'require = ["steadi", "no throttle"]',
     'allow = ["unsteady"]',
     "[statistics]\nfalse_alarm_pct = 0\nmost_runs = 1",

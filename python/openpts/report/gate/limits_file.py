@@ -124,4 +124,9 @@ def _bounds_of(entry: str | _Table) -> list[Bound]:
     ]
     if not found:
         raise UsageError(f"{entry.measure} has no bound: give at_least, at_most or both")
+    low, high = found[0], found[-1]
+    if (low.unit, low.is_relative) == (high.unit, high.is_relative) and low.number > high.number:
+        raise UsageError(
+            f"{entry.measure}: at_least {entry.at_least} is above at_most {entry.at_most}: no value is both"
+        )
     return found

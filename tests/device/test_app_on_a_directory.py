@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +31,23 @@ _DIRECT = (
     "fd = os.open('direct', os.O_WRONLY | os.O_CREAT | os.O_DIRECT)\n"
     "while time.monotonic() < end: os.pwrite(fd, block, 0)"
 )
+
+_INTERRUPTED_AT_START = """
+import os, signal
+from openpts.cli.main import main
+from openpts.runner import command_process
+
+class Interrupting:
+    def __getattr__(self, name):
+        if name == "set_blocking":
+            command_process.os = os
+            signal.raise_signal(signal.SIGINT)
+        return getattr(os, name)
+
+command_process.os = Interrupting()
+main()
+"""
+"""The first thing that is done to the command, once it runs, comes with Ctrl-C."""
 
 
 @pytest.fixture
@@ -222,6 +241,16 @@ def test_an_interrupt_stops_all_that_the_command_started(directory: Path, tmp_pa
     record = read_run(tmp_path / "run")
     assert record.manifest.state is RunState.INTERRUPTED
     assert record.manifest.command_runs[0].failure == "was stopped by the operator"
+
+
+def test_an_interrupt_while_the_command_starts_stops_it(directory: Path, tmp_path: Path) -> None:
+    mark = f"7{os.getpid()}.{time.time_ns() % 1_000_000}"
+    command = ("run", "app", str(directory), "--out", "run", "--", "sh", "-c", f"sleep {mark}; true")
+    ended = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_AT_START, *command], cwd=tmp_path, check=False, timeout=60
+    )
+    assert ended.returncode == 130
+    assert living(mark) == []
 
 
 def test_what_a_command_leaves_running_is_ended_and_entered(directory: Path, tmp_path: Path) -> None:

@@ -98,11 +98,14 @@ class ProgramOfTheOperator:
         self._stopped = ""
         self._stop_at_ns: int | None = None
 
-    def wait(self, limit_ns: int | None, roots: SystemRoots) -> Ended:
-        """Until it has ended, or was stopped at its limit or by the operator; its children may live on."""
+    def wait(self, limit_ns: int | None, signals: StopSignals, roots: SystemRoots) -> Ended:
+        """Until it has ended, or was stopped at its limit or by the operator; its children may live on.
+
+        ``signals`` are noted since before it was started: one that comes in between stops it, too.
+        """
         ended = os.pidfd_open(self._pid)
         try:
-            with selectors.DefaultSelector() as selector, StopSignals() as signals:
+            with selectors.DefaultSelector() as selector:
                 selector.register(ended, selectors.EVENT_READ)
                 for pipe in self._pipes:
                     selector.register(pipe, selectors.EVENT_READ)

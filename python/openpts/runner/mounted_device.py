@@ -41,6 +41,7 @@ from openpts.record.writer import OUTPUT_FOLDER
 from openpts.runner.command_process import Ended, ProgramOfTheOperator
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice, host_gauges
+from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.command_run import (
     CommandOrder,
@@ -203,8 +204,9 @@ class MountedDevice(PhysicalDevice):
         before, disk_before = device_counts(device), device_counts(whole)
         io_before, cpu_before = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        program = ProgramOfTheOperator(words, directory or Path("/"), environment)
-        ended = program.wait(order.limit_ns, self.roots)
+        with StopSignals() as signals:
+            program = ProgramOfTheOperator(words, directory or Path("/"), environment)
+            ended = program.wait(order.limit_ns, signals, self.roots)
         at_exit = device_counts(device)
         io_after, cpu_after = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
         left_behind = end_marked(self.mark, self.roots)

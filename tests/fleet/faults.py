@@ -187,7 +187,7 @@ class Trial:
             if found is not None and found.stage is RunStage.UNKNOWN:
                 self.outcome.again["submitted again"] += 1
                 self.client.call("submit", request=request, again=again)
-            if waited_s > _GIVEN_UP_S and not cancelled:
+            if waited_s > (_HANGS_S if self.ends.is_set() else _GIVEN_UP_S) and not cancelled:
                 self.outcome.again["cancelled"] += 1
                 cancelled = not self.client.call("cancel", run_id=run_id).error
             if waited_s > _TOO_LONG_S:

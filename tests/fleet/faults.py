@@ -42,6 +42,7 @@ _MEAN_GAP_S: Final = 2.0
 _MOST_IDLE_S: Final = 15.0
 _HANGS_S: Final = 60.0
 _GIVEN_UP_S: Final = 180.0
+_GIVEN_UP_AT_THE_END_S: Final = 30.0
 _TOO_LONG_S: Final = 900.0
 _LONG_CUT_S: Final = 90.0
 
@@ -187,7 +188,7 @@ class Trial:
             if found is not None and found.stage is RunStage.UNKNOWN:
                 self.outcome.again["submitted again"] += 1
                 self.client.call("submit", request=request, again=again)
-            if waited_s > (_HANGS_S if self.ends.is_set() else _GIVEN_UP_S) and not cancelled:
+            if waited_s > (_GIVEN_UP_AT_THE_END_S if self.ends.is_set() else _GIVEN_UP_S) and not cancelled:
                 self.outcome.again["cancelled"] += 1
                 cancelled = not self.client.call("cancel", run_id=run_id).error
             if waited_s > _TOO_LONG_S:

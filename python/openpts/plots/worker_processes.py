@@ -7,6 +7,7 @@ since what they hold at that moment would be held for ever: then all is done her
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -19,6 +20,7 @@ _MOST_PROCESSES: Final = 8
 _OF_WORKER: Final[list[Event]] = []  # in a worker: whether the report was stopped
 _KERNEL_WORKERS: Final = ("iou-wrk-", "iou-sqp-")
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WITHOUT_DEADLOCK: Final = (3, 11, 5)  # Python itself does so: https://github.com/python/cpython/issues/94777
 
 
 @contextmanager
@@ -81,9 +83,14 @@ class _Processes(ProcessPoolExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         try:
-            return super().submit(_unless_stopped, fn, *args, **kwargs)
+            future = super().submit(_unless_stopped, fn, *args, **kwargs)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if sys.version_info < _WITHOUT_DEADLOCK:
+            # All processes are forked. This one only writes to their queue: what is being written when they
+            # end would wait for ever for a reader, which this one would be.
+            self._call_queue._reader.close()  # type: ignore[attr-defined]  # noqa: SLF001 no other door
+        return future
 
     def stop(self) -> None:
         """Tasks that wait in the workers' queue can't be cancelled any more: they come to nothing."""

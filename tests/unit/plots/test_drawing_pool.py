@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -44,10 +45,12 @@ def nothing_kept(drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("OPENPTS_CACHE", "off")
 
 
-def alone(program: str) -> object:
+def alone(program: str) -> Any:
     """What a program prints in a process of its own."""
     script = textwrap.dedent(ALONE) + textwrap.dedent(program)
-    done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True, timeout=120
+    )
     return json.loads(done.stdout)
 
 
@@ -104,6 +107,21 @@ def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here: dict[str, s
             print(json.dumps(draw_figures(gallery(), DrawingPool(workers))))
     """)
     assert drawn == drawn_here
+
+
+def test_processes_that_end_while_much_is_sent_to_them_are_not_waited_for() -> None:
+    """What is sent is more than a pipe holds. Python before 3.11.5 waited for ever."""
+    broken = alone("""
+        import time
+        from concurrent.futures.process import BrokenProcessPool
+        def end_soon():
+            time.sleep(0.5)
+            os._exit(3)
+        with worker_processes(2) as workers:
+            begun = [*(workers.submit(end_soon) for _ in range(2)), workers.submit(len, bytes(1 << 22))]
+            print(json.dumps([isinstance(one.exception(), BrokenProcessPool) for one in begun]))
+    """)
+    assert broken == [True, True, True]
 
 
 def test_what_vega_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from openpts.errors import UsageError
 from openpts.ownership import owned_descriptors
 from openpts.system_files import printable
 
@@ -70,6 +71,12 @@ class Run(Protocol):
 def find_program(name: str) -> str | None:
     """Path of a system program, also where the operator's PATH lacks the folders for such ones."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}")
+
+
+def refuse_missing(program: str, option: str = "") -> None:
+    """Raise UsageError if a program that the operator named, with this option, can't be found."""
+    if shutil.which(program) is None:
+        raise UsageError(f"{f'{option}: ' if option else ''}program {printable(program)} not found")
 
 
 def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:

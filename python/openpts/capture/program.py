@@ -1,12 +1,12 @@
 """The operator's program that runs during a capture."""
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
 from openpts.errors import UsageError, failing_as
+from openpts.programs import refuse_missing
 from openpts.system_files import printable
 
 _PATIENCE_S: Final = 10.0
@@ -19,8 +19,8 @@ class RunningProgram:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
-        if words and shutil.which(words[0]) is None:
-            raise UsageError(f"program {printable(words[0])} not found")
+        if words:
+            refuse_missing(words[0])
         self._words = list(words)
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import threading
 import time
@@ -16,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.programs import kill_program
+from openpts.programs import kill_program, refuse_missing
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.lot import LotEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
@@ -65,12 +64,7 @@ class Hook:
 
     def check(self) -> None:
         """Raise UsageError if its program can't be found: hours later it would be a line in the record."""
-        program = shlex.split(self.command)[0]
-        if shutil.which(program) is None:
-            raise UsageError(
-                f"--hook {self.moment}: {program} is no program that this host can start: install it, or "
-                "name its path"
-            )
+        refuse_missing(shlex.split(self.command)[0], f"--hook {self.moment}")
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -12,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from openpts.errors import UsageError, failing_as
+from openpts.programs import refuse_missing
 from openpts.record.health import EXTERNAL_POWER
 from openpts.system_files import printable
 from openpts.vocabulary.facts import Fact, Facts
@@ -38,8 +38,7 @@ class PowerCommand:
             raise UsageError(
                 "--power-command is empty: name a program that prints one number of watts per line"
             )
-        if shutil.which(self._words[0]) is None:
-            raise UsageError(f"--power-command: program {printable(self._words[0])} not found")
+        refuse_missing(self._words[0], "--power-command")
         self._text = printable(command)
         self._numbers = 0
         self._others = 0

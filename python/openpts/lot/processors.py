@@ -56,10 +56,8 @@ class ProcessorShares:
         """What each drive gets, a line for each node."""
         lines = []
         for node, shares in sorted(self.shares.items()):
-            drives, cpus = (
-                list(self.nodes.values()).count(node),
-                sorted({cpu for share in shares for cpu in share}),
-            )
+            drives = list(self.nodes.values()).count(node)
+            cpus = sorted({cpu for share in shares for cpu in share})
             which = f"node {node}: processors {cpu_list(cpus)}"
             if len(shares) > len(cpus):
                 lines.append(

@@ -226,6 +226,9 @@ class Histogram:
     def value_at_percentile(self, percentile: float) -> int:
         """Smallest bucket's upper end that at least ``percentile`` % of values do not exceed; 0 if empty."""
 
+    def counts_up_to(self, limits_ns: Sequence[float]) -> list[int]:
+        """For each limit, which ascend, the number of values in buckets that end at or below it."""
+
     def buckets(self) -> list[tuple[int, int, int]]:
         """Non-empty buckets in ascending order: lowest and highest value (ns, inclusive) and count."""
 

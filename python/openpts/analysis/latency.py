@@ -1,7 +1,7 @@
 """Percentiles of response times, with the rule that N nines need 10^N I/Os (PTS 9.2 step 3.3.3)."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Self
 
@@ -42,6 +42,10 @@ class LatencyDistribution:
     def bounds(self) -> tuple[int, int, int, int, int, int] | None:
         """Minimum, maximum and sum (ns): the least and the most that each can be; None without an I/O."""
         return self._histogram.bounds()
+
+    def counts_up_to(self, limits_ns: Sequence[float]) -> list[int]:
+        """For each limit, which ascend, the I/Os in buckets that end at or below it (ns)."""
+        return self._histogram.counts_up_to(limits_ns)
 
     def buckets(self) -> list[tuple[int, int, int]]:
         """Non-empty buckets in ascending order: lowest and highest latency (ns, inclusive) and count."""

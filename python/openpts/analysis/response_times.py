@@ -5,10 +5,9 @@ response time (reading AMB-18 of openpts).
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import pairwise
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
@@ -72,7 +71,7 @@ class ResponseTimes:
             return None
         if self.mrt_ns is not None and latency_ns >= self.mrt_ns:
             return 100.0
-        below = sum(ios for _, high_ns, ios in self.distribution.buckets() if high_ns <= latency_ns)
+        (below,) = self.distribution.counts_up_to([latency_ns])
         return 100 * below / self.recorded_ios
 
 
@@ -107,42 +106,32 @@ def response_times(samples: Sequence[Measured]) -> ResponseTimes:
         art_ns=latency_sum_ns / ios if ios and latency_sum_ns else None,
         mrt_ns=mrt_ns,
         distribution=distribution,
-        bins=log_bins(distribution.buckets(), mrt_ns),
+        bins=log_bins(distribution, mrt_ns),
     )
 
 
 def log_bins(
-    buckets: Sequence[tuple[int, int, int]],
-    largest_ns: int | None = None,
-    per_decade: int = BINS_PER_DECADE,
+    distribution: LatencyDistribution, largest_ns: int | None = None, per_decade: int = BINS_PER_DECADE
 ) -> tuple[Bin, ...]:
-    """Buckets (lowest ns, highest ns, I/Os) in bins of equal width on a logarithmic scale, without a break.
+    """The I/Os in bins of equal width on a logarithmic scale, without a break.
 
     A bucket belongs to the bin in which its upper end lies, so that a level never claims an I/O that may be
     slower; ``largest_ns`` is the exact maximum, which the last bucket's end can exceed. The last bin reaches
     at least that far.
     """
-    counts: Counter[int] = Counter()
-    number, low_ns, edge_ns = 0, 0.0, 0.0
-    for _, high_ns, ios in buckets:
-        end_ns = max(1, high_ns if largest_ns is None else min(high_ns, largest_ns))
-        if not low_ns < end_ns <= edge_ns:  # a bin holds a hundred buckets: the next one is seldom in another
-            number = _bin_number(end_ns, per_decade)
-            low_ns, edge_ns = _edge_ns(number - 1, per_decade), _edge_ns(number, per_decade)
-        counts[number] += ios
-    if not counts:
+    bounds = distribution.bounds()
+    if bounds is None:
         return ()
-    first, last, total = min(counts), max(counts), counts.total()
-    numbers = range(first, last + 1)
-    levels = accumulate(counts[number] for number in numbers)
+    first_ns, last_ns = bounds[1], bounds[3]
+    if largest_ns is not None:
+        first_ns, last_ns = min(first_ns, largest_ns), min(last_ns, largest_ns)
+    first, last = (_bin_number(max(1, end_ns), per_decade) for end_ns in (first_ns, last_ns))
+    edges_ns = [_edge_ns(number, per_decade) for number in range(first - 1, last + 1)]
+    # the last bucket may end beyond the exact maximum, and with that beyond the last edge
+    levels = [*distribution.counts_up_to(edges_ns[1:-1]), distribution.count]
     return tuple(
-        Bin(
-            low_ns=_edge_ns(number - 1, per_decade),
-            high_ns=_edge_ns(number, per_decade),
-            ios=counts[number],
-            level_pct=100 * level / total,
-        )
-        for number, level in zip(numbers, levels, strict=True)
+        Bin(low_ns=low_ns, high_ns=high_ns, ios=level - below, level_pct=100 * level / distribution.count)
+        for (low_ns, high_ns), (below, level) in zip(pairwise(edges_ns), pairwise([0, *levels]), strict=True)
     )
 
 

@@ -215,7 +215,7 @@ class Run:
             if step.sample.gap_ns is not None and step.place != first[step.place.cycle]
         )
 
-    @property
+    @cached_property
     def cycle_count(self) -> int:
         """Cycles that were begun, at least 1."""
         return max([1, len(self.manifest.purges), *(step.place.cycle for step in self.steps)])

@@ -47,6 +47,10 @@ impl PyHistogram {
         self.0.value_at_percentile(percentile)
     }
 
+    fn counts_up_to(&self, limits_ns: Vec<f64>) -> Vec<u64> {
+        self.0.counts_up_to(limits_ns)
+    }
+
     fn buckets(&self) -> Vec<(u64, u64, u64)> {
         self.0.buckets().map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count)).collect()
     }

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.latency import ios_needed
+from openpts.analysis.latency import LatencyDistribution, encode_counts, ios_needed
 from openpts.analysis.response_times import (
     enough_for,
     log_bins,
@@ -19,6 +20,11 @@ from openpts.analysis.response_times import (
 )
 from openpts.vocabulary.sample import NOTHING
 from tests.support.interval_samples import step_of
+
+
+def distribution_of(counts: Iterable[tuple[int, int]]) -> LatencyDistribution:
+    return LatencyDistribution.merged(filter(None, [encode_counts(counts)]))
+
 
 LATENCIES = np.random.default_rng(3).lognormal(12, 1.2, 120_000).astype(int).tolist()
 
@@ -48,13 +54,15 @@ def test_a_confidence_level_is_the_share_at_or_below_a_response_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 10**11), st.integers(1, 1000)), min_size=1, max_size=40))
 def test_bins_hold_every_io_once_and_reach_the_maximum(counts: list[tuple[int, int]]) -> None:
-    bins = log_bins([(ns, ns, ios) for ns, ios in counts])
+    distribution = distribution_of(counts)
+    bins = log_bins(distribution)
     assert sum(found.ios for found in bins) == sum(ios for _, ios in counts)
-    largest = max(ns for ns, _ in counts)
+    buckets = distribution.buckets()
+    _, largest, _ = buckets[-1]
     assert bins[-1].low_ns < largest <= bins[-1].high_ns
     assert bins[-1].level_pct == pytest.approx(100)
     for found in bins:
-        assert found.ios == sum(ios for ns, ios in counts if found.low_ns < ns <= found.high_ns)
+        assert found.ios == sum(ios for _, ns, ios in buckets if found.low_ns < ns <= found.high_ns)
         assert found.high_ns / found.low_ns == pytest.approx(10 ** (1 / 20))
     assert all(low.high_ns == high.low_ns for low, high in pairwise(bins))
 
@@ -62,7 +70,24 @@ def test_bins_hold_every_io_once_and_reach_the_maximum(counts: list[tuple[int, i
 def test_no_ios_make_no_bins() -> None:
     empty = response_times([with_changes(step_of([[]]), write=NOTHING)])
     assert (empty.bins, empty.art_ns, empty.mrt_ns, empty.level_pct(5)) == ((), None, None, None)
-    assert log_bins([]) == ()
+    assert log_bins(distribution_of([])) == ()
+
+
+@given(st.integers(2, 2**43 - 1))
+def test_the_last_bin_ends_behind_the_exact_maximum_and_not_behind_its_bucket(largest_ns: int) -> None:
+    """The bucket of the maximum may reach over a bin's edge that the maximum does not."""
+    *_, last = log_bins(distribution_of([(1, 3), (largest_ns, 2)]), largest_ns)
+    assert last.low_ns < largest_ns <= last.high_ns
+    assert (last.ios, last.level_pct) == (2, 100)
+
+
+@given(st.lists(st.integers(0, 10**7), max_size=40), st.lists(st.floats(0, 2e7), max_size=10))
+def test_counts_up_to_limits_are_sums_of_buckets(latencies: list[int], limits: list[float]) -> None:
+    distribution = distribution_of([(ns, 1) for ns in latencies])
+    expected = [
+        sum(ios for _, high_ns, ios in distribution.buckets() if high_ns <= limit) for limit in sorted(limits)
+    ]
+    assert distribution.counts_up_to(sorted(limits)) == expected
 
 
 def test_what_counts_for_percentiles_is_what_is_recorded() -> None:

@@ -165,6 +165,20 @@ impl LatencyHistogram {
         })
     }
 
+    /// For each limit, which ascend, the number of latencies in buckets that end at or below it.
+    #[expect(clippy::cast_precision_loss)]
+    pub fn counts_up_to(&self, limits_ns: impl IntoIterator<Item = f64>) -> Vec<u64> {
+        let mut buckets = self.buckets().peekable();
+        let mut seen = 0;
+        let up_to = |limit_ns: f64| {
+            while let Some(bucket) = buckets.next_if(|bucket| bucket.highest_ns as f64 <= limit_ns) {
+                seen += bucket.count;
+            }
+            seen
+        };
+        limits_ns.into_iter().map(up_to).collect()
+    }
+
     /// Within what extremes and sum must lie, by the buckets; `None` if empty.
     #[must_use]
     pub fn bounds(&self) -> Option<Bounds> {

@@ -182,14 +182,15 @@ def print_figures(
     failure: OpenptsError | None = None,
 ) -> None:
     """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
+    from openpts.record.reader import read_manifest  # noqa: PLC0415 slow to load
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
     from openpts.report.summary import SCHEMA_OF_RUNS, summarise  # noqa: PLC0415 slow to load
 
-    runs = [read_for_report(folder) for folder in run_folders]
-    summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
+    known = {folder: figures for one in written for folder, figures in one.figures.items()}
+    summaries = [known.get(folder) or summarise(read_for_report(folder)) for folder in run_folders]
     if redact:
-        summaries = redacted_figures(summaries, [run.manifest for run in runs])
+        summaries = redacted_figures(summaries, [read_manifest(folder) for folder in run_folders])
     for one in written:
         print_notes(one)
     reports = {"reports": [str(path) for one in written for path in one.documents]}

@@ -42,7 +42,7 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
         report_date=stored.report_date,
     )
     with worker_processes() as workers:
-        derived, files = make_report(source, options, workers)
+        derived, files, _ = make_report(source, options, workers)
     return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived))), files
 
 

@@ -3,6 +3,7 @@
 It holds nothing of the run's steps: so it is small, and can be made in another process.
 """
 
+import json
 import os
 import re
 from collections import Counter
@@ -34,6 +35,7 @@ from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.standing import requirements_of, standing_of
+from openpts.report.summary import summarise
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
 
@@ -50,8 +52,9 @@ class RunPart(msgspec.Struct, frozen=True):
     ``health_alerts`` the red lines that the drive's own log gives, ``drive`` what the cover says of the
     drive, ``purpose`` what that is for, ``simulated_time`` how long a simulated one was at work, ``applied``
     the demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
-    ``host`` is None where there is no host to audit, ``limits`` for a run that was
-    ordered without a limits file.
+    ``figures`` are those that ``--json`` prints, in ASCII: a path need not be text.
+    ``host`` is None where there is no host to audit, ``limits`` for a run that was ordered without a limits
+    file.
     """
 
     name: str
@@ -75,6 +78,7 @@ class RunPart(msgspec.Struct, frozen=True):
     host: Page | None
     conditions: Page
     health: Page
+    figures: str
     limits: Page | None = None
     prefix: str = ""
 
@@ -129,6 +133,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         host=host_page(run) if no_audit(run) is None else None,
         conditions=run_conditions_page(run, content.conditions),
         health=health_page(run),
+        figures=json.dumps(summarise(run, content)),
         limits=limits_page(run, content),
     )
 

@@ -82,10 +82,13 @@ class RunsFigures(TypedDict):
     reports: list[str]
 
 
-def summarise(run: Run) -> dict[str, Any]:
-    """A JSON-ready summary; latencies in ms, gaps in ns, shares in per cent."""
+def summarise(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
+    """A JSON-ready summary; latencies in ms, gaps in ns, shares in per cent.
+
+    ``content`` is what the run's test adds to its report, where that was made already.
+    """
     manifest = run.manifest
-    content = procedure_of(manifest.conditions.test).report(run)
+    content = content or procedure_of(manifest.conditions.test).report(run)
     return {
         "schema": SCHEMA,
         "simulated": simulation_mark(manifest.target) or None,

@@ -2,14 +2,15 @@
 
 import gc
 import hashlib
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -63,11 +64,20 @@ class ReportOptions:
 _DEFAULTS: Final = ReportOptions()
 
 
+class MadeReport(NamedTuple):
+    """A report as data, the files that it rests on, and the figures of each run folder for ``--json``."""
+
+    report: Report
+    files: list[RecordFile]
+    figures: dict[Path, dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
     """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted.
 
-    ``notes`` has a line on files of an earlier report that were removed.
+    ``notes`` has a line on files of an earlier report that were removed; ``figures`` are those that
+    ``--json`` prints, of each run folder.
     """
 
     json: Path
@@ -76,6 +86,7 @@ class WrittenReport:
     data: tuple[Path, ...]
     sums: Path
     notes: tuple[str, ...] = ()
+    figures: Mapping[Path, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def documents(self) -> tuple[Path, ...]:
@@ -93,16 +104,17 @@ def write_report(
     """
     with _without_collections(), worker_processes() as workers:
         pool = _pool(options, workers)
-        report, files = make_report(source, options, workers, pool)
+        report, files, figures = make_report(source, options, workers, pool)
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
-    return _write(out or source.folder, report.stem if out else beside, contents, files)
+    written = _write(out or source.folder, report.stem if out else beside, contents, files)
+    return replace(written, figures=figures)
 
 
 def make_report(
     source: ReportSource, options: ReportOptions, workers: Executor, pool: DrawingPool | None = None
-) -> tuple[Report, list[RecordFile]]:
-    """The report as data, and the files that it rests on; a ``pool`` begins to draw what of it is ready.
+) -> MadeReport:
+    """Make the report of run folders; a ``pool`` begins to draw what of it is ready.
 
     Raises RecordError.
     """
@@ -122,7 +134,9 @@ def make_report(
         report = short_report(parts, date, paper=options.paper)
     else:
         report = report_of(parts, date, files=files, paper=options.paper)
-    return redacted(report, [part.manifest for part in parts]) if options.redact else report, files
+    if options.redact:
+        report = redacted(report, [part.manifest for part in parts])
+    return MadeReport(report, files, {part.folder: json.loads(part.figures) for part in parts})
 
 
 def _parts(

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -62,6 +63,16 @@ def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_pat
     printed = json.loads(done.output)
     assert printed["test"] == "iops"
     assert [Path(path).suffix for path in printed["reports"]] == [".json"]
+
+
+def test_a_run_whose_figures_are_printed_is_read_and_judged_once(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged, made = [], Procedure.report
+    monkeypatch.setattr(Procedure, "report", lambda test, run: judged.append(run.folder) or made(test, run))
+    done = run_cli("report", run_folder, *FAST, "--no-csv", "--json", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert judged == [run_folder]
 
 
 def test_redacted_json_has_no_serial_number(run_folder: Path, tmp_path: Path) -> None:

@@ -31,13 +31,18 @@ class SystemRoots:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo. ``device`` is ``major:minor``; a source need not be a path."""
+    """One line of mountinfo. ``device`` is ``major:minor``; a source need not be a path.
+
+    ``root`` is the folder of the file system that is mounted, ``super_options`` are those of the file system.
+    """
 
     device: str
     mount_point: str
     fs_type: str
     source: str
     options: str
+    root: str = "/"
+    super_options: str = ""
 
 
 def printable(text: str) -> str:
@@ -116,7 +121,27 @@ def _parse_mount(line: str) -> Mount:
         options=about_mount[5],
         fs_type=about_file_system[0],
         source=unescape_octal(about_file_system[1]),
+        root=unescape_octal(about_mount[3]),
+        super_options=about_file_system[2],
     )
+
+
+def view_of(process: Path) -> tuple[str, str] | None:
+    """Mount namespace and root directory of a process; None of one that has ended, or won't tell.
+
+    Who won't tell doesn't show what it has open either, and counts against every drive by that.
+    """
+    try:
+        return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
+    except OSError:
+        return None
+
+
+def other_roots(roots: SystemRoots) -> tuple[Path, ...]:
+    """Doors to the root directories of other mount namespaces, one for each view that processes have."""
+    views = {view_of(process): process / "root" for process in roots.proc.glob("[0-9]*")}
+    own = view_of(roots.proc / "self")
+    return tuple(root for view, root in views.items() if view not in {own, None})
 
 
 @cache

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from contextlib import ExitStack
+from mmap import mmap
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -19,7 +20,7 @@ from openpts.errors import RefusedError
 from openpts.runner.served_drive import serve_drive
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from tests.support.refusals import assert_refused, hold, hold_in_namespace, hold_mapped
+from tests.support.refusals import assert_refused, hold, hold_in_namespace, hold_in_thread, hold_mapped
 from tests.support.served_drive import order, served
 
 
@@ -33,7 +34,7 @@ def image(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=["hard link", "bind mount"])
+@pytest.fixture(params=["hard link", "bind mount", "overlay"])
 def alias(request: pytest.FixtureRequest, image: Path, tmp_path: Path, run, cleanup: ExitStack) -> Path:
     """The same file by another name."""
     if request.param == "hard link":
@@ -42,12 +43,28 @@ def alias(request: pytest.FixtureRequest, image: Path, tmp_path: Path, run, clea
         return other
     folder = tmp_path / "bound"
     folder.mkdir()
-    try:
-        run("mount", "--bind", image.parent, folder)
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"no bind mounts here: {error.stderr.strip()}")
-    cleanup.callback(run, "umount", folder)
+    if request.param == "bind mount":
+        _mounted(["--bind", image.parent], folder, run, cleanup)
+        return folder / image.name
+    _overlaid(image.parent, folder, run, cleanup)
     return folder / image.name
+
+
+def _mounted(words: list[object], folder: Path, run, cleanup: ExitStack) -> None:
+    try:
+        run("mount", *words, folder)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no such mounts here: {error.stderr.strip()}")
+    cleanup.callback(run, "umount", folder)
+
+
+def _overlaid(upper: Path, folder: Path, run, cleanup: ExitStack) -> None:
+    """An overlay that stores what is written to it in a folder."""
+    lower, work = folder.with_name("lower layer"), folder.with_name("work")
+    lower.mkdir()
+    work.mkdir()
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    _mounted(["-t", "overlay", "overlay", "-o", options], folder, run, cleanup)
 
 
 def _assert_file_refused(path: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
@@ -163,6 +180,91 @@ def test_an_empty_image_that_another_process_has_open(
     _assert_file_refused(image, "open", f"{image} is open in process {pid} (python", roots)
 
 
+@pytest.fixture
+def overlaid(image: Path, tmp_path: Path, run, cleanup: ExitStack) -> Path:
+    """The image through an overlay whose upper layer has it."""
+    (tmp_path / "merged").mkdir()
+    _overlaid(image.parent, tmp_path / "merged", run, cleanup)
+    return tmp_path / "merged/a"
+
+
+@pytest.mark.parametrize("sight", ["seen", "out of sight"])
+@pytest.mark.parametrize("use", ["loop", "open"])
+def test_a_file_that_is_in_use_below_an_overlay(
+    use: str,
+    sight: str,
+    overlaid: Path,
+    image: Path,
+    attach,
+    cleanup: ExitStack,
+    roots: SystemRoots,
+    monkeypatch,
+) -> None:
+    """It holds no data, so that it would be taken without any further word."""
+    assert check(FileTarget(overlaid, None), roots) == ()
+    if use == "loop":
+        attach(on=image)
+    else:
+        hold(image, os.O_RDWR, cleanup)
+    if sight == "out of sight":
+        monkeypatch.setattr(
+            "openpts.device.guard.usage.find_open_nodes", lambda _roots, _files: _NOTHING_SEEN
+        )
+        monkeypatch.setattr("openpts.device.guard.usage._loops", lambda _roots: ())
+        _assert_file_refused(overlaid, "open", f"{image} is open elsewhere", roots)
+    else:
+        says = "is the backing store of" if use == "loop" else "is open in process"
+        _assert_file_refused(overlaid, use, f"{overlaid} {says}", roots)
+
+
+def test_a_file_on_an_overlay_whose_layers_are_out_of_sight(
+    overlaid: Path, image: Path, run, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    """As in a container: the file below may be in use by the host. A file that is made now can't be."""
+    _mounted(["-t", "tmpfs", "tmpfs"], image.parent, run, cleanup)
+    target = FileTarget(overlaid, 16 * MIB)
+    for ask in (
+        lambda: check(target, roots),
+        open_target(target, Consent(overwrite_file=True), roots).__enter__,
+    ):
+        with pytest.raises(RefusedError, match=r"refused \[overlay\].*remove the file"):
+            ask()
+    overlaid.unlink()
+    with open_target(target, Consent(), roots) as opened:
+        assert opened.made_here
+
+
+def test_a_file_that_only_a_lower_layer_has_is_left_as_it_is(
+    tmp_path: Path, image: Path, run, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    """A test gets a copy of it, and only if it is not in use."""
+    merged = tmp_path / "merged"
+    merged.mkdir()
+    _overlaid(image.parent, merged, run, cleanup)
+    below = tmp_path / "lower layer/b"
+    below.write_bytes(b"data" * 4 * MIB)
+    with ExitStack() as held:
+        hold(below, os.O_RDWR, held)
+        _assert_file_refused(merged / "b", "open", f"{merged / 'b'} is open in process", roots)
+    with open_target(FileTarget(merged / "b", None), Consent(overwrite_file=True), roots) as opened:
+        os.pwrite(opened.fd, memoryview(mmap(-1, 4096)), 0)
+    assert (merged / "b").read_bytes()[:4096] == bytes(4096)
+    assert below.read_bytes() == b"data" * 4 * MIB
+
+
+@pytest.mark.parametrize("first", ["lives", "ended"])
+def test_a_drive_that_only_a_thread_has_open(
+    first: str, attach, image: Path, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    """Its table of files is its own, and in the folder of the process there is nothing of it."""
+    node = attach()
+    pid = hold_in_thread(node, cleanup, first)
+    assert not _has_open(pid, node)
+    assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
+    file_pid = hold_in_thread(image, cleanup, first)
+    _assert_file_refused(image, "open", f"{image} is open in process {file_pid} (python", roots)
+
+
 def test_a_file_that_is_open_out_of_sight(
     image: Path, cleanup: ExitStack, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +331,7 @@ def test_the_image_of_a_virtual_machine(
     cleanup.callback(machine.terminate)
     used = f"is open in process {machine.pid} (qemu-system-x86)"
     deadline_s = monotonic() + 30
-    while not _has_open(machine.pid, image):
+    while not _has_open(machine.pid, alias):
         assert machine.poll() is None
         assert monotonic() < deadline_s
         sleep(0.05)

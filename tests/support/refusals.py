@@ -28,6 +28,19 @@ _MAPPER: Final = (
     "print('open', flush=True); sys.stdin.read()"
 )
 
+# a thread with a table of files of its own holds it, its first thread does not, or has ended
+_THREAD: Final = (
+    "import ctypes, os, sys, threading; libc = ctypes.CDLL(None); "
+    "own = lambda: (libc.unshare(0x400), os.open(sys.argv[1], os.O_RDWR), print('open', flush=True), "
+    "sys.stdin.read(), os._exit(0)); "
+    "threading.Thread(target=own).start(); sys.argv[2] == 'ended' and libc.pthread_exit(None)"
+)
+
+
+def hold_in_thread(node: Path, cleanup: ExitStack, first: str) -> int:
+    """The number of a process of which only a further thread has it open; the first lives or has ended."""
+    return _started(cleanup, sys.executable, "-c", _THREAD, str(node), first)
+
 
 def hold(node: Path, flags: int, cleanup: ExitStack) -> int:
     """The number of a process that has it open until the end."""

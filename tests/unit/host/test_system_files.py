@@ -54,7 +54,8 @@ def test_text_that_is_not_there_is_none(tmp_path: Path) -> None:
 
 
 def test_mounts_have_their_blanks_back(server: SystemRoots) -> None:
-    assert read_mounts(server)[3] == Mount("0:44", "/srv/my data", "btrfs", "/dev/sdb", "rw,noatime")
+    expected = Mount("0:44", "/srv/my data", "btrfs", "/dev/sdb", "rw,noatime", "/data", "rw,compress=zstd")
+    assert read_mounts(server)[3] == expected
 
 
 def test_optional_fields_may_be_many_or_none(server: SystemRoots) -> None:

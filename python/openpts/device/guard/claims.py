@@ -25,17 +25,26 @@ class ClaimKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A regular file by one of its names (links resolved); ``inode`` is None where nothing is there."""
+    """A regular file by one of its names (links resolved); ``inode`` is None where nothing is there.
+
+    ``twins`` are the inodes by which overlays show the same file.
+    """
 
     path: Path
     inode: Inode | None
+    twins: frozenset[Inode] = frozenset()
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """What is at a path."""
+        """What is at a path, by the inode there."""
         resolved = Path(os.path.realpath(path))
         status = node_status(resolved)
         return cls(resolved, None if status is None else status.inode)
+
+    @property
+    def inodes(self) -> frozenset[Inode]:
+        """All inodes by which it can be in use."""
+        return self.twins if self.inode is None else self.twins | {self.inode}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class Claim:
     def is_of(self, file: NamedFile) -> bool:
         """Whether it is this very file that is used, by whatever name."""
         if self.inode is not None and file.inode is not None:
-            return self.inode == file.inode
+            return self.inode in file.inodes
         return self.path is not None and self.path == file.path
 
     @property

@@ -21,6 +21,7 @@ from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.consent import Consent, not_a_sibling, unconfirmed
 from openpts.device.guard.drive_claim import drive_claimed, file_claimed
 from openpts.device.guard.file_use import named_file
+from openpts.device.guard.overlay import with_twins
 from openpts.device.guard.rules import (
     OPEN_RULE_ID,
     SIGNATURE_RULE,
@@ -123,7 +124,7 @@ def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
     read.
     """
     if isinstance(target, FileTarget):
-        usage = read_usage(roots, NamedFile.at(target.path).inode)
+        usage = read_usage(roots, with_twins(NamedFile.at(target.path), roots))
         return file_refusals(target.path, FileUse.SCRATCH, usage, roots)
     usage = read_usage(roots)
     return check_drive(BlockDevice.of_node(target.path, roots), usage)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
-from openpts.device.kernel_calls import Inode, NodeStatus, node_status
+from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
 from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.ownership import NO_OWNER, owned_name, read_owner
 from openpts.system_files import SystemRoots, printable, read_text
@@ -88,11 +88,14 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
             continue
         who = f"process {process.name} ({command})"
         try:
-            for descriptor in (process / "fd").iterdir():
-                found = _claims(descriptor, f"is open in {who}", files, roots)
-                claims += (replace(claim, program=command) for claim in found)
-            mapped = _mapped(process, f"is mapped by {who}", files, unrelated, roots)
-            claims += (replace(claim, program=command) for claim in mapped)
+            for thread in _threads(process):
+                for descriptor in (thread / "fd").iterdir():
+                    found = _claims(descriptor, f"is open in {who}", files, roots)
+                    claims += (replace(claim, program=command) for claim in found)
+            # the memory is that of all threads, and is shown by another one once the first has ended
+            for memory in dict.fromkeys((process, thread)):
+                mapped = _mapped(memory, f"is mapped by {who}", files, unrelated, roots)
+                claims += (replace(claim, program=command) for claim in mapped)
         except PermissionError:
             # a process that ends in the middle of the question looks the same
             if process.name != _INIT and process.exists():
@@ -100,6 +103,14 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
         except OSError:
             continue  # it has just ended
     return OpenNodes(tuple(claims), tuple(secretive))
+
+
+def _threads(process: Path) -> Iterator[Path]:
+    """Folders in /proc of a process, and of each thread that has a table of open files of its own."""
+    pid = int(process.name)
+    others = [thread for thread in process.glob("task/*") if thread.name != process.name]
+    yield process
+    yield from (thread for thread in others if not share_open_files(pid, int(thread.name)))
 
 
 def _mapped(

@@ -272,6 +272,8 @@ RULES_AT_THE_DOOR: Final = {
     "namespaces": "what may be erased with the drive, by `--confirm-namespace`, is another namespace of it",
     "file-data": "a file holds no data, or openpts made it and nothing else has written to it since, unless "
     "`--overwrite-file` was given",
+    "overlay": "a file that is seen through an overlay mount can be found below it, where nothing uses it "
+    "either",
     "locked": "no other openpts uses the file",
 }
 """What is upheld while a target is opened, by rule ID."""

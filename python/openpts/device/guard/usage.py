@@ -7,7 +7,7 @@ without a claim on it: nothing but its own configuration shows that use.
 
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -15,18 +15,21 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.claims import Claim, ClaimKind, NamedFile, claim_of_path, kernel_name, local_path
 from openpts.device.guard.open_nodes import OpenNodes, find_open_nodes
-from openpts.device.kernel_calls import Inode, loop_backing, node_status
+from openpts.device.guard.overlay import inodes_of
+from openpts.device.kernel_calls import loop_backing, node_status
 from openpts.device.nvme.nvme_subsystem import namespaces_of
 from openpts.errors import RefusedError
 from openpts.ownership import file_name
 from openpts.system_files import (
     Mount,
     SystemRoots,
+    other_roots,
     printable,
     read_lines,
     read_mounts,
     read_text,
     unescape_octal,
+    view_of,
 )
 
 # iBlock device: sdb  UDEV PATH: /dev/disk/by-id/x  readonly: 0
@@ -101,18 +104,11 @@ def _of_source(source: str, text: str, root: Path | None, roots: SystemRoots) ->
         yield Claim(ClaimKind.MOUNT, text, inode=status.inode, path=Path(source))
 
 
-def _other_roots(roots: SystemRoots) -> tuple[Path, ...]:
-    """Doors to the root directories of other mount namespaces, one for each view that processes have."""
-    views = {_view(process): process / "root" for process in roots.proc.glob("[0-9]*")}
-    own = _view(roots.proc / "self")
-    return tuple(root for view, root in views.items() if view not in {own, None})
-
-
 def _of_others(roots: SystemRoots) -> Iterator[Claim]:
     """Those of other mount namespaces, and of each root directory in them: a chroot sees a part only."""
-    seen = {_view(roots.proc / "self")}
+    seen = {view_of(roots.proc / "self")}
     for process in sorted(roots.proc.glob("[0-9]*")):
-        view = _view(process)
+        view = view_of(process)
         if view is None or view in seen:
             continue
         command = read_text(process / "comm") or "unknown"
@@ -120,22 +116,11 @@ def _of_others(roots: SystemRoots) -> Iterator[Claim]:
         try:
             mounts = read_mounts(roots, process.name)
         except (OSError, ValueError) as error:
-            if _view(process) is None:
+            if view_of(process) is None:
                 continue  # it has ended: the next one with this view is asked
             raise ValueError(f"{who}: {error}") from error
         seen.add(view)
         yield from _claims(mounts, f" in the mount namespace of {who}", process / "root", roots)
-
-
-def _view(process: Path) -> tuple[str, str] | None:
-    """Mount namespace and root directory of a process; None of one that has ended, or won't tell.
-
-    Who won't tell doesn't show what it has open either, and counts against every drive by that.
-    """
-    try:
-        return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
-    except OSError:
-        return None
 
 
 def _members_of_btrfs(roots: SystemRoots) -> Iterator[Claim]:
@@ -173,7 +158,7 @@ class Usage:
         return min(texts, key=len, default=None)  # the owner itself before programs that it has started
 
 
-def read_usage(roots: SystemRoots, file: Inode | None = None) -> Usage:
+def read_usage(roots: SystemRoots, file: NamedFile | None = None) -> Usage:
     """What the kernel says at this moment; who has files open, for those below loop devices and ``file``.
 
     Raises RefusedError where its list of mounts can't be read: what can't be seen may be in use.
@@ -185,11 +170,29 @@ def read_usage(roots: SystemRoots, file: Inode | None = None) -> Usage:
             f"refused [usage]: can't check whether a device is mounted, {printable(str(error))}; "
             f"see {roots.proc}/[0-9]*/mountinfo"
         ) from error
-    loops = tuple(_loops(roots))
-    files = frozenset(inode for inode in (file, *(claim.inode for claim in loops)) if inode is not None)
-    opened: OpenNodes = find_open_nodes(roots, files)
-    claims = (*mounts, *_swaps(roots), *loops, *_exported(roots), *opened.claims)
-    return Usage(claims, opened.secretive)
+    loops = tuple(_by_all_inodes(_loops(roots), roots))
+    files = frozenset(claim.inode for claim in loops if claim.inode is not None)
+    opened: OpenNodes = find_open_nodes(roots, files if file is None else files | file.inodes)
+    others = _by_all_inodes((*mounts, *_swaps(roots), *_exported(roots)), roots)
+    return Usage((*others, *loops, *opened.claims), opened.secretive)
+
+
+def _by_all_inodes(claims: Iterable[Claim], roots: SystemRoots) -> Iterator[Claim]:
+    """Each claim, and one more for each further inode by which overlays show its file.
+
+    Where the file below an overlay can't be found, the further claim is of any file.
+    """
+    for claim in claims:
+        yield claim
+        status = None if claim.path is None or claim.inode is None else node_status(claim.path)
+        if claim.path is None or status is None or status.inode != claim.inode:
+            continue  # no file, or one whose path leads elsewhere by now
+        try:
+            inodes = inodes_of(claim.path, roots)
+        except RefusedError:
+            yield replace(claim, inode=None)
+        else:
+            yield from (replace(claim, inode=inode) for inode in inodes - {claim.inode})
 
 
 def _swaps(roots: SystemRoots) -> Iterator[Claim]:
@@ -204,7 +207,7 @@ def _swaps(roots: SystemRoots) -> Iterator[Claim]:
 
 def _of_swap_file(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
     """On what lies at the path in any mount namespace: the kernel doesn't say which of them it means."""
-    places = (local_path(path, roots), *(root / path.lstrip("/") for root in _other_roots(roots)))
+    places = (local_path(path, roots), *(root / path.lstrip("/") for root in other_roots(roots)))
     found = {status.inode for place in places if (status := node_status(place)) and stat.S_ISREG(status.mode)}
     yield from (Claim(ClaimKind.SWAP, text, inode=inode, path=Path(path)) for inode in sorted(found))
     if not found:

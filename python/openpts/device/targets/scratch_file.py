@@ -8,7 +8,7 @@ before the first I/O, so that no write of a test is an allocation and the file s
 import fcntl
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import inode_name
 from openpts.device.guard.file_use import named_file, unseen_use, uses
+from openpts.device.guard.overlay import stored_at, with_twins
 from openpts.device.guard.rules import Refusal, refuse
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.targets.allocation import allocate_fully
@@ -45,7 +46,8 @@ def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) ->
 
     Opens it for reading. ``usage`` must know who has it open. Raises TargetError if it can't be read.
     """
-    file = NamedFile.at(path)
+    file = with_twins(NamedFile.at(path), roots)
+    in_use = _uses_before(file, usage, roots)
     try:
         fd = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -53,7 +55,7 @@ def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) ->
     except OSError as error:
         raise TargetError(f"can't read {file.path}: {error.strerror}") from error
     try:
-        in_use = _uses_now(fd, file.path, usage, roots)
+        in_use = in_use or _uses_now(fd, file, usage, roots)
         foreign = foreign_data(fd, file.path, use)
         return (*in_use, *(() if foreign is None else (_not_ours(foreign),)))
     finally:
@@ -66,13 +68,15 @@ def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) ->
     Raises RefusedError if the file holds other data or is in use, and TargetError where it can't be opened
     or is no regular file. A file that was made here is removed again if anything fails.
     """
-    file = NamedFile.at(path)
-    refuse(uses(file, read_usage(roots)))
+    file = with_twins(NamedFile.at(path), roots)
+    refuse(_uses_before(file, read_usage(roots), roots))
     fd, made_here = _open_or_create(file.path)
     try:
         _lock(fd, file.path, roots)
-        usage = read_usage(roots, named_file(fd, file.path).inode)
-        refuse(_uses_now(fd, file.path, usage, roots))
+        opened = named_file(fd, file.path)
+        if not made_here:  # what is new has no other use, wherever it is stored
+            opened = with_twins(opened, roots)
+        refuse(_uses_now(fd, opened, read_usage(roots, opened), roots))
         foreign = foreign_data(fd, file.path, use)
         if foreign is not None and not consent.overwrite_file:
             refuse([_not_ours(foreign)])
@@ -94,10 +98,23 @@ def remove_if_unused(fd: int, path: Path, *, made_here: bool) -> None:
         path.unlink(missing_ok=True)
 
 
-def _uses_now(fd: int, path: Path, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:
-    known = uses(named_file(fd, path), usage)
-    unseen = None if known else unseen_use(fd, path, roots)
+def _uses_now(fd: int, file: NamedFile, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:
+    known = uses(file, usage)
+    unseen = None if known else unseen_use(fd, file.path, roots)
     return known if unseen is None else (unseen,)
+
+
+def _uses_before(file: NamedFile, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:
+    """What can be seen while the file is not open here: an overlay opens the file below it as well."""
+    known, stored = uses(file, usage), stored_at(file.path, roots)
+    if known or stored == file.path:
+        return known
+    with failing_as(TargetError, f"can't read {stored}"):
+        fd = os.open(stored, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return _uses_now(fd, replace(file, path=stored), usage, roots)
+    finally:
+        os.close(fd)
 
 
 def _not_ours(foreign: str) -> Refusal:
@@ -124,7 +141,7 @@ def _lock(fd: int, path: Path, roots: SystemRoots) -> None:
     except BlockingIOError as error:
         file = named_file(fd, path)
         assert file.inode is not None  # noqa: S101 it is open
-        owner = read_usage(roots, file.inode).owner_of(inode_name(file.inode))
+        owner = read_usage(roots, file).owner_of(inode_name(file.inode))
         evidence = f"{path} {owner}" if owner else f"another openpts uses {path}"
         refusal = Refusal(
             "locked", evidence, f"see fuser -v {path}; wait until it ends, or name another file"

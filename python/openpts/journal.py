@@ -80,6 +80,15 @@ class Entry:
     entry_id: str = field(default_factory=lambda: f"{time.time_ns():016x}{secrets.token_hex(4)}")
 
 
+def state_folder() -> Path:
+    """What must outlive a restart: OPENPTS_STATE if set, /var/lib/openpts for root, else the user's own."""
+    if named := os.environ.get("OPENPTS_STATE"):
+        return Path(named)
+    if os.geteuid() == 0:
+        return Path("/var/lib/openpts")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "openpts"
+
+
 @dataclass(frozen=True, slots=True)
 class Journal:
     """The entries of this machine, a file each in ``folder``; only the user who made one may read it."""
@@ -89,13 +98,8 @@ class Journal:
 
     @classmethod
     def of_machine(cls) -> "Journal":
-        """In OPENPTS_STATE if set, in /var/lib/openpts for root, and else the user's state folder."""
-        if named := os.environ.get("OPENPTS_STATE"):
-            return cls(Path(named) / "journal")
-        if os.geteuid() == 0:
-            return cls(Path("/var/lib/openpts/journal"))
-        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-        return cls(Path(state) / "openpts/journal")
+        """In the state folder."""
+        return cls(state_folder() / "journal")
 
     def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
         """Write an entry of this process; it is on the disk when this returns. Raises JournalError."""

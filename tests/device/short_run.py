@@ -50,7 +50,9 @@ class ShortRun:
 @contextmanager
 def measuring(folder: Path, cwd: Path, *, prefix: Sequence[str] = ()) -> Iterator[ShortRun]:
     """A run with this folder, which has finished two rounds; temporary files are in ``cwd``."""
-    with start_openpts(*_RUN, "--out", str(folder), cwd=cwd, prefix=prefix, TMPDIR=str(cwd)) as process:
+    with start_openpts(
+        *_RUN, "--out", str(folder), cwd=cwd, prefix=prefix, OPENPTS_STATE=str(cwd / "state")
+    ) as process:
         try:
             subject = ShortRun(process)
             subject.until("round 2 done")

@@ -25,7 +25,7 @@ def _wait_for_steps(folder: Path) -> None:
 
 
 def test_a_run_without_its_record_ends_at_once(tmp_path: Path) -> None:
-    with start_openpts(*RUN, cwd=tmp_path, TMPDIR=str(tmp_path)) as process:
+    with start_openpts(*RUN, cwd=tmp_path, OPENPTS_STATE=str(tmp_path / "state")) as process:
         try:
             _wait_for_steps(tmp_path / "r1")
             (tmp_path / "r1" / "run.db").unlink()

@@ -7,6 +7,7 @@ full disk, and has its reserve back before it goes on.
 import errno
 import os
 import secrets
+import shutil
 import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
+from openpts.journal import state_folder
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
@@ -119,7 +121,7 @@ class LastingWriter:
         return self.trouble
 
     def close(self) -> None:
-        """As RunWriter does. What the disk does not take, or has lost, is saved among the temporary files.
+        """As RunWriter does. What the disk does not take, or has lost, is saved elsewhere.
 
         Raises UnwritableRecordError or LostRecordError then, with the place.
         """
@@ -143,16 +145,29 @@ class LastingWriter:
         return None
 
     def _saved(self) -> str:
-        """Save all that was recorded, and what waits, where there is room; the words on it."""
-        folder = Path(tempfile.gettempdir()) / f"openpts-{self.folder.name}-{secrets.token_hex(4)}"
-        try:
-            copy = self._writer.copied_to(folder)
-            for write in self._waiting:
-                write(copy)
-            copy.close()
-        except RecordError as error:
-            return f"not all of it is stored: {error}"
-        return f"all of it is saved in {folder}"
+        """Save all that was recorded, and what waits, where there is room; the words on it.
+
+        A restart leaves what is below the state folder; temporary files are the second choice.
+        """
+        name = f"{self.folder.name}-{secrets.token_hex(4)}"
+        places = (state_folder() / "rescued", Path(tempfile.gettempdir()) / "openpts-rescued")
+        for place in places:
+            try:
+                self._save_to(place / name)
+            except RecordError as error:
+                flaw = error
+            else:
+                return f"all of it is saved in {place / name}"
+            if place is not places[-1]:
+                shutil.rmtree(place / name, ignore_errors=True)
+        return f"not all of it is stored: {flaw}"
+
+    def _save_to(self, folder: Path) -> None:
+        """A copy of the record with what waits. Raises RecordError."""
+        copy = self._writer.copied_to(folder)
+        for write in self._waiting:
+            write(copy)
+        copy.close()
 
     def _write(self, write: Callable[[RunWriter], None]) -> None:
         self._waiting.append(write)

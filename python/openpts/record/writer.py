@@ -112,6 +112,7 @@ class RunWriter:
     def copied_to(self, folder: Path) -> Self:
         """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
         with failing_as(RecordError, f"can't create the run folder {folder}"):
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.mkdir()
             _make_files(folder, self._inputs)
         with _as_record_error(folder):

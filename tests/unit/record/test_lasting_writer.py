@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openpts.errors import LostRecordError, UnwritableRecordError
+from openpts.ownership import temporary_folder
 from openpts.record.lasting_writer import LastingWriter, Reserve
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
@@ -104,8 +105,15 @@ def test_a_step_that_is_repeated_meanwhile_is_set_aside_in_its_turn(tmp_path: Pa
     assert states == [REPEATED, REPEATED, "complete"]
 
 
-def test_what_waits_at_the_end_is_saved_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.mark.parametrize("state", ["state", "file/state"], ids=["restarts leave it", "no state folder"])
+def test_what_waits_at_the_end_is_saved_elsewhere(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a run whose folder is called like what a run removes when it begins."""
+    (tmp_path / "file").touch()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / state))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     writer, database = lasting(tmp_path / "run")
     writer.add_deviations((entry(0),))
     database.fill_up()
@@ -118,10 +126,16 @@ def test_what_waits_at_the_end_is_saved_elsewhere(tmp_path: Path, monkeypatch: p
     assert (saved.folder / "input/plan.toml").read_bytes() == b"test = 'iops'"
     assert numbers(saved) == [0, 1]
     assert saved.manifest.state is RunState.INTERRUPTED
+    place = tmp_path / ("state/rescued" if state == "state" else "tmp/openpts-rescued")
+    assert saved.folder.parent == place
+    with temporary_folder("openpts-replay-"):
+        assert saved.folder.exists()
 
 
 def test_what_can_be_saved_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / "file/state"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file/tmp"))
     writer, _ = lasting(tmp_path / "run")
     (tmp_path / "run" / DATABASE_NAME).unlink()
     with pytest.raises(LostRecordError, match="during the run; not all of it is stored: can't create"):

@@ -111,7 +111,7 @@ MAKES_TEMPORARY_FILES = {
 }
 REMOVES_FOLDERS = {
     "ownership.py": "temporary ones that it has made in a process which was killed",
-    "record/lasting_writer.py": "a copy of a record that did not find room there, before it tries the next place",
+    "record/lasting_writer.py": "a copy of a record that found no room there",
 }
 OPENS_DATABASES = {
     "record/reader.py": "a record, once its files are known to be files",

@@ -485,6 +485,8 @@ def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], l
     assert "4 files of the catalogue merged" in done("compact", s3)
     assert rows(s3) == rows(archive)
     assert called("query", "s3://nothing/there")[0] == 2
+    for place in ("/etc/passwd", "s3://other/file"):
+        assert called("query", s3, "--sql", f"SELECT * FROM read_text('{place}')")[0] == 2
 
 
 @pytest.mark.slow
@@ -563,6 +565,45 @@ def test_what_is_answered_and_refused(
         shown = shown.replace(row["started_at"], "STARTED")
     # runs that began in the same second come in any order
     assert (shown if words else sorted(shown.splitlines())) == snapshot
+
+
+def test_no_question_reaches_beyond_the_archive(archive: Path, tmp_path: Path) -> None:
+    """It reads nothing else, writes nothing, loads nothing, and changes none of that."""
+    secret, target = tmp_path / "secret.csv", tmp_path / "target"
+    secret.write_text("secret\nword\n")
+    before = files_of(archive)
+    copy, read = f"COPY (SELECT 1) TO '{target}'", f"SELECT * FROM read_text('{secret}')"
+    for option, text in (
+        ("--where", f"true; {copy}"),
+        ("--where", f"true) ; {copy}; SELECT (1"),
+        ("--where", f"true UNION {read}"),
+        ("--where", f"(SELECT count(*) FROM read_text('{secret}')) = 1"),
+        ("--where", "(SELECT count(*) FROM archive) = 0"),
+        ("--by", f"label.x']; {copy}; SELECT labels['x"),
+        ("--by", f"test; {copy}"),
+        ("--measure", f"lat'; {copy}"),
+        ("--sql", copy),
+        ("--sql", f"SELECT 1; {copy}"),
+        ("--sql", read),
+        ("--sql", f"SELECT * FROM '{secret}'"),
+        ("--sql", f"SELECT * FROM read_csv('{secret}')"),
+        ("--sql", f"SELECT * FROM read_csv('{tmp_path}/../{tmp_path.name}/{secret.name}')"),
+        ("--sql", f"SELECT * FROM glob('{tmp_path}/*')"),
+        ("--sql", "SELECT * FROM read_text('https://localhost/x')"),
+        ("--sql", "SELECT * FROM statements"),  # a variable of this program
+        ("--sql", f"ATTACH '{target}'"),
+        ("--sql", "INSTALL httpfs"),
+        ("--sql", "LOAD httpfs"),
+        ("--sql", "SET enable_external_access = true"),
+        ("--sql", "SET lock_configuration = false"),
+        ("--sql", "PRAGMA enable_external_access"),
+        ("--sql", "CALL load_aws_credentials()"),
+    ):
+        code, printed, error = called("query", archive, option, text)
+        assert code == 2, (option, text, printed, error)
+        assert "word" not in printed
+    assert not target.exists()
+    assert files_of(archive) == before
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, runs: list[Path]) -> None:

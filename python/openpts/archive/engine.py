@@ -12,7 +12,7 @@ from openpts.exchange.arrow_files import MEASURE_COLUMNS
 from openpts.record.frames import arrow_table
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, Expression
 
 _ENTRIES: Final = """read_parquet(
     getvariable('catalogue'), filename = true, file_row_number = true, union_by_name = true)"""
@@ -29,7 +29,8 @@ _BUT_OLD: Final = " ANTI JOIN old USING (filename, file_row_number)"
 class Engine:
     """DuckDB with a view of each table, over the runs that a condition selects.
 
-    Raises UsageError for a condition that DuckDB refuses, and without DuckDB.
+    It reads the files of the archive and nothing else, and writes none, whatever it is asked. Raises
+    UsageError for a condition that is not one expression, and without DuckDB.
     """
 
     def __init__(self, store: Store, where: str | None) -> None:
@@ -43,6 +44,7 @@ class Engine:
         self._connection.execute("SET autoinstall_known_extensions = false")
         self._connection.execute("SET enable_progress_bar = false")  # it would be among the answers
         store.prepare(self._connection)
+        self._shut_in()
         self._select(where)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -64,6 +66,20 @@ class Engine:
                     self.open_table(name)
             cursor = self._connection.execute(statements[0])
             return [column[0] for column in cursor.description or ()], cursor.fetchall()
+
+    def expression(self, text: str, option: str) -> "Expression":
+        """What an operator wrote, as one expression of SQL. Raises UsageError for anything else."""
+        import duckdb  # noqa: PLC0415 as above
+
+        with _told(f"can't use {option} {text}, which takes {', '.join(RUN_VIEW)}"):
+            return duckdb.SQLExpression(text)
+
+    def _shut_in(self) -> None:
+        """Before the first word of an operator: no other file, no extension, no variable of this program."""
+        self._connection.execute("SET python_enable_replacements = false")
+        self._connection.execute("SET allowed_directories = ?", [[f"{self._store.url('')}/"]])
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
 
     def open_table(self, name: str) -> None:
         """Make the view ``name`` of the selected runs' files of that table, if it is not there yet."""
@@ -90,11 +106,11 @@ class Engine:
                 self._connection.execute(_NEWEST + (_BUT_OLD if has_old else ""))
             else:
                 self._connection.register("newest", arrow_table(CATALOGUE_COLUMNS, []))
-        with _told(f"can't use --where {where}, which takes {', '.join(RUN_VIEW)}"):
-            self._connection.execute(
-                f"CREATE TEMP VIEW selected AS SELECT * FROM newest WHERE {where or 'true'}"  # noqa: S608 the operator's own
-            )
-            self._connection.execute("EXPLAIN SELECT run FROM selected")
+        selected = self._connection.table("newest")
+        if where is not None:
+            with _told(f"can't use --where {where}, which takes {', '.join(RUN_VIEW)}"):
+                selected = selected.filter(self.expression(where, "--where"))
+        selected.create_view("selected")
         fields = ", ".join(RUN_VIEW)
         lists = ", ".join(f"unnest(measure_{name}) AS {name}" for name in MEASURE_COLUMNS)
         with _told():
@@ -109,9 +125,9 @@ def _told(whose: str = "") -> Iterator[None]:
 
     try:
         yield
-    except (duckdb.IOException, duckdb.HTTPException, duckdb.InvalidInputException) as error:
+    except (duckdb.IOException, duckdb.HTTPException) as error:
         raise RecordError(f"can't read the archive: {error}; see `openpts archive check`") from error
     except duckdb.Error as error:
         if not whose:
-            raise RecordError(f"can't read the archive: {error}") from error
+            raise RecordError(f"can't read the archive: {error}; see `openpts archive check`") from error
         raise UsageError(f"{whose}: {str(error).splitlines()[0]}") from error

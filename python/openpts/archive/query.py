@@ -73,7 +73,7 @@ def asked(engine: Engine, measures: Sequence[str], percentiles: Sequence[float],
 
     Raises UsageError for a measure or a field that no selected run has.
     """
-    fields = {name: _field(name) for name in by}
+    fields = {name: _field(name, engine) for name in by}
     if percentiles:
         return _percentiles(engine, measures, percentiles, fields)
     if measures:
@@ -85,11 +85,16 @@ def asked(engine: Engine, measures: Sequence[str], percentiles: Sequence[float],
     return Answer((*fields, "runs"), tuple(rows))
 
 
-def _field(name: str) -> str:
+def _field(name: str, engine: Engine) -> str:
     """A field of ``--by`` in SQL."""
     if name.startswith(_LABEL):
-        label = name.removeprefix(_LABEL).replace("'", "''")
-        return f"labels['{label}']"
+        known = [
+            key for (key,) in engine.rows("SELECT DISTINCT unnest(map_keys(labels)) FROM selected ORDER BY 1")
+        ]
+        if (label := name.removeprefix(_LABEL)) not in known:
+            raise UsageError(f"--by: no selected run has the label {label!r}; {_some_of(known)}")
+        quoted = label.replace("'", "''")
+        return f"labels['{quoted}']"
     if name in RUN_VIEW:
         return name
     near = near_word(name, RUN_VIEW)
@@ -203,9 +208,13 @@ def _meant(word: str, by_tokens: Mapping[Tokens, list[tuple[str, str]]]) -> list
     names = sorted({f"{of}.{key}" for pairs in by_tokens.values() for of, key in pairs}, key=len)
     like = [name for name in names if not Counter(tokens) - Counter(tokens_of(name))]
     near = like[0] if like else near_word(word, names)
-    some = ", ".join(names[:_MOST_NAMES]) + (" ..." if len(names) > _MOST_NAMES else "")
-    hint = f"did you mean {near}?" if near else f"they have {some}" if names else "no run is selected"
+    hint = f"did you mean {near}?" if near else _some_of(names)
     raise UsageError(f"the selected runs have no measure {word!r}; {hint}")
+
+
+def _some_of(names: Sequence[str]) -> str:
+    some = ", ".join(names[:_MOST_NAMES]) + (" ..." if len(names) > _MOST_NAMES else "")
+    return f"they have {some}" if names else "there is none"
 
 
 def _aliased(fields: Mapping[str, str]) -> str:

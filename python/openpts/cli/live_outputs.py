@@ -211,6 +211,7 @@ def _notify(option: str, place: str) -> Iterator[Listener]:
             click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
 
 
+_EVENTS_BEGIN: Final = b'{"kind":"stream_started",'
 _OUTPUTS_OF: Final = {EVENTS: _events, OCP_DIAG: _ocp_diag, METRICS: _metrics, _NOTIFY: _notify}
 
 
@@ -228,22 +229,39 @@ def _told(option: str, place: str, output: LastingOutput) -> Iterator[Callable[[
         _warn(option, place, output.lost)
 
 
+def _refuse_foreign(option: str, path: Path, *, content: bool) -> None:
+    """Raise UsageError for what no stream is appended to, and OSError."""
+    # /dev/stderr and /dev/fd/63, the shell's >(command), are links to what is open already
+    if (
+        path.is_symlink()
+        and not path.parent.resolve().is_relative_to("/proc")
+        and path.parent != Path("/dev")
+    ):
+        raise UsageError(f"{option} {path} is a symbolic link: name the file itself")
+    if path.is_block_device():
+        raise UsageError(f"{option} {path} is a block device: name a file")
+    if content and path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(_EVENTS_BEGIN)) not in {b"", _EVENTS_BEGIN}:
+                raise UsageError(f"{option} {path} holds something else than events: name a new file")
+
+
 @contextmanager
 def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
-    """Raises UsageError for what can't be written, and for a device: what is behind one is not a file."""
+    """A stream into a new file, or behind what is in one of its kind.
+
+    Raises UsageError for what can't be written, for a device, for a link, and for a file of other content:
+    it may be a disk's image that is in use.
+    """
     if place == STDOUT:
         with _told(option, place, LastingOutput(sys.stdout.fileno())) as write:
             yield write
         return
     with failing_as(UsageError, f"can't write {option} {place}"):
-        if Path(place).is_block_device():
-            raise UsageError(f"{option} {place} is a block device: name a file")
+        _refuse_foreign(option, Path(place), content=not new)
         try:
-            descriptor = (
-                os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-                if new
-                else os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-            )
+            how = os.O_EXCL if new else os.O_APPEND
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | how | os.O_CLOEXEC, 0o666)
         except FileExistsError as error:
             raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
     try:

@@ -49,6 +49,25 @@ def test_a_second_run_needs_a_file_of_its_own(tmp_path: Path) -> None:
         pass
 
 
+def test_events_are_appended_to_events_and_to_nothing_else(tmp_path: Path) -> None:
+    """A link leads to what is another's; an image may be a drive's, in use where nothing shows it."""
+    words = ["run", "tp", "sim:enterprise-tlc?capacity=4GB", "--quick", "--no-report", "--out"]
+    events, link, image = tmp_path / "events.jsonl", tmp_path / "link", tmp_path / "image"
+    link.symlink_to(events)
+    image.write_bytes(bytes(4096))
+    for count in (1, 2):
+        done = CliRunner().invoke(cli, [*words, str(tmp_path / f"{count}"), "--events", str(events)])
+        assert done.exit_code == 0, done.output
+        assert events.read_text().count('"stream_started"') == count
+    for place, why in ((link, "is a symbolic link"), (image, "holds something else than events")):
+        before = place.read_bytes()
+        refused = CliRunner().invoke(cli, [*words, str(tmp_path / "3"), "--events", str(place)])
+        assert isinstance(refused.exception, UsageError)
+        assert why in str(refused.exception)
+        assert place.read_bytes() == before
+    assert not (tmp_path / "3").exists()
+
+
 def test_a_service_in_the_place_of_the_file_stays_a_secret(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     words = [

@@ -1,13 +1,8 @@
-"""Results beside each other: how far they lie apart, and how often sets of them do so by chance.
-
-If nothing differs between two sets, each order of all their values is as likely as any other. Of the C(n + m,
-n) ways to deal n and m values out, two put one set wholly above the other: no assumption on how values are
-distributed goes into it, and equal values only make it rarer.
-"""
+"""Results beside each other: how far they lie apart, and chances of many lines together."""
 
 from collections.abc import Sequence
 from itertools import accumulate
-from math import comb, sqrt
+from math import sqrt
 from statistics import fmean, stdev
 from typing import Final
 
@@ -38,11 +33,6 @@ FALSE_ALARM_LIMIT: Final = 0.05
 """A line is called different if the probability of a false alarm in any line is at most this."""
 
 
-def apart_by_chance(count: int, other_count: int) -> float:
-    """Probability that the ranges of sets of so many runs, one at least, have nothing in common."""
-    return min(1.0, 2 / comb(count + other_count, count))
-
-
 def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
     """Each probability corrected for all of them, by Holm's step-down method.
 
@@ -54,11 +44,3 @@ def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
     steps = (min(1.0, (len(order) - place) * probabilities[index]) for place, index in enumerate(order))
     corrected = dict(zip(order, accumulate(steps, max), strict=True))
     return tuple(corrected[index] for index in range(len(probabilities)))
-
-
-def runs_needed(lines: int) -> int:
-    """Runs of each set with which a single line of so many can be called different."""
-    count = 2
-    while lines * apart_by_chance(count, count) > FALSE_ALARM_LIMIT:
-        count += 1
-    return count

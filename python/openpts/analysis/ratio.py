@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, variance
 from typing import Final
 
-from openpts.analysis.run_comparison import MOST_RUNS
-from openpts.analysis.student_t import critical_value
+from openpts.analysis.student_t import central_probability, critical_value
 
+MOST_RUNS: Final = 7
+"""Of a set: more mend nothing (Solidigm guide 4.2)."""
 POWER: Final = 0.95
 _PANELS: Final = 400
 _FARTHEST: Final = 9.0
@@ -99,11 +100,34 @@ def ratio_of(base: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
     )
 
 
+def chance_of(base: Sequence[float], candidate: Sequence[float]) -> float | None:
+    """How often two sets lie so far apart, or farther, where nothing differs: that of the gate's interval.
+
+    It is two-sided, of the logarithms, or of the values themselves where one is not above 0. None for single
+    runs on either side.
+    """
+    if len(base) + len(candidate) < 3:
+        return None
+    scale = math.log if min(*base, *candidate) > 0 else float
+    sides = [[scale(value) for value in values] for values in (base, candidate)]
+    apart, degrees = abs(fmean(sides[0]) - fmean(sides[1])), len(base) + len(candidate) - 2
+    error = _pooled(sides) * _unit_error(len(base), len(candidate))
+    if not error:
+        return 0.0 if apart else 1.0
+    return max(0.0, 1 - central_probability(apart / error, degrees))
+
+
 def pooled_spread(sides: Sequence[Sequence[float]]) -> float | None:
     """Standard deviation of a run's logarithm, of all sides together; None where each has one run."""
-    several = [[math.log(value) for value in values] for values in sides if len(values) > 1]
-    degrees = sum(len(logs) - 1 for logs in several)
-    return math.sqrt(sum((len(logs) - 1) * variance(logs) for logs in several) / degrees) if degrees else None
+    logs = [[math.log(value) for value in values] for values in sides]
+    return _pooled(logs) if any(len(values) > 1 for values in logs) else None
+
+
+def _pooled(sides: Sequence[Sequence[float]]) -> float:
+    """The standard deviation within sides, of which one at least has several values."""
+    several = [values for values in sides if len(values) > 1]
+    degrees = sum(len(values) - 1 for values in several)
+    return math.sqrt(sum((len(values) - 1) * variance(values) for values in several) / degrees)
 
 
 def spread_pct(values: Sequence[float]) -> float | None:

@@ -2,9 +2,8 @@
 
 The repeats are runs of a test, or passes of a benchmark's row within a run.
 
-Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. openpts' own rule decides when two
-sets are called different: the ranges lie apart, which chance seldom does, and the difference is large enough
-to matter.
+Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. The gate's interval decides when two
+sets are called different: chance seldom puts them so far apart, and the difference is large enough to matter.
 """
 
 from collections.abc import Sequence
@@ -14,15 +13,14 @@ from typing import Final
 
 from openpts.analysis.comparison import (
     FALSE_ALARM_LIMIT,
-    apart_by_chance,
     gain_pct,
     holm,
     relative_standard_error_pct,
 )
+from openpts.analysis.ratio import MOST_RUNS, chance_of
 from openpts.vocabulary.better import Better
 
 ADVISED_RUNS: Final = 3
-MOST_RUNS: Final = 7
 RSE_LIMIT_PCT: Final = 5.0
 STEP_RUNS: Final = 2
 """So many more are made at a time, so that their number stays odd."""
@@ -46,10 +44,9 @@ class Quality(StrEnum):
 class Outcome(StrEnum):
     """What two sets show.
 
-    DIFFERENT: their ranges lie apart, by chance seldom enough for all lines, and the medians differ by the
-    least difference of interest. MAY_BE_CHANCE: they lie apart, but would by chance too often.
-    NOT_OF_INTEREST: they lie apart by less. ONE_RUN: one of them has no spread, so that nothing can be said
-    of chance.
+    DIFFERENT: they lie farther apart than chance puts them, all lines considered, and the medians differ by
+    the least difference of interest. MAY_BE_CHANCE: far apart as a single line, but not for so many.
+    NOT_OF_INTEREST: they differ by less. ONE_RUN: one against one, of which nothing can be said of chance.
     """
 
     DIFFERENT = "different"
@@ -137,9 +134,9 @@ class SetComparison:
     """A candidate's set beside the base's.
 
     ``delta_pct`` compares the medians so that plus is better; None where neither way is better, where a set
-    is discarded, or where a median is not above 0. ``chance`` is the probability that the ranges of so many
-    runs lie apart where nothing differs; ``corrected_chance`` is that of these ranges, corrected for all
-    lines: 1 where they overlap. Both are None where nothing can be said of chance.
+    is discarded, or where a median is not above 0. ``chance`` is the probability that sets lie so far apart,
+    or farther, where nothing differs; ``corrected_chance`` is corrected for all lines. Both are None where
+    nothing can be said of chance.
     """
 
     delta_pct: float | None
@@ -154,28 +151,19 @@ def compare_lines(
     """Compare the candidate of each line with its base, all lines of a comparison at once. Each line is one
     more chance of a false alarm, so that each outcome depends on their number.
     """
-    tested = [place for place, (base, candidate) in enumerate(lines) if _has_spread(base, candidate)]
-    chances = [apart_by_chance(lines[place][0].count, lines[place][1].count) for place in tested]
-    found = [chance if _apart(*lines[place]) else 1.0 for place, chance in zip(tested, chances, strict=True)]
-    by_place = {
-        place: (chance, corrected)
-        for place, chance, corrected in zip(tested, chances, holm(found), strict=True)
-    }
+    chances = [_chance(base, candidate) for base, candidate in lines]
+    corrected = iter(holm([chance for chance in chances if chance is not None]))
     return tuple(
-        _with_chance(*line, *by_place[place], least_difference_pct)
-        if place in by_place
-        else _without_chance(*line)
-        for place, line in enumerate(lines)
+        _without_chance(*line)
+        if chance is None
+        else _with_chance(*line, chance, next(corrected), least_difference_pct)
+        for line, chance in zip(lines, chances, strict=True)
     )
 
 
-def _has_spread(base: RunSet, candidate: RunSet) -> bool:
-    return not {base.quality, candidate.quality} & {Quality.DISCARDED, Quality.ONE_RUN}
-
-
-def _apart(base: RunSet, candidate: RunSet) -> bool:
-    """Whether the ranges have nothing in common."""
-    return base.low > candidate.high or candidate.low > base.high
+def _chance(base: RunSet, candidate: RunSet) -> float | None:
+    is_discarded = Quality.DISCARDED in {base.quality, candidate.quality}
+    return None if is_discarded else chance_of(base.values, candidate.values)
 
 
 def _without_chance(base: RunSet, candidate: RunSet) -> SetComparison:
@@ -190,7 +178,7 @@ def _with_chance(
     delta_pct = advantage_pct(base.median, candidate.median, base.better)
     # if neither way is better, the plain difference decides whether it is of interest
     difference_pct = gain_pct(base.median, candidate.median) if delta_pct is None else delta_pct
-    if not _apart(base, candidate):
+    if chance > FALSE_ALARM_LIMIT:
         outcome = Outcome.NO_DIFFERENCE
     elif difference_pct is not None and abs(difference_pct) < least_difference_pct:
         outcome = Outcome.NOT_OF_INTEREST

@@ -1,5 +1,6 @@
 """A comparison of runs as text: the red list, and a table for each test."""
 
+from itertools import takewhile
 from typing import IO
 
 from rich.console import Console
@@ -16,11 +17,15 @@ _SETS = "compare-{}-sets"
 
 
 def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
-    """What the report's pages hold, as far as lines of text can show it."""
+    """What the report's pages hold, as far as lines of text can show it: what they answer first."""
     console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
+    blocks = report.front[0].blocks
+    texts = [block.text if isinstance(block, Verdict) and block.tone == "info" else "" for block in blocks]
+    for answer in takewhile(bool, texts):
+        console.print(answer, style="bold")
     for line in report.alerts():
         console.print(line, style="bold red")
-    for block in report.front[0].blocks:
+    for block in blocks:
         if isinstance(block, Verdict) and block.tone != "info":
             console.print(block.text, style="red" if block.tone == "fail" else "green")
         elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):

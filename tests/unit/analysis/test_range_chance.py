@@ -1,30 +1,49 @@
-"""The probability of ranges apart against SciPy's exact permutation test, the correction against R's."""
+"""The chance of a difference against SciPy's t test, the correction against R's."""
 
 import random
-from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy import stats
 
-from openpts.analysis.comparison import FALSE_ALARM_LIMIT, apart_by_chance, holm, runs_needed
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT, holm
+from openpts.analysis.ratio import chance_of, ratio_of
 from openpts.analysis.run_comparison import Outcome, RunSet, compare_lines
 from openpts.vocabulary.better import Better
 
-
-@pytest.mark.parametrize(("count", "other"), [(2, 2), (3, 3), (3, 4), (2, 7), (5, 5), (7, 7)])
-def test_the_chance_is_that_of_the_exact_rank_sum_test(count: int, other: int) -> None:
-    low, high = list(range(count)), list(range(100, 100 + other))
-    exact = stats.mannwhitneyu(low, high, alternative="two-sided", method="exact").pvalue
-    assert apart_by_chance(count, other) == pytest.approx(exact)
-    assert apart_by_chance(other, count) == apart_by_chance(count, other)
+values = st.lists(st.integers(1, 10**6), min_size=1, max_size=8, unique=True)
 
 
-def test_the_chance_counts_all_orders() -> None:
-    """By hand: of the 20 ways to deal six values out, two have one half wholly above the other."""
-    apart = [chosen for chosen in combinations(range(6), 3) if chosen in {(0, 1, 2), (3, 4, 5)}]
-    assert apart_by_chance(3, 3) == len(apart) / 20 == 0.1
-    assert apart_by_chance(1, 1) == 1
+@given(values, values)
+def test_the_chance_is_that_of_students_test_of_the_logarithms(base: list[int], other: list[int]) -> None:
+    assume(len(base) > 1 and len(other) > 1)
+    exact = stats.ttest_ind(np.log(base), np.log(other)).pvalue
+    assert chance_of(base, other) == pytest.approx(exact, rel=1e-6, abs=1e-12)
+
+
+def test_values_that_have_no_logarithm_are_taken_as_they_are() -> None:
+    base, other = [0.0, 1.0, -2.0], [5.0, 6.0, 7.5]
+    assert chance_of(base, other) == pytest.approx(stats.ttest_ind(base, other).pvalue)
+
+
+def test_one_against_one_has_no_chance_and_equal_values_have_all_of_it() -> None:
+    assert chance_of([1], [2]) is None
+    assert chance_of([3, 3], [3]) == 1
+    assert chance_of([3, 3], [4]) == 0
+
+
+@given(values, values, st.sampled_from([0.05, 0.01, 0.001]))
+def test_it_is_below_a_limit_where_the_gates_interval_leaves_one_out(
+    base: list[int], other: list[int], limit: float
+) -> None:
+    """The same rule: neither of the two can say what the other denies."""
+    ratio = ratio_of(base, other)
+    assume(ratio is not None and ratio.spread > 1e-6)
+    low, high, chance = ratio.low(limit / 2), ratio.high(limit / 2), chance_of(base, other)
+    assume(abs(chance - limit) > 1e-9)
+    assert (chance < limit) == (not low <= 1 <= high)
 
 
 def test_the_correction_is_rs() -> None:
@@ -33,15 +52,6 @@ def test_the_correction_is_rs() -> None:
     assert holm([0.04, 0.001, 0.5]) == pytest.approx([0.08, 0.003, 0.5])
     assert holm([0.6, 0.4]) == pytest.approx([0.8, 0.8])
     assert holm([]) == ()
-
-
-@pytest.mark.parametrize("lines", [1, 2, 6, 7, 23, 24, 200])
-def test_so_many_runs_are_needed_and_no_fewer(lines: int) -> None:
-    count = runs_needed(lines)
-    chances = [apart_by_chance(count, count)] + [1.0] * (lines - 1)
-    assert holm(chances)[0] <= FALSE_ALARM_LIMIT
-    fewer = [apart_by_chance(count - 1, count - 1)] + [1.0] * (lines - 1)
-    assert holm(fewer)[0] > FALSE_ALARM_LIMIT
 
 
 @pytest.mark.parametrize(("count", "lines"), [(3, 12), (4, 1), (5, 6)])

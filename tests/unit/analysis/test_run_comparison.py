@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT
 from openpts.analysis.run_comparison import (
     Outcome,
     Quality,
@@ -95,32 +96,36 @@ def test_a_limit_that_is_just_met_is_met() -> None:
 def test_one_run_has_a_delta_and_no_statement_about_chance() -> None:
     assert runs(5.0).rse_pct is None
     assert runs(5.0).quality is Quality.ONE_RUN
-    assert compare_sets(runs(100), runs(110, 111, 112)) == SetComparison(pytest.approx(11), Outcome.ONE_RUN)
+    assert compare_sets(runs(100), runs(110)) == SetComparison(pytest.approx(10), Outcome.ONE_RUN)
 
 
-def test_ranges_that_touch_show_no_difference() -> None:
-    assert compare_sets(runs(97, 98, 99, 100), runs(100, 101, 102, 103)).outcome is Outcome.NO_DIFFERENCE
-    assert compare_sets(runs(97, 98, 99, 100), runs(100.5, 101, 102, 103)).outcome is Outcome.DIFFERENT
+def test_one_run_against_several_has_their_spread() -> None:
+    found = compare_sets(runs(100), runs(110, 111, 112))
+    exact = stats.ttest_ind([math.log(100)], [math.log(value) for value in (110, 111, 112)]).pvalue
+    assert (found.outcome, found.chance) == (Outcome.DIFFERENT, pytest.approx(exact))
+
+
+def test_three_against_three_can_differ() -> None:
+    """Those of an audit, which a gate's limit of -1 % failed and a comparison called chance."""
+    found = compare_sets(runs(100, 100.5, 101), runs(95, 95.5, 96), 1)
+    assert found.outcome is Outcome.DIFFERENT
+    assert found.delta_pct == pytest.approx(100 * (95.5 / 100.5 - 1))
     assert compare_sets(runs(98, 100, 102), runs(99, 100, 101)).outcome is Outcome.NO_DIFFERENCE
 
 
-def test_three_against_three_may_always_be_chance() -> None:
-    found = compare_sets(runs(98, 99, 100), runs(198, 199, 200))
-    assert (found.outcome, found.chance, found.corrected_chance) == (Outcome.MAY_BE_CHANCE, 0.1, 0.1)
-    assert found.delta_pct == pytest.approx(100 * (199 / 99 - 1))
-
-
 def test_each_line_more_is_one_more_chance_of_a_false_alarm() -> None:
-    """4 against 4 lie apart by chance in 1 of 35: enough for one line, not for two."""
-    four = (runs(97, 98, 99, 100), runs(200, 201, 202, 203))
-    alike = (four[0], four[0])
-    (alone,) = compare_lines([four])
-    assert (alone.outcome, alone.corrected_chance) == (Outcome.DIFFERENT, pytest.approx(1 / 35))
-    first, second = compare_lines([four, alike])
-    assert (first.outcome, first.corrected_chance) == (Outcome.MAY_BE_CHANCE, pytest.approx(2 / 35))
+    """Of two lines the less likely one counts twice (Holm): once it is enough, twice it is not."""
+    near = (runs(97, 98, 99, 100), runs(99.3, 100.3, 101.3, 102.3))
+    alike = (near[0], near[0])
+    (alone,) = compare_lines([near], 0)
+    exact = stats.ttest_ind(*[[math.log(value) for value in one.values] for one in near]).pvalue
+    assert FALSE_ALARM_LIMIT / 2 < exact < FALSE_ALARM_LIMIT
+    assert (alone.outcome, alone.corrected_chance) == (Outcome.DIFFERENT, pytest.approx(exact))
+    first, second = compare_lines([near, alike], 0)
+    assert (first.outcome, first.corrected_chance) == (Outcome.MAY_BE_CHANCE, pytest.approx(2 * exact))
     assert (second.outcome, second.corrected_chance) == (Outcome.NO_DIFFERENCE, 1)
-    # a line without spread had no chance to show anything, and counts for none
-    first, second = compare_lines([four, (runs(1), four[0])])
+    # a line of one against one had no chance to show anything, and counts for none
+    first, second = compare_lines([near, (runs(1), runs(2))], 0)
     assert (first.outcome, second.chance) == (Outcome.DIFFERENT, None)
 
 

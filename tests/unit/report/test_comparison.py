@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace as with_changes
+from scipy import stats
 
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
@@ -88,10 +90,12 @@ def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(ru
     # each step's time is a whole number of ns
     assert sets[candidate]["delta_pct"] == pytest.approx(20, abs=1e-6)
     assert sets[candidate]["outcome"] == "different"
-    # 2 of the 252 orders of ten values, in three lines
-    assert sets[candidate]["chance_pct"] == pytest.approx(100 / 126)
-    assert sets[candidate]["corrected_chance_pct"] == pytest.approx(300 / 126)
-    assert "different: ranges apart: 0.79 %, corrected 2.4 %" in sets[candidate]["statement"]
+    exact_pct = 100 * stats.ttest_ind(np.log(mine), np.log(theirs)).pvalue
+    assert sets[candidate]["chance_pct"] == pytest.approx(exact_pct, rel=1e-4)
+    assert sets[candidate]["corrected_chance_pct"] == pytest.approx(3 * exact_pct, rel=1e-4)
+    assert sets[candidate]["statement"].startswith("different: ")
+    answer, *_ = sentences(build_comparison(comparison), "info")
+    assert f"{candidate} beside {base}: different in 3 of 3 key values: better in 3, most in " in answer
     assert sets[base]["median"] == sets[base]["warm"][1]
 
 
@@ -104,34 +108,33 @@ def test_ranges_that_overlap_show_no_difference(run: Run) -> None:
     # five rounds on their way down: none of these runs was steady, and each line says so
     assert {row.cells[-1].text for row in table.rows} == {
         "Steady State not reached",
-        "no difference shown: ranges overlap; ratio 1.026 (0.9867 to 1.067), 3 runs against 3, spread "
+        "no difference shown: 14 %, corrected 42 %; ratio 1.026 (0.9867 to 1.067), 3 runs against 3, spread "
         "between runs 1.7 %; Steady State not reached",
     }
 
 
-def test_three_runs_against_three_say_that_it_may_be_chance(run: Run) -> None:
+def test_what_would_differ_alone_may_be_chance_among_several_lines(run: Run) -> None:
     other = with_facts(run, **OTHER)
-    comparison = compared(
-        run, at(run, 1.01), at(run, 0.99), *[at(other, share) for share in (1.2, 1.22, 1.1)]
-    )
+    mine, theirs = (1, 1.02, 0.98), (1.06, 1.1, 1.04)
+    comparison = compared(*[at(run, share) for share in mine], *[at(other, share) for share in theirs])
+    exact_pct = 100 * stats.ttest_ind(np.log(mine), np.log(theirs)).pvalue
+    assert 5 / 3 < exact_pct < 5
     figures = msgspec.to_builtins(comparison_document(comparison, ()))
     told = ("least_difference_pct", "false_alarm_limit_pct", "correction", "lines_judged")
     assert [figures[key] for key in told] == [2, 5, "Holm", 3]
     found = sets_of(comparison)["Candidate X"]
-    assert (found["outcome"], found["chance_pct"]) == ("may be chance", pytest.approx(10))
-    assert found["corrected_chance_pct"] == pytest.approx(30)
+    assert (found["outcome"], found["chance_pct"]) == ("may be chance", pytest.approx(exact_pct, rel=1e-4))
+    assert found["corrected_chance_pct"] == pytest.approx(3 * exact_pct, rel=1e-4)
     report = build_comparison(comparison)
     table = report.tables()["compare-iops-sets"]
     labels = [column.label for column in table.columns]
     (row,) = [row for row in table.rows if "RW0 " in row.head.text and row.cells[0].text == "Candidate X"]
     shown = dict(zip(labels, row.cells, strict=True))
     chance = shown["Chance, corrected (%)"]
-    assert (chance.text, chance.value) == ("30", pytest.approx(30))
-    assert chance.note == "one line: 10"
-    assert "may be chance: 10 %, corrected 30 %" in shown["Statement"].text
-    assert "3 lines with a spread: 5 runs against 5 can show a difference in any of them." in sentences(
-        report, "info"
-    )
+    assert chance.value == pytest.approx(3 * exact_pct, rel=1e-4)
+    assert chance.note == f"one line: {exact_pct:.1f}"
+    assert shown["Statement"].text.startswith(f"may be chance: {exact_pct:.1f} %, corrected {chance.text} %")
+    assert "3 lines judged." in sentences(report, "info")
 
 
 def test_the_least_difference_of_interest_is_the_operators(run: Run) -> None:
@@ -161,10 +164,8 @@ def test_a_single_run_says_nothing_about_spread(run: Run) -> None:
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
     assert found["rse_pct"] is None
     assert found["statement"] == "one run: no statement about spread; Steady State not reached"
-    two = [at(with_facts(run, **OTHER), share) for share in (2, 2.1)]
-    assert sets_of(compared(run, *two))["Candidate X"]["statement"].startswith(
-        "base of one run: no statement"
-    )
+    answer, *_ = sentences(build_comparison(compared(run, at(with_facts(run, **OTHER), 2))), "info")
+    assert "nothing can be said of chance" in answer
 
 
 def test_a_cold_run_stands_apart(run: Run) -> None:
@@ -214,9 +215,8 @@ def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label
     assert differing(comparison)[""] == [label]
     report = build_comparison(comparison)
     assert "NOT MADE ALIKE: 1 condition differs" in sentences(report, "fail")[0]
-    front = report.front[0].blocks
-    assert isinstance(front[1], Table)
-    assert [row.head.text for row in front[1].rows] == [label]
+    table = next(block for block in report.front[0].blocks if isinstance(block, Table))
+    assert [row.head.text for row in table.rows] == [label]
 
 
 def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: Run) -> None:

@@ -12,7 +12,7 @@ from openpts.report.compare.dots_page import dots_blocks
 from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of, typical_run
 from openpts.report.compare.overlays import overlays
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
-from openpts.report.compare.words import rules
+from openpts.report.compare.words import answers, rules
 from openpts.report.standing import red_line_of
 from openpts.report.times import default_date
 
@@ -40,6 +40,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
             _front_page(
                 comparison,
                 conditions,
+                answers(tests, comparison.names[0]),
                 rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
             ),
             _key_values_page(comparison, tests),
@@ -52,9 +53,12 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     )
 
 
-def _front_page(comparison: RunComparison, conditions: Sequence[Conditions], rules: Sequence[str]) -> Page:
-    """The red list, and the rules for reading the pages."""
+def _front_page(
+    comparison: RunComparison, conditions: Sequence[Conditions], answers: Sequence[str], rules: Sequence[str]
+) -> Page:
+    """What the whole shows, the red list, and the rules for reading the pages."""
     blocks = (
+        *(Verdict(answer) for answer in answers),
         *red_list(comparison, conditions),
         *_without_counterpart(comparison),
         sets_table(comparison),

@@ -1,12 +1,16 @@
 """Words and rules for a set of runs, and for two sets beside each other."""
 
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from openpts.analysis.comparison import FALSE_ALARM_LIMIT, runs_needed
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT
 from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule
+from openpts.pages import cells
 from openpts.procedures.kit.spread import ONE_RUN, set_words
-from openpts.report.compare.metrics import SetValue
+from openpts.report.compare.metrics import ComparedMetrics, Metric, SetValue
 from openpts.report.gate.words import compared_words
 from openpts.units import format_count
 
@@ -33,21 +37,48 @@ def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[s
     )
     limit = f"{100 * FALSE_ALARM_LIMIT:g} %"
     rule = (
-        "Different: the ranges have nothing in common, the medians differ by "
-        f"{least_difference_pct:g} % or more (the least difference of interest), and chance alone would show "
-        f"one such line or more in at most {limit} of all comparisons. By chance: where nothing differs, the "
-        "ranges of n and m runs lie apart in 2 n! m! / (n + m)! of all orders of their values (3 and 3: "
-        "10 %). Corrected: for the number of lines, by Holm's method."
+        f"Different: the medians differ by {least_difference_pct:g} % or more (the least difference of "
+        f"interest), and chance alone would show one such line or more in at most {limit} of all "
+        "comparisons. By chance: how often two sets that do not differ lie so far apart, by Student's t of "
+        "the logarithms, the interval of the gate. Corrected: for the number of lines, by Holm's method. "
+        "Runs count as independent: make those of the sets in turn, since what drifts between two series is "
+        "in the difference."
     )
-    if not lines:
-        return (*first, rule)
-    needed = runs_needed(lines)
-    return (
-        *first,
-        rule,
-        f"{format_count(lines, 'line')} with a spread: {needed} runs against {needed} can show a difference "
-        "in any of them.",
-    )
+    return (*first, rule, f"{format_count(lines, 'line')} judged.") if lines else (*first, rule)
+
+
+def answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
+    """What the whole shows of each set beside the base, a sentence each."""
+    lines: defaultdict[str, list[tuple[Metric, SetComparison]]] = defaultdict(list)
+    for metric in (metric for _, metrics in tests for metric in metrics):
+        for one in metric.sets:
+            if one.comparison is not None:
+                lines[one.contender.name].append((metric, one.comparison))
+    return tuple(f"{name} beside {base}: {_answer(compared)}." for name, compared in lines.items())
+
+
+def _answer(compared: Sequence[tuple[Metric, SetComparison]]) -> str:
+    judged = format_count(sum(one.chance is not None for _, one in compared), "key value")
+    found = Counter(one.outcome for _, one in compared)
+    if not any(one.chance is not None for _, one in compared):
+        return "nothing can be said of chance, make 2 more runs of each"
+    doubtful = f", {found[Outcome.MAY_BE_CHANCE]} may be chance" if found[Outcome.MAY_BE_CHANCE] else ""
+    different = [(metric, one) for metric, one in compared if one.outcome is Outcome.DIFFERENT]
+    if not different:
+        return f"no difference shown in {judged}{doubtful}"
+    deltas = {metric.name: one.delta_pct for metric, one in different if one.delta_pct is not None}
+    ways = [
+        f"{word} in {count}"
+        for word, count in (
+            ("better", sum(delta > 0 for delta in deltas.values())),
+            ("worse", sum(delta < 0 for delta in deltas.values())),
+        )
+        if count
+    ]
+    # by the ratio: a loss of 99 % is more than a gain of 900 %
+    most = max(deltas, key=lambda name: abs(math.log1p(deltas[name] / 100)), default="")
+    largest = [f"most in {most} ({cells.signed(deltas[most], 1)} %)"] if most else []
+    return f"different in {len(different)} of {judged}{doubtful}: {', '.join([*ways, *largest])}"
 
 
 def outcome_words(one: SetValue) -> str:
@@ -56,10 +87,10 @@ def outcome_words(one: SetValue) -> str:
         return ""
     is_alone = one.runs is None or one.runs.quality is Quality.ONE_RUN
     return {
-        Outcome.DIFFERENT: f"different: ranges apart{_chance_words(one.comparison)}",
-        Outcome.MAY_BE_CHANCE: f"ranges apart, which may be chance{_chance_words(one.comparison)}",
-        Outcome.NOT_OF_INTEREST: "ranges apart by less than is of interest",
-        Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}: ranges overlap",
+        Outcome.DIFFERENT: f"different{_chance_words(one.comparison)}",
+        Outcome.MAY_BE_CHANCE: f"may be chance{_chance_words(one.comparison)}",
+        Outcome.NOT_OF_INTEREST: "differs by less than is of interest",
+        Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
         Outcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
         Outcome.DISCARDED: "not compared: a set is discarded",
     }[one.comparison.outcome]
@@ -79,8 +110,9 @@ def _chance_words(comparison: SetComparison) -> str:
 
 
 def chance_text(probability: float) -> str:
-    """A probability in per cent, with two significant digits."""
-    return f"{Decimal(f'{100 * probability:.1e}'):f}"
+    """A probability in per cent, with two significant digits, down to 0.01: below, no spread is normal."""
+    pct = 100 * probability
+    return "< 0.01" if pct < 0.01 else f"{Decimal(f'{pct:.1e}'):f}"
 
 
 def absence(one: SetValue) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
-from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
+from openpts.analysis.ratio import MOST_RUNS
+from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions

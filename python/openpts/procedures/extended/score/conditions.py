@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.run_comparison import ADVISED_RUNS, MOST_RUNS, RSE_LIMIT_PCT, SetRule
+from openpts.analysis.ratio import MOST_RUNS
+from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError, failing_as
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions

@@ -310,6 +310,7 @@ class Trial:
         blow = drawn(self.random, undisturbed(self.case).reported)
         if openpts("report", RUN, cwd=self.place, blow=blow).code == SIGKILL:
             self.kills += 1
+            assert not [*(self.place / "tmp").iterdir()], "a killed report leaves temporary files"
         json = (self.folder / "report.json").read_bytes()
         verified = openpts("verify", RUN, cwd=self.place)
         assert verified.code == 0 or "SHA256SUMS" in verified.output, verified.output

@@ -1,6 +1,5 @@
 """Sets the PDF: a fixed typst template reads the model as data, so no text of a device becomes code."""
 
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,24 +23,21 @@ def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
 
     The PDF's own date is the report's, so the same report gives the same bytes.
     """
-    with tempfile.TemporaryDirectory(prefix="openpts-report-") as folder:
-        root = Path(folder)
-        (root / "report.typ").write_bytes(_TEMPLATE.read_bytes())
-        (root / "report.json").write_bytes(showable_json(msgspec.json.encode(_printed(report))))
-        (root / "theme.json").write_bytes(msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}))
-        (root / "drawings.json").write_bytes(msgspec.json.encode(sorted(drawings)))
-        for figure_id, svg in drawings.items():
-            (root / f"{figure_id}.svg").write_text(svg, encoding="utf-8")
-        return bytes(
-            typst.compile(
-                str(root / "report.typ"),
-                root=str(root),
-                font_paths=[str(FONT_DIRECTORY)],
-                ignore_system_fonts=True,
-                pdf_standards=list(_STANDARDS),
-                timestamp=int(_moment(report.report_date).timestamp()),
-            )
+    inputs = {
+        "report": showable_json(msgspec.json.encode(_printed(report))),
+        "theme": msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}),
+        "drawings": msgspec.json.encode(drawings),
+    }
+    return bytes(
+        typst.compile(
+            str(_TEMPLATE),
+            font_paths=[str(FONT_DIRECTORY)],
+            ignore_system_fonts=True,
+            sys_inputs={name: content.decode() for name, content in inputs.items()},
+            pdf_standards=list(_STANDARDS),
+            timestamp=int(_moment(report.report_date).timestamp()),
         )
+    )
 
 
 def _printed(report: Report) -> Report:

@@ -3,21 +3,18 @@
 A lock belongs to an open file description (OFD), which programs that do I/O for a run inherit: it is free
 when the last of these processes has ended, and not before. The locked file contains the owner. That of a
 drive is below /dev, so that all containers with the same /dev see it; where the owner's process is in
-sight, /proc has it by its name. A temporary folder whose lock is free was left by a process that was killed.
+sight, /proc has it by its name.
 """
 
-import errno
 import fcntl
 import os
 import re
 import secrets
-import shutil
 import struct
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -142,39 +139,6 @@ def locked_alone(path: Path) -> Iterator[None]:
     """Lock a file, made where missing, as long as the block lasts. Raises BlockingIOError, and OSError."""
     fd = _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
     try:
-        yield
-    finally:
-        os.close(fd)
-
-
-@contextmanager
-def temporary_folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
-    """A new folder, gone at the end; one that a killed process has left is gone once the next is made.
-
-    It is in ``place``, by default where the system has temporary files. Raises OSError.
-    """
-    place = place or Path(tempfile.gettempdir())
-    for left in place.glob(f"{prefix}*"):
-        with suppress(OSError), _folder_locked(left):
-            shutil.rmtree(left)
-    with ExitStack() as held:
-        while True:
-            folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix=prefix, dir=place)))
-            with suppress(BlockingIOError, FileNotFoundError):  # others took it for left before it was locked
-                held.enter_context(_folder_locked(folder))
-                break
-        yield folder
-
-
-@contextmanager
-def _folder_locked(folder: Path) -> Iterator[None]:
-    """Lock a folder of this user. Raises BlockingIOError if others have it locked, and OSError."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        status = os.fstat(fd)
-        if not status.st_nlink or status.st_uid != os.geteuid():
-            raise FileNotFoundError(errno.ENOENT, "gone meanwhile, or another user's", str(folder))
         yield
     finally:
         os.close(fd)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from openpts import _native
 from openpts.errors import UsageError
-from openpts.ownership import temporary_folder
+from openpts.temporary_folder import temporary_folder
 from openpts.units import KIB, MIB
 from openpts.vocabulary.replay import Conflicts, Preparation, Replay, ReplayMode
 
@@ -89,7 +89,7 @@ def _folder() -> Path:
     """Of this process: it is gone with it."""
     held = ExitStack()
     atexit.register(held.close)
-    return held.enter_context(temporary_folder("openpts-replay-"))
+    return held.enter_context(temporary_folder("replay"))
 
 
 def _new_file() -> Path:

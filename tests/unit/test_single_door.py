@@ -67,7 +67,7 @@ WRITES_TO_DESCRIPTORS = {
 WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
-    "report/pdf.py": "a folder of its own",
+    "temporary_folder.py": "the mark of a folder that it has made",
 }
 CHANGES_NAMES = {
     "device/targets/scratch_file.py": "files that it made",
@@ -100,18 +100,13 @@ MAKES_FOLDERS = {
     "sweep/sweep.py": "where the operator wants a sweep",
 }
 MAKES_TEMPORARY_FILES = {
-    "capture/cost.py": "a folder for a capture that is not kept",
-    "characteristics/model.py": "a folder for a model whose I/Os are measured",
-    "cli/lot_outputs.py": "a folder for the metrics of a lot's runs, as long as it goes on",
-    "cli/trace_synthesize.py": "a folder for a job file and the capture of a simulated drive",
     "device/mounted/prepared_drive.py": "a folder to mount on",
-    "ownership.py": "folders of a process: for the run of a sweep's point, for schedules",
     "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
-    "report/pdf.py": "a folder of its own",
+    "temporary_folder.py": "folders of a process: for schedules, models, metrics, the run of a sweep's point",
 }
 REMOVES_FOLDERS = {
-    "ownership.py": "temporary ones that it has made in a process which was killed",
     "record/lasting_writer.py": "a copy of a record that found no room there",
+    "temporary_folder.py": "those that it has made in a process which was killed",
 }
 OPENS_DATABASES = {
     "record/reader.py": "a record, once its files are known to be files",

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from openpts.ownership import temporary_folder
+from openpts.temporary_folder import temporary_folder
 
 _HOLDS = (
-    "import sys; from pathlib import Path; from openpts.ownership import temporary_folder\n"
-    "with temporary_folder('openpts-x-', Path(sys.argv[1])) as folder:\n"
+    "import sys; from pathlib import Path; from openpts.temporary_folder import temporary_folder\n"
+    "with temporary_folder('x', Path(sys.argv[1])) as folder:\n"
     "    (folder / 'run').mkdir(); (folder / 'run/run.db').write_bytes(b'1')\n"
     "    print(folder, flush=True); sys.stdin.read()\n"
 )
@@ -24,12 +24,14 @@ def start(place: Path) -> tuple[subprocess.Popen[str], Path]:
 
 
 def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Path) -> None:
+    """Also one that it had made and not marked yet."""
     killed, left = start(tmp_path)
+    (tmp_path / "openpts-temporary-x-empty").mkdir()
     living, used = start(tmp_path)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert (left / "run/run.db").exists()
-    with temporary_folder("openpts-x-", tmp_path) as folder:
+    with temporary_folder("y", tmp_path) as folder:
         assert {*tmp_path.iterdir()} == {used, folder}
     assert {*tmp_path.iterdir()} == {used}
     assert (used / "run/run.db").exists()
@@ -38,24 +40,27 @@ def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Pat
 
 
 def test_what_others_named_alike_stays(tmp_path: Path) -> None:
-    """A link leads to files that are none of ours, and a file is no folder."""
+    """A link leads to files that are none of ours, a file is no folder, and a folder with files has no mark."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "kept").touch()
-    (tmp_path / "openpts-x-link").symlink_to(elsewhere)
-    (tmp_path / "openpts-x-file").touch()
-    with temporary_folder("openpts-x-", tmp_path):
+    (tmp_path / "openpts-temporary-x-link").symlink_to(elsewhere)
+    (tmp_path / "openpts-temporary-x-file").touch()
+    (results := tmp_path / "openpts-temporary-x-results").mkdir()
+    (results / "run.db").touch()
+    (named := tmp_path / "openpts-report-of-today").mkdir()
+    before = {*tmp_path.rglob("*")}
+    with temporary_folder("x", tmp_path):
         pass
-    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "openpts-x-link", "openpts-x-file"}
-    assert (elsewhere / "kept").exists()
+    assert {*tmp_path.rglob("*")} == before >= {elsewhere / "kept", named}
 
 
 def test_processes_that_make_folders_at_once_take_none_from_each_other(tmp_path: Path) -> None:
     """One may look for leftovers between the moments in which another makes its folder and locks it."""
     makes = (
-        "import sys; from pathlib import Path; from openpts.ownership import temporary_folder\n"
+        "import sys; from pathlib import Path; from openpts.temporary_folder import temporary_folder\n"
         "for _ in range(300):\n"
-        "    with temporary_folder('openpts-x-', Path(sys.argv[1])) as folder:\n"
+        "    with temporary_folder('x', Path(sys.argv[1])) as folder:\n"
         "        (folder / 'used').touch(exist_ok=False)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", makes, str(tmp_path)]) for _ in range(4)]

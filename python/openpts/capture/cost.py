@@ -3,10 +3,8 @@
 import json
 import os
 import sys
-import tempfile
 import threading
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from openpts.capture.capture import CaptureOrder, CaptureResult, capture
@@ -14,6 +12,7 @@ from openpts.errors import RunFailedError, failing_as
 from openpts.journal import Journal
 from openpts.programs import Answer, ProgramError, run_program
 from openpts.system_files import SystemRoots
+from openpts.temporary_folder import temporary_folder
 
 _SEED: Final = 1
 _OPENPTS: Final = "from openpts.cli.main import main; main()"
@@ -62,8 +61,8 @@ def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seco
     """
     load = _Load(order, seconds)
     before = load.run()
-    with tempfile.TemporaryDirectory(dir=order.file.parent, prefix=".openpts-capture-") as folder:
-        during, result = load.run_captured(replace(order, file=Path(folder) / "capture"), journal, roots)
+    with temporary_folder("capture", order.file.parent) as folder:
+        during, result = load.run_captured(replace(order, file=folder / "capture"), journal, roots)
     after = load.run()
     return Cost(before, during, after, result.summary["lost"], result.cpu_share)
 

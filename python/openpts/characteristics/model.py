@@ -5,7 +5,6 @@ The arrivals are those of the candidate whose I/Os, made and measured, are neare
 
 import json
 import math
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from openpts.characteristics.native import Selection, figures_of, trains_and_pla
 from openpts.characteristics.synthesis import left_out, zones_of
 from openpts.errors import TraceError
 from openpts.folder_files import write_files
+from openpts.temporary_folder import temporary_folder
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US
 
 Figures = Mapping[str, Any]
@@ -259,9 +259,9 @@ def _place_candidate(name: str, figures: Figures, made: Figures) -> PlaceCandida
 
 def _made(text: str) -> Figures:
     """The figures of the I/Os of a model."""
-    with tempfile.TemporaryDirectory(prefix="openpts-model-") as folder:
-        write_files(Path(folder), {"model.toml": text.encode()}, lasting=False)
-        return figures_of(Path(folder) / "model.toml", Selection("model"))
+    with temporary_folder("model") as folder:
+        write_files(folder, {"model.toml": text.encode()}, lasting=False)
+        return figures_of(folder / "model.toml", Selection("model"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """What other programs read of a lot while it goes on: files of each run, the metrics of all in one place."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -21,6 +20,7 @@ from openpts.cli.live_outputs import (
 from openpts.errors import UsageError
 from openpts.lot.lot_runner import DriveTold, LotEvent, LotListener
 from openpts.record.lot import LotEntry
+from openpts.temporary_folder import temporary_folder
 
 OF_EACH_RUN: Final = (EVENTS, OCP_DIAG, METRICS)
 """Options that a lot does not pass on as they are."""
@@ -85,8 +85,8 @@ def _metrics(
 ) -> LotListener:
     from openpts.lot.lot_metrics import LotMetrics  # noqa: PLC0415 few lots need the library
 
-    folder = held.enter_context(tempfile.TemporaryDirectory(prefix="openpts-"))
-    metrics = LotMetrics(Path(folder), entries)
+    folder = held.enter_context(temporary_folder("metrics"))
+    metrics = LotMetrics(folder, entries)
     renew = held.enter_context(published_metrics(place, metrics))
     words.append(lambda entry: (METRICS, str(metrics.file_of(entry))))
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from openpts.device.targets.simulated_target import SimulatedTarget, names_simul
 from openpts.errors import UsageError, failing_as
 from openpts.folder_files import write_files
 from openpts.rehearsal.behavior import Behavior, behaviors
+from openpts.temporary_folder import temporary_folder
 from openpts.traces.treatment import Input, OpenOptions, write
 from openpts.units import GB, NS_PER_S
 
@@ -99,7 +99,7 @@ def synthesise(
         source = figures_of(trace, selection)
         truth = figures_of(trace, Selection(format_, devices, from_s=middle_s))
         halves = distances(source, truth)
-    with tempfile.TemporaryDirectory(prefix="openpts-synthetic-") as folder:
+    with temporary_folder("synthetic") as folder:
         if model_file is not None:
             model = modeled(trace, selection, source, seconds)
             _write(model_file, model.text)
@@ -109,14 +109,14 @@ def synthesise(
             synthetic = synthesized(source, seconds)
             _write_job(synthetic, trace, job, out)
             shown = _Shown(synthetic, is_job_printed=job is None and out is None, halves=halves)
-            made, fit = Path(folder) / "capture", synthetic.fit
+            made, fit = folder / "capture", synthetic.fit
             if targets:
-                _issue(synthetic, _sized(targets[0], source), Path(folder))
+                _issue(synthetic, _sized(targets[0], source), folder)
                 shown.found = distances(truth, figures_of(made))
         if not held_out:
             depth = max(1, round(fit.depth)) if fit.is_closed else None
             sized = [_sized(target, figures) for target in targets]
-            replayed = _selected(trace, selection, Path(folder)) if targets else trace
+            replayed = _selected(trace, selection, folder) if targets else trace
             shown.checked = [(str(target), behaviors(replayed, made, target, depth)) for target in sized]
     if as_json:
         click.echo(json.dumps(_in_json(shown), indent=2))

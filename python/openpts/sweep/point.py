@@ -16,7 +16,6 @@ from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.exchange.flat_rows import flat_row
 from openpts.fields.conditions import Conditions
-from openpts.ownership import temporary_folder
 from openpts.procedures.registry import procedure_of
 from openpts.report.sources import read_for_report
 from openpts.runner.order import Order
@@ -24,6 +23,7 @@ from openpts.runner.run import run_test
 from openpts.runner.simulated_device import size_and_scale
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.simulation.presets import load_preset
+from openpts.temporary_folder import temporary_folder
 from openpts.units import NS_PER_S
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
@@ -82,7 +82,7 @@ def compute(key: str, point: Point) -> PointResult:
     """
     began_s = time.process_time()
     result = PointResult(key=key, build=build(), target=point.target)
-    with temporary_folder("openpts-point-", _IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
+    with temporary_folder("point", _IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
         try:
             test = procedure_of(point.conditions.test)
             run = read_for_report(run_test(test, _order(point, folder / "run"), []).folder)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openpts.errors import LostRecordError, UnwritableRecordError
-from openpts.ownership import temporary_folder
+from openpts.temporary_folder import temporary_folder
 from openpts.record.lasting_writer import LastingWriter, Reserve
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
@@ -128,7 +128,7 @@ def test_what_waits_at_the_end_is_saved_elsewhere(
     assert saved.manifest.state is RunState.INTERRUPTED
     place = tmp_path / ("state/rescued" if state == "state" else "tmp/openpts-rescued")
     assert saved.folder.parent == place
-    with temporary_folder("openpts-replay-"):
+    with temporary_folder("replay"):
         assert saved.folder.exists()
 
 

@@ -299,11 +299,14 @@ def folder_claimed(folder: Path, owner: RunOwner, *, again: bool = False) -> Ite
     """Claim a run folder for a run as long as the block lasts: it is on the disk before this yields.
 
     ``again``: to resume the run whose ID the owner has, once all processes that had claimed it have ended;
-    the earlier claims stay in the file. The owner's claims of drives name the folder from now on. Raises
-    RecordError if the folder was claimed for another run, or is still in use.
+    the earlier claims stay in the file, and one of this process is shared. The owner's claims of drives name
+    the folder from now on. Raises RecordError if the folder was claimed for another run, or is still in use.
     """
     owner = replace(owner, folder=printable(str(folder.resolve())))
     path = folder / CLAIM_NAME
+    if again and str(path) in _HELD:
+        yield
+        return
     try:
         fd = _claim_of_before(path, owner) if again else _new_claim(path)
     except FileExistsError as error:

@@ -195,8 +195,8 @@ def test_a_lot_that_is_killed_leaves_no_run_behind_and_goes_on(tmp_path: Path) -
     with measuring(tmp_path, 2) as process:
         assert len(processes(Path("lot"))) >= 2
         busy = openpts("resume", "lot", cwd=tmp_path)
-        assert busy.exit_code == 4
-        assert "no drive was started" in busy.stderr
+        assert busy.exit_code == 8
+        assert "lot is in use by run" in busy.complaint
         process.kill()
         process.wait()
     until(lambda: not processes(Path("lot")))

@@ -40,7 +40,7 @@ def test_the_folder_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Pat
 
 
 def test_what_others_named_alike_stays(tmp_path: Path) -> None:
-    """A link leads to files that are none of ours, a file is no folder, and a folder with files has no mark."""
+    """A link leads to files that are none of ours, a file is no folder, a folder with files has no mark."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "kept").touch()

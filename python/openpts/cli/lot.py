@@ -35,7 +35,7 @@ from openpts.errors import (
     UsageError,
 )
 from openpts.lot.chosen_drives import ChosenDrive, chosen_drives, refuse_any
-from openpts.lot.lot_runner import LotEvent, LotRunner, as_recorded, new_lot
+from openpts.lot.lot_runner import LotEvent, LotRunner, as_recorded, lot_claimed, new_lot
 from openpts.lot.named_drives import WrittenDrive, named_drives
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lot import DONE, LOT_NAME, Lot, LotEntry, counts_text, read_lot, write_lot
@@ -236,8 +236,18 @@ def resume_lot(
     no_report: bool,
     as_json: bool,
 ) -> None:
-    """Go on with the drives that are not done. Raises RecordError if none is left."""
-    lot, roots = read_lot(folder), SystemRoots()
+    """Go on with the drives that are not done. Raises RecordError if none is left, or another does so."""
+    roots = SystemRoots()
+    with lot_claimed(folder, read_lot(folder), roots):
+        runner = _what_is_left(folder, agreed, accepted, roots, stream)
+        _carry_out(runner, stream, as_json=as_json, no_report=no_report)
+
+
+def _what_is_left(
+    folder: Path, agreed: dict[str, Any], accepted: Mapping[str, bool], roots: SystemRoots, stream: IO[str]
+) -> LotRunner:
+    """What carries out the drives that are not done. Raises RecordError if none is left."""
+    lot = read_lot(folder)
     entries = [as_recorded(folder, entry) for entry in lot.entries]
     left = [index for index, entry in enumerate(entries) if entry.state not in DONE]
     if not left:
@@ -257,8 +267,7 @@ def resume_lot(
     given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
     words = tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
     lot = changed(lot, entries=tuple(entries), ended_at=None)
-    runner = LotRunner(folder, lot, resume_words=words)
-    _carry_out(runner, stream, as_json=as_json, no_report=no_report)
+    return LotRunner(folder, lot, resume_words=words)
 
 
 def _where_now(entry: LotEntry, roots: SystemRoots) -> str | None:

@@ -17,12 +17,14 @@ from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.run import run_and_log
 from openpts.cli.suite import resume_suite
-from openpts.errors import UsageError
+from openpts.errors import RecordError, UsageError
+from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.procedures.registry import procedure_of
 from openpts.record.lot import LOT_NAME
 from openpts.record.manifest import RunState
-from openpts.record.reader import stored_run
+from openpts.record.reader import has_begun, stored_run
 from openpts.record.suite import SUITE_NAME
+from openpts.record.writer import is_beginning
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 
@@ -82,6 +84,11 @@ def resume(
     if (folder / SUITE_NAME).exists():
         resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
         return
+    if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):
+        raise RecordError(
+            f"can't resume {folder}: it was cut off before its record began, and nothing was done to a "
+            "drive; remove the folder, and start again with the command that made it"
+        )
     run = stored_run(folder)
     test = procedure_of(run.manifest.conditions.test)
     if run.manifest.state is RunState.COMPLETE:  # a kill may have come before its report or its verdict

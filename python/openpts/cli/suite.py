@@ -33,9 +33,10 @@ from openpts.cli.report import documents_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import refuse_simulated
-from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
+from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
 from openpts.fields.conditions import Conditions
 from openpts.near_word import did_you_mean
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
@@ -49,7 +50,7 @@ from openpts.record.suite import (
     read_suite,
     write_suite,
 )
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun, write_inputs
 from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -146,8 +147,6 @@ def run_all(
         for order in [order_of(target, choices, consent, out=None, **options)]
     ]
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    RunWriter.check_free(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     suite = Suite(
         target=target,
         ordered=parts[0].order.ordered,
@@ -158,7 +157,23 @@ def run_all(
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         keep_going=keep_going and not stop_on_fail,
     )
-    _run_parts(_runner(folder, suite, stream, no_report=no_report), parts, stream, as_json=as_json)
+    runner = _runner(folder, suite, stream, no_report=no_report)
+    RunWriter.check_free(folder)
+    with failing_as(RecordError, f"can't create the suite's folder {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+    with _claimed(folder, again=False):
+        with failing_as(RecordError, f"can't write {folder}"):
+            write_inputs(folder, {name: raw for part in parts for name, raw in part.order.inputs.items()})
+        _run_parts(runner, parts, stream, as_json=as_json)
+
+
+@contextmanager
+def _claimed(folder: Path, *, again: bool) -> Iterator[None]:
+    """No other process carries out the suite as long as the block lasts. Raises RecordError."""
+    before = read_owner(folder / CLAIM_NAME) if again else None
+    run_id = new_run_id() if before is None else before.run_id
+    with folder_claimed(folder, RunOwner.this_process(run_id, "suite", (), SystemRoots()), again=again):
+        yield
 
 
 def resume_suite(
@@ -173,16 +188,27 @@ def resume_suite(
 ) -> None:
     """Go on with the test of the suite that was cut off, and with those behind it.
 
-    Raises RecordError if the suite has come to its end, or does not say what was ordered.
+    Raises RecordError if the suite has come to its end, does not say what was ordered, or is carried out.
     """
+    with _claimed(folder, again=True):
+        suite, parts = _what_is_left(folder, target, consent, accepted)
+        runner = _runner(folder, suite, stream, no_report=no_report)
+        _run_parts(runner, parts, stream, as_json=as_json)
+
+
+def _what_is_left(
+    folder: Path, target: str | None, consent: Consent, accepted: Mapping[str, bool]
+) -> tuple[Suite, list[SuitePart]]:
+    """The suite as its records have it, and all its parts. Raises RecordError as ``resume_suite`` does."""
     suite = read_suite(folder)
     if suite.ordered is None:
         raise RecordError(
             f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
             "run the tests that are left with --tests"
         )
-    # the files that the operator wrote for the suite: each of its runs has a copy
-    inputs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
+    # suites of earlier versions have no copies of their own of the operator's files
+    places = (*(folder / entry.folder for entry in suite.entries), folder)
+    inputs = {name: raw for place in places for name, raw in inputs_of(place).items()}
     suite = replace(
         suite,
         ordered=replace(suite.ordered, target=target or suite.ordered.target),
@@ -192,8 +218,7 @@ def resume_suite(
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
     again = (_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries)
     parts = [replace(part, order=replace(part.order, inputs=inputs)) for part in again]
-    runner = _runner(folder, replace(suite, ended_at=None), stream, no_report=no_report)
-    _run_parts(runner, parts, stream, as_json=as_json)
+    return replace(suite, ended_at=None), parts
 
 
 def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:

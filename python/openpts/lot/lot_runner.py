@@ -138,9 +138,7 @@ class LotRunner:
         """
         with failing_as(RecordError, f"can't create the lot's folder {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
-        target = f"lot of {len(self.lot.entries)} drives"
-        owner = RunOwner.this_process(self.lot.lot_id, target, (), self.roots)
-        with folder_claimed(self.folder, owner, again=(self.folder / CLAIM_NAME).exists()):
+        with lot_claimed(self.folder, self.lot, self.roots):
             self.locate(measured=True)
             write_lot(self.folder, self.lot)
             try:
@@ -341,6 +339,12 @@ class LotRunner:
         entries[index] = replace(entries[index], **changes)
         self.lot = replace(self.lot, entries=tuple(entries))
         self.listener(DriveChanged(index, entries[index]))
+
+
+def lot_claimed(folder: Path, lot: Lot, roots: SystemRoots) -> AbstractContextManager[None]:
+    """No other process carries out the lot as long as the block lasts. Raises RecordError."""
+    owner = RunOwner.this_process(lot.lot_id, f"lot of {len(lot.entries)} drives", (), roots)
+    return folder_claimed(folder, owner, again=(folder / CLAIM_NAME).exists())
 
 
 def outcome_of(run_folder: Path, code: int) -> SuiteState:

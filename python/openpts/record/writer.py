@@ -263,7 +263,7 @@ class RunWriter:
 
 def _make_files(folder: Path, inputs: Mapping[str, bytes]) -> None:
     make_empty_file(folder, DATABASE_NAME)
-    write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in inputs.items()})
+    write_inputs(folder, inputs)
 
 
 def _lost(path: Path, what: str) -> str:
@@ -281,14 +281,19 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         raise kind(f"can't write the record in {folder}: {error}") from error
 
 
+def is_beginning(folder: Path) -> bool:
+    """Whether a folder has nothing but what a run, or a suite, puts there before its record begins."""
+    return folder.is_dir() and all(_OF_A_BEGINNING.fullmatch(path.name) for path in folder.iterdir())
+
+
 def remove_unbegun(folder: Path) -> None:
     """Remove what a run has left in its folder that was killed before its record began.
 
     A folder that has anything else stays as it is. Raises RecordError.
     """
-    names = [path.relative_to(folder) for path in folder.rglob("*")]
-    if not all(_OF_A_BEGINNING.fullmatch(name.parts[0]) for name in names):
+    if not is_beginning(folder):
         return
+    names = [path.relative_to(folder) for path in folder.rglob("*")]
     with failing_as(RecordError, f"can't remove the beginning of a run in {folder}"):
         for name in sorted(names, reverse=True):  # a folder comes behind what is in it
             if (folder / name).is_dir():
@@ -297,8 +302,13 @@ def remove_unbegun(folder: Path) -> None:
                 remove_file(folder, str(name))
 
 
+def write_inputs(folder: Path, inputs: Mapping[str, bytes]) -> None:
+    """Copy the files that the operator wrote for a run, or a suite, by their names. Raises OSError."""
+    write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in inputs.items()})
+
+
 def inputs_of(folder: Path) -> dict[str, bytes]:
-    """A run's copies of the files that the operator wrote for it, by their names. Raises RecordError."""
+    """A run's or a suite's copies of its operator's files, by their names. Raises RecordError."""
     kept = folder / INPUT_FOLDER
     with failing_as(RecordError, f"can't read {kept}"):
         return {

@@ -26,8 +26,10 @@ from openpts.runner import run
 from openpts.runner.events import Event, Listener, StepFinished
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
+from tests.support.processes import of_session, until
 
 _PATIENCE_S: Final = 900
+_TO_FOLLOW_S: Final = 30
 _CHANGES: Final = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -93,7 +95,7 @@ def openpts(
     started(pid)
     code = _end_of(pid, blow or Blow(), began_s)
     lasted_s = time.monotonic() - began_s
-    assert not _survivors(pid), "processes of openpts go on without it"
+    until(lambda: not of_session(pid), "the end of processes that openpts has started", _TO_FOLLOW_S)
     points = Counter(msgspec.json.decode(logs["points"].read_bytes() or b"{}", type=dict[str, int]))
     return Ended(code, logs["out"].read_text(), read_told(logs["told"]), points, lasted_s)
 
@@ -124,23 +126,6 @@ def _strike(pid: int, blow: Blow) -> None:
             os.killpg(pid, signal.SIGKILL)
             return
     os.kill(pid, signal.SIGKILL)
-
-
-def _survivors(group: int, patience_s: float = 30) -> list[str]:
-    """Processes of its group that still run: those that help it see its end, and follow."""
-    until_s = time.monotonic() + patience_s
-    while True:
-        found = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                state, _, pgrp = stat.read_text().rpartition(")")[2].split()[:3]
-            except OSError:
-                continue
-            if int(pgrp) == group and state not in "ZX":
-                found.append(stat.parent.name)
-        if not found or time.monotonic() > until_s:
-            return found
-        time.sleep(0.05)
 
 
 def _in_child(arguments: Sequence[str], cwd: Path, blow: Blow, logs: dict[str, Path]) -> None:

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import os
-import signal
 import subprocess
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -24,6 +22,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from tests.device.openpts_process import openpts
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND
+from tests.support.processes import of_session, until
 
 DRIVE = "sim:mlc?capacity=4GB&scale=16"
 SHORT = ("--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0", "--round-seconds", "1")
@@ -151,7 +150,8 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
         deadline = time.monotonic() + 120
         while len(list(tmp_path.glob("points/*/*.json"))) < 3 and time.monotonic() < deadline:
             time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+    until(lambda: not of_session(process.pid), "the end of its processes", 30)
     stored = {path: path.stat().st_mtime_ns for path in tmp_path.glob("points/*/*.json")}
     assert 3 <= len(stored) < 12
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
+from pathlib import Path
 from typing import Any
 
 _PATIENCE_S = 60
@@ -21,6 +22,18 @@ def until(holds: Callable[[], bool], what: str = "", patience_s: float = 180.0) 
         if time.monotonic() > deadline_s:
             raise TimeoutError(f"not within {patience_s:g} s: {what}")
         time.sleep(0.05)
+
+
+def of_session(session: int) -> list[str]:
+    """The processes of a session that still run, with their command lines."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, its_session = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(its_session) == session and state not in "ZX":
+                words = (stat.parent / "cmdline").read_bytes().replace(b"\0", b" ")
+                found.append(f"{stat.parent.name} {os.fsdecode(words)}")
+    return found
 
 
 def in_process(function: Callable[[], Any]) -> Any:

@@ -122,7 +122,7 @@ CALLS_THE_C_LIBRARY = {
     "device/kernel_calls.py": "fallocate, statx",
     "device/nvme/nvme_admin.py": "buffers for its ioctl",
     "host/settings.py": "adjtimex, to read",
-    "lot/drive_process.py": "prctl, to end with its lot",
+    "parent_process.py": "prctl, to end with the process that started it",
 }
 STARTS_PROCESSES = {
     "capture/program.py": "the operator's own command",

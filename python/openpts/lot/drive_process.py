@@ -5,23 +5,17 @@ lives. A lot that is killed leaves nothing behind that writes to a drive: the ke
 a run ends as on Ctrl-C, with a record that can be resumed.
 """
 
-import ctypes
-import os
 import signal
 import sys
 from importlib import import_module
-from typing import Final
 
-_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+from openpts.parent_process import end_with_parent
 
 
 def main() -> None:
     """Be openpts, unless the parent has gone already."""
     parent, *words = sys.argv[1:]
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
-        sys.exit(f"openpts: can't ask the kernel for a signal: {os.strerror(ctypes.get_errno())}")
-    if os.getppid() != int(parent):
-        sys.exit(128 + signal.SIGTERM)
+    end_with_parent(int(parent), signal.SIGTERM)
     sys.argv[1:] = words
     # by name: the command line is above this room
     import_module("openpts.cli.main").main()

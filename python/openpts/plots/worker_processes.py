@@ -8,13 +8,14 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, Final
+
+from openpts.parent_process import end_with_parent
 
 _MOST_PROCESSES: Final = 8
 _OF_WORKER: Final[list[Event]] = []  # in a worker: whether the report was stopped
@@ -78,7 +79,7 @@ class _Processes(ProcessPoolExecutor):
     def __init__(self, count: int) -> None:
         context = multiprocessing.get_context("fork")
         self._stopped = context.Event()
-        super().__init__(count, context, _begin_work, (self._stopped,))
+        super().__init__(count, context, _begin_work, (self._stopped, os.getpid()))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
@@ -109,18 +110,10 @@ class _Here(Executor):
         return future
 
 
-def _begin_work(stopped: Event) -> None:
+def _begin_work(stopped: Event, report: int) -> None:
+    end_with_parent(report)
     _OF_WORKER.append(stopped)
-    threading.Thread(target=_end_after_the_report, daemon=True).start()
 
 
 def _unless_stopped(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     return None if _OF_WORKER[0].is_set() else fn(*args, **kwargs)
-
-
-def _end_after_the_report() -> None:
-    """Silently: a report that was killed leaves no process that waits for tasks for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101 narrows the type: this runs in forked processes alone
-    parent.join()
-    os._exit(1)

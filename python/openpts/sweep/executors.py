@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import os
 import shlex
 import signal
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openpts.errors import FleetError, UsageError, failing_as
+from openpts.parent_process import end_with_parent
 from openpts.programs import ProgramError, run_program
 
 JOB_NAME: Final = "openpts-sweep"
@@ -44,7 +46,8 @@ def processes(count: int) -> Iterator[Executor]:
 
     Raises FleetError if one is killed.
     """
-    executor = _Processes(count, mp_context=multiprocessing.get_context("spawn"))
+    spawned = multiprocessing.get_context("spawn")
+    executor = _Processes(count, spawned, end_with_parent, (os.getpid(),))
     try:
         yield executor
     except KeyboardInterrupt:

@@ -62,6 +62,9 @@ def test_a_suite_has_the_files_of_its_operator_from_its_beginning(tmp_path: Path
     for name in ("1-tp", "2-lat"):
         assert (cut / name / "input" / "plan.toml").read_bytes() == plan.read_bytes()
         assert (cut / name / "input" / "limits.toml").read_bytes() == limits.read_bytes()
+    assert invoke("report", cut, "--no-html", "--no-pdf", "--no-csv")[0] is None
+    invoke("resume", cut)  # nothing is left, and the claim has one more line
+    assert invoke("verify", cut)[0] is None
 
 
 def test_of_those_that_resume_a_suite_at_once_one_carries_it_out(tmp_path: Path) -> None:

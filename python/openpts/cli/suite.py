@@ -50,7 +50,7 @@ from openpts.record.suite import (
     read_suite,
     write_suite,
 )
-from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun, write_inputs
+from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
 from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -156,14 +156,13 @@ def run_all(
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         keep_going=keep_going and not stop_on_fail,
+        inputs={name: raw for part in parts for name, raw in part.order.inputs.items()},
     )
     runner = _runner(folder, suite, stream, no_report=no_report)
     RunWriter.check_free(folder)
     with failing_as(RecordError, f"can't create the suite's folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     with _claimed(folder, again=False):
-        with failing_as(RecordError, f"can't write {folder}"):
-            write_inputs(folder, {name: raw for part in parts for name, raw in part.order.inputs.items()})
         _run_parts(runner, parts, stream, as_json=as_json)
 
 
@@ -206,9 +205,9 @@ def _what_is_left(
             f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
             "run the tests that are left with --tests"
         )
-    # suites of earlier versions have no copies of their own of the operator's files
-    places = (*(folder / entry.folder for entry in suite.entries), folder)
-    inputs = {name: raw for place in places for name, raw in inputs_of(place).items()}
+    # suites of earlier versions have the operator's files in the copies of their runs alone
+    of_runs = {name: raw for entry in suite.entries for name, raw in inputs_of(folder / entry.folder).items()}
+    inputs = of_runs | suite.inputs
     suite = replace(
         suite,
         ordered=replace(suite.ordered, target=target or suite.ordered.target),

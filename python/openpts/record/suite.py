@@ -61,7 +61,8 @@ class Suite:
 
     ``reports`` are those on all tests together, beside suite.json; ``report_reason`` says why there is none.
     ``ordered``, ``people`` and ``purpose`` are of all tests; None and empty in older suites. ``keep_going``:
-    continue after a test that failed during its run.
+    continue after a test that failed during its run. ``inputs`` are the files that the operator wrote, by the
+    names of the copies that each run has: the first that begins has them from here.
     """
 
     target: str
@@ -76,6 +77,7 @@ class Suite:
     people: People = field(default_factory=People)
     purpose: Purpose = field(default_factory=Purpose)
     keep_going: bool = True
+    inputs: dict[str, bytes] = field(default_factory=dict)
 
 
 def write_suite(folder: Path, suite: Suite) -> None:

@@ -263,7 +263,7 @@ class RunWriter:
 
 def _make_files(folder: Path, inputs: Mapping[str, bytes]) -> None:
     make_empty_file(folder, DATABASE_NAME)
-    write_inputs(folder, inputs)
+    write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in inputs.items()})
 
 
 def _lost(path: Path, what: str) -> str:
@@ -302,13 +302,8 @@ def remove_unbegun(folder: Path) -> None:
                 remove_file(folder, str(name))
 
 
-def write_inputs(folder: Path, inputs: Mapping[str, bytes]) -> None:
-    """Copy the files that the operator wrote for a run, or a suite, by their names. Raises OSError."""
-    write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in inputs.items()})
-
-
 def inputs_of(folder: Path) -> dict[str, bytes]:
-    """A run's or a suite's copies of its operator's files, by their names. Raises RecordError."""
+    """A run's copies of the files that the operator wrote for it, by their names. Raises RecordError."""
     kept = folder / INPUT_FOLDER
     with failing_as(RecordError, f"can't read {kept}"):
         return {

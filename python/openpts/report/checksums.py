@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from openpts.folder_files import read_file
+from openpts.ownership import CLAIM_NAME
 from openpts.pages.model import Report
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.csv_files import FOLDER, csv_name
@@ -89,7 +90,7 @@ def _fault(folder: Path, sums: str, name: str, checksum: str, known: Mapping[str
 
 def _faults_of_others(folder: Path, own_sums: str, record: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Files of other reports in the folder that are not those of their lists, and what is in no list."""
-    listed = {own_sums}
+    listed = {own_sums, CLAIM_NAME}  # a suite's grows with each resumption; that of a run is in its list
     listed.update(match[2] for line in _lines(folder, own_sums) if (match := LINE.fullmatch(line)))
     there = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))]
     for sums in (name for name in there if name.endswith(SUMS_NAME) and name != own_sums):

@@ -12,7 +12,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as read_textfile
 
 from openpts.errors import UsageError
-from openpts.exchange.metrics import RunMetrics, TextfileMetrics, served_metrics
+from openpts.exchange.metrics import RunMetrics, TextfileMetrics
+from openpts.exchange.metrics_server import served_metrics
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, RunEnded

@@ -174,7 +174,8 @@ def _metrics(_option: str, place: str) -> Iterator[Listener]:
 @contextmanager
 def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[], object]]:
     """Serve metrics, or keep them in a file, which is replaced where what is yielded is called in time."""
-    from openpts.exchange.metrics import TextfileMetrics, served_metrics  # noqa: PLC0415 likewise
+    from openpts.exchange.metrics import TextfileMetrics  # noqa: PLC0415 likewise
+    from openpts.exchange.metrics_server import served_metrics  # noqa: PLC0415 likewise
 
     if place.endswith(".prom"):
         textfile = TextfileMetrics(Path(place), metrics)

@@ -7,13 +7,12 @@ Names and labels are an interface (docs/interfaces.md). Units are seconds and by
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
+from prometheus_client import CollectorRegistry, write_to_textfile
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -25,7 +24,7 @@ from prometheus_client.registry import Collector
 
 from openpts.analysis.figures import Figures
 from openpts.engine.contract import EngineProgress
-from openpts.errors import UsageError, failing_as
+from openpts.errors import UsageError
 from openpts.exchange.event_stream import PERCENTILES
 from openpts.exchange.recent_rate import RecentRate
 from openpts.record.manifest import RunState
@@ -188,21 +187,6 @@ def _counter(name: str, text: str, target: str, value: float) -> Metric:
     counter = CounterMetricFamily(f"openpts_{name}", text, labels=["target"])
     counter.add_metric([target], value)
     return counter
-
-
-@contextmanager
-def served_metrics(address: str, port: int, metrics: Collector) -> Iterator[None]:
-    """Serve the metrics at ``/metrics`` until the end. Raises UsageError if the address can't be had."""
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    with failing_as(UsageError, f"can't serve --metrics {address}:{port}"):
-        server, thread = start_http_server(port, addr=address, registry=registry)
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class TextfileMetrics:

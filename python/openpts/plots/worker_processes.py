@@ -70,6 +70,16 @@ def _may_be_forked() -> bool:
     return sum(not name.startswith(_KERNEL_WORKERS) for name in names) == 1
 
 
+class _Worker(multiprocessing.context.ForkProcess):
+    def terminate(self) -> None:
+        """End it: SIGTERM, by which the pool ends the others when one is lost, is blocked in it."""
+        self.kill()
+
+
+class _Context(multiprocessing.context.ForkContext):
+    Process = _Worker
+
+
 class _Processes(ProcessPoolExecutor):
     """Signals that end a report wait while processes are forked, which so never get them.
 
@@ -77,7 +87,7 @@ class _Processes(ProcessPoolExecutor):
     """
 
     def __init__(self, count: int) -> None:
-        context = multiprocessing.get_context("fork")
+        context = _Context()
         self._stopped = context.Event()
         super().__init__(count, context, _begin_work, (self._stopped, os.getpid()))
 

@@ -124,6 +124,21 @@ def test_processes_that_end_while_much_is_sent_to_them_are_not_waited_for() -> N
     assert broken == [True, True, True]
 
 
+def test_a_process_that_has_much_to_say_when_another_has_ended_is_not_waited_for() -> None:
+    """What it says is more than a pipe holds, and is not read. It has signals blocked."""
+    broken = alone("""
+        import time
+        from concurrent.futures.process import BrokenProcessPool
+        def say_much():
+            time.sleep(1)
+            return bytes(1 << 22)
+        with worker_processes(2) as workers:
+            begun = [workers.submit(say_much), workers.submit(os._exit, 3)]
+            print(json.dumps([isinstance(one.exception(), BrokenProcessPool) for one in begun]))
+    """)
+    assert broken == [True, True]
+
+
 def test_what_vega_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(svg, "vega_lite_spec", lambda *_: {"mark": "nonsense"})
     figure, table = all_figures()[0]

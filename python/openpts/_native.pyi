@@ -295,7 +295,8 @@ class StepResult:
     ``ios_by_block_size`` and ``ios_by_zone`` count the transfers in the order of the stimulus, and are
     empty where it has one size, or no zones.
     ``standstills`` are when this process did not run and for how long. ``energy_j`` and
-    ``media_write_bytes`` are what a simulated drive used up in it.
+    ``media_write_bytes`` are what a simulated drive used up in it, ``host_write_bytes`` what the host wrote,
+    also with I/Os that do not count.
     """
 
     index: int
@@ -318,6 +319,7 @@ class StepResult:
     played: list[Played]
     energy_j: float | None
     media_write_bytes: int | None
+    host_write_bytes: int | None
 
 @final
 class CaptureSummary:

@@ -7,17 +7,22 @@ import pytest
 from msgspec import structs
 
 from openpts.fields.conditions import Conditions
+from openpts.pages.model import Verdict
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.kit.drive_work.content import with_drive_work
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.reader import Run
+from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
+from openpts.units import MIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
+from tests.simulated.one_point import run_one_point
 from tests.simulated.whole_tests import run_whole
 
 BATTERY_WH = 50.0
@@ -92,7 +97,9 @@ def test_figures_of_a_part_follow_from_joules_time_and_ios(fill: Run) -> None:
 def test_background_bytes_are_those_that_the_log_counted_around_each_rest(fill: Run) -> None:
     """Once as the simulated drive reports them by step, once from readings of the log, as of a real drive."""
     counter = fill.telemetry_series[DRIVE_MEDIA_WRITES]
-    without = replace(fill, sampled=tuple(p for p in fill.sampled if p.name != DRIVE_MEDIA_WRITES))
+    without = replace(
+        fill, sampled=tuple(p for p in fill.sampled if p.name not in {DRIVE_MEDIA_WRITES, DRIVE_HOST_WRITES})
+    )
     by_step, by_log = (
         [stretch for stretch in DriveWork(run).stretches if stretch.is_rest] for run in (fill, without)
     )
@@ -116,6 +123,47 @@ def test_foreground_and_background_make_the_write_amplification(fill: Run) -> No
     assert measures["media.foreground_pct"]["value"] == pytest.approx(100 * (1 - rests / media))
 
 
+@pytest.fixture(scope="module")
+def scaled(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A drive of which one page stands for thousands: much is outstanding at the end of each step."""
+    return read_run(
+        run_one_point(
+            "enterprise-tlc?capacity=1600GB&scale=450",
+            tmp_path_factory.mktemp("scaled") / "run",
+            point=TrackingVariable(AccessPattern.RANDOM, MIB, 0),
+            max_rounds=1,
+        ).folder
+    )
+
+
+@pytest.mark.parametrize("source", ["the drive's counters", "its log alone"])
+def test_a_scaled_drives_write_amplification_is_that_of_its_own_log(scaled: Run, source: str) -> None:
+    """I/Os outstanding at the end of a step are in the log and in no step's figures."""
+    run = scaled
+    if source == "its log alone":
+        run = replace(run, sampled=tuple(one for one in run.sampled if "write_bytes" not in one.name))
+    logs = [one.reading.values for one in run.health]
+    host, media = (logs[-1][name] - logs[0][name] for name in ("host_write_bytes", "nand_write_bytes"))
+    assert host > 1.02 * sum(step.sample.write.bytes for step in run.steps)
+    measures = summarise(run)["measures"]
+    assert measures["media.write_amplification"]["value"] == media / host
+    work = DriveWork(run)
+    assert sum(stretch.media_bytes for stretch in work.stretches) == pytest.approx(media)
+    assert sum(stretch.host_bytes for stretch in work.stretches) == pytest.approx(host, rel=1e-4)
+
+
+def test_a_report_states_one_write_amplification(scaled: Run) -> None:
+    report = build_report(scaled, default_date(scaled))
+    (verdict,) = [
+        block.text
+        for page in report.pages()
+        for block in page.blocks
+        if isinstance(block, Verdict) and block.text.startswith("Write amplification")
+    ]
+    summary = {row.head.text: row.cells[0].text for row in report.tables()["device-health-summary"].rows}
+    assert verdict.startswith(f"Write amplification {summary['Write amplification (WAF)']}: the host wrote")
+
+
 @pytest.mark.proves("HYP-BG-01")
 def test_the_end_of_the_cache_is_a_dip_that_lasts(fill: Run) -> None:
     tables = build_report(fill, default_date(fill)).tables()
@@ -133,7 +181,7 @@ def test_pages_and_comparison_have_the_measures(fill: Run) -> None:
 
 
 def test_a_record_without_meter_and_counters_has_none_of_the_pages(fill: Run) -> None:
-    ours = {DRIVE_ENERGY, DRIVE_MEDIA_WRITES}
+    ours = {DRIVE_ENERGY, DRIVE_MEDIA_WRITES, DRIVE_HOST_WRITES}
     bare = replace(fill, sampled=tuple(p for p in fill.sampled if p.name not in ours), health=())
     content = PROCEDURES["fill"].part("report").report(bare)
     assert with_drive_work(content, bare).measures == content.measures

@@ -47,16 +47,18 @@ def change(before: Mapping[str, float], after: Mapping[str, float], name: str) -
     return last - first
 
 
+def fine_change(before: Mapping[str, float], after: Mapping[str, float], name: str) -> float | None:
+    """How far a counter went; None also where it rose by too few of its steps for a ratio."""
+    went = change(before, after, name)
+    least = _FEWEST_STEPS * after.get(f"{name.removesuffix('bytes')}unit_bytes", 0)
+    return went if went is None or went == 0 or went >= least else None
+
+
 def write_amplification(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
     """Bytes written to the media per byte that the host wrote between two readings; None if unknown.
 
     A counter that grows in gigabytes is too coarse for a short run: it must have gone far enough.
     """
-    host = change(before, after, "host_write_bytes")
-    media = change(before, after, "nand_write_bytes")
-    if not host or media is None:
-        return None
-    steps = ((host, "host_write_unit_bytes"), (media, "nand_write_unit_bytes"))
-    if any(went < _FEWEST_STEPS * after.get(unit, 0) for went, unit in steps):
-        return None
-    return media / host
+    host = fine_change(before, after, "host_write_bytes")
+    media = fine_change(before, after, "nand_write_bytes")
+    return media / host if host and media else None

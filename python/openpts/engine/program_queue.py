@@ -16,6 +16,7 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.replay import Played
 from openpts.vocabulary.sample import (
     DRIVE_ENERGY,
+    DRIVE_HOST_WRITES,
     DRIVE_MEDIA_WRITES,
     NOTHING,
     Counted,
@@ -120,7 +121,7 @@ def _cpu(shares: tuple[float, float, float, int] | None) -> CpuShares | None:
 class _DeviceCounts:
     """What simulated drives report to have drawn and written, added up over all steps.
 
-    Bytes have a point for each interval in which they grew, energy only one for each step.
+    Media writes have a point for each interval in which they grew, the others only one for each step.
     """
 
     def __init__(self) -> None:
@@ -138,7 +139,11 @@ class _DeviceCounts:
     def in_step(self, result: _native.StepResult) -> tuple[Counted, ...]:
         """All points of the step that has ended: the totals at its end, the first time also at its start."""
         ended: list[Counted] = []
-        for name, used in ((DRIVE_ENERGY, result.energy_j), (DRIVE_MEDIA_WRITES, result.media_write_bytes)):
+        for name, used in (
+            (DRIVE_ENERGY, result.energy_j),
+            (DRIVE_MEDIA_WRITES, result.media_write_bytes),
+            (DRIVE_HOST_WRITES, result.host_write_bytes),
+        ):
             if used is None:
                 continue
             if name not in self._totals:

@@ -46,6 +46,17 @@ class HealthRecord:
     reading: HealthReading
 
 
+def around(readings: Sequence[HealthRecord]) -> tuple[HealthRecord | None, HealthRecord | None]:
+    """The reading before the run, and the one after it, which a run that was killed does not have.
+
+    One that was resumed has such readings of each attempt: of its first, and of its last.
+    """
+    firsts = [record for record in readings if record.occasion is Occasion.BEFORE]
+    ends = [record for record in readings if record.occasion in {Occasion.AFTER, Occasion.RESUMED}]
+    has_ended = bool(ends) and ends[-1].occasion is Occasion.AFTER
+    return (firsts[0] if firsts else None), (ends[-1] if has_ended else None)
+
+
 class TelemetryPoint(Struct, frozen=True, order=True, gc=False):
     """One value that was sampled beside the I/O; ``t_ns`` is on the engine's clock, as times of steps are."""
 

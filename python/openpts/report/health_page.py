@@ -11,7 +11,7 @@ from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, Occasion, around
 from openpts.record.reader import Run
 from openpts.units import GB, MIB, format_count
 
@@ -106,7 +106,7 @@ def health_page(run: Run) -> Page:
 
 def health_alerts(run: Run) -> tuple[str, ...]:
     """Errors, resets and throttling that the drive's log, or its link, counted during the run: red lines."""
-    first, last = _around(run)
+    first, last = around(run.health)
     if first is None or last is None:
         return _link_alerts(run)
     before, after = first.reading.values, last.reading.values
@@ -121,7 +121,7 @@ def health_alerts(run: Run) -> tuple[str, ...]:
 
 def counted_events(run: Run, kind: str) -> tuple[str, ...] | None:
     """What the log counted during the run: ``error``, ``reset``, ``throttling``; None: it counts none."""
-    first, last = _around(run)
+    first, last = around(run.health)
     if first is None or last is None:
         return None
     before, after = first.reading.values, last.reading.values
@@ -159,19 +159,8 @@ def _amount(value: float) -> str:
     return cells.fixed(value, 0 if value == int(value) else 1)
 
 
-def _around(run: Run) -> tuple[HealthRecord | None, HealthRecord | None]:
-    """The reading before the run, and the one after it, which a run that was killed does not have.
-
-    One that was resumed has such readings of each attempt: of its first, and of its last.
-    """
-    firsts = [record for record in run.health if record.occasion is Occasion.BEFORE]
-    ends = [record for record in run.health if record.occasion in {Occasion.AFTER, Occasion.RESUMED}]
-    has_ended = bool(ends) and ends[-1].occasion is Occasion.AFTER
-    return (firsts[0] if firsts else None), (ends[-1] if has_ended else None)
-
-
 def _blocks(run: Run) -> tuple[Block, ...]:
-    first, last = _around(run)
+    first, last = around(run.health)
     if first is None:
         return (Verdict("not reported (the record holds no reading of the device's log)."),)
     before = first.reading.values
@@ -185,7 +174,7 @@ def _blocks(run: Run) -> tuple[Block, ...]:
 def _verdicts(run: Run) -> list[Verdict]:
     if alerts := health_alerts(run):
         return [Verdict(f"{capitalised(alert)}.", "fail") for alert in alerts]
-    for record, when in zip(_around(run), ("before", "after"), strict=True):
+    for record, when in zip(around(run.health), ("before", "after"), strict=True):
         if record is None:
             return [Verdict(f"not reported (the log was not read {when} the run).", "fail")]
         if not record.reading.values:
@@ -196,7 +185,9 @@ def _verdicts(run: Run) -> list[Verdict]:
 
 def _nothing_happened(run: Run) -> str:
     """What did not happen, as far as the log would have counted it."""
-    counted = set.intersection(*(set(record.reading.values) for record in _around(run) if record is not None))
+    counted = set.intersection(
+        *(set(record.reading.values) for record in around(run.health) if record is not None)
+    )
     known = [f"no {one}" for (one, _), names in _KINDS_OF_EVENTS.items() if counted & names]
     unknown = [many for (_, many), names in _KINDS_OF_EVENTS.items() if not counted & names]
     nothing = f"counted {_listed(known, 'and')} during the run" if known else ""
@@ -220,7 +211,7 @@ def _summary(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
         (title, _quantity(change(before, after, name), "GB", GB, 1)) for title, name in gb
     ]
     ratio = write_amplification(before, after)
-    items.append(("Write amplification (WAF)", _quantity(ratio, "", 1, 2)))
+    items.append(("Write amplification (WAF)", _quantity(ratio, "", 1, 3)))
     items.append(("Rated life used by this run", _wear(before, after)))
     return items_table(
         "device-health-summary",
@@ -309,7 +300,7 @@ def _named_readings(run: Run) -> list[tuple[str, HealthRecord]]:
         Occasion.AFTER: "After an attempt that was cut off",
         Occasion.RESUMED: "Before the run was resumed",
     }
-    last = _around(run)[1]
+    last = around(run.health)[1]
     return [
         ("After the run" if record is last else names[record.occasion], record)
         for record in run.health

@@ -14,7 +14,7 @@ from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at, width_ns
 from openpts.units import NS_PER_S, format_capacity
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 
 _THROTTLED: Final = "throttled"
 _FOREIGN: Final = "foreign_bytes"
@@ -44,7 +44,7 @@ def telemetry_blocks(run: Run) -> tuple[Block, ...]:
     if not series:
         return (Verdict("Telemetry: not reported (nothing was sampled beside the I/O)."),)
     single = {name: of_name for name, of_name in series.items() if _SINGLE_PROCESSOR.fullmatch(name)}
-    left_out = {_THROTTLED, _FOREIGN, DRIVE_ENERGY, DRIVE_MEDIA_WRITES, *single}
+    left_out = {_THROTTLED, _FOREIGN, DRIVE_ENERGY, DRIVE_MEDIA_WRITES, DRIVE_HOST_WRITES, *single}
     values = {name: of_name for name, of_name in series.items() if name not in left_out}
     changes = sorted(_changes(series))
     return (

@@ -32,7 +32,7 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -223,6 +223,7 @@ class SimulatedDevice:
             Gauge("temperature", "temperature_c; with each interval", source),
             Gauge("energy", f"{DRIVE_ENERGY}; with each step", source),
             Gauge("media writes", f"{DRIVE_MEDIA_WRITES}; with each interval and step", source),
+            Gauge("host writes", f"{DRIVE_HOST_WRITES}; with each step", source),
         )
 
 

@@ -87,12 +87,14 @@ class Standstill(msgspec.Struct, frozen=True, gc=False):
 
 DRIVE_ENERGY: Final = "drive_energy_j"
 DRIVE_MEDIA_WRITES: Final = "drive_media_write_bytes"
+DRIVE_HOST_WRITES: Final = "drive_host_write_bytes"
 
 
 class Counted(msgspec.Struct, frozen=True, gc=False):
     """What a device counts of itself, ``after_ns`` from the start of a step.
 
-    ``name`` is ``DRIVE_ENERGY`` or ``DRIVE_MEDIA_WRITES``: all that was drawn or written in steps so far.
+    ``name`` is ``DRIVE_ENERGY``, ``DRIVE_MEDIA_WRITES`` or ``DRIVE_HOST_WRITES``: all that was drawn or
+    written in steps so far, the host's also with I/Os that count in no step.
     """
 
     after_ns: int

@@ -99,6 +99,7 @@ pub(super) struct PyStepResult {
     played: Vec<Py<PyPlayed>>,
     energy_j: Option<f64>,
     media_write_bytes: Option<u64>,
+    host_write_bytes: Option<u64>,
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -176,6 +177,7 @@ impl PyReport {
                         .collect::<PyResult<_>>()?,
                     energy_j: step.spent.energy_j,
                     media_write_bytes: step.spent.media_write_bytes,
+                    host_write_bytes: step.spent.host_write_bytes,
                 },
             )?),
         })

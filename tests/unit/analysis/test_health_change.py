@@ -17,6 +17,7 @@ def test_write_amplification_is_flash_by_host() -> None:
     after = {"host_write_bytes": 12e9, "nand_write_bytes": 35e9}
     assert write_amplification(BEFORE, after) == 2.5
     assert write_amplification(BEFORE, BEFORE) is None
+    assert write_amplification({}, after) is None
 
 
 @pytest.mark.parametrize(("steps", "known"), [(49, False), (50, True)])

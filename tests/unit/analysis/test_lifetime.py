@@ -1,4 +1,4 @@
-"""Drive cycles, stretches of wear and write amplification from made-up steps."""
+"""Drive cycles and stretches of wear from made-up steps."""
 
 from dataclasses import replace
 
@@ -10,7 +10,6 @@ from openpts.procedures.extended.lifetime.results import (
     drive_cycle,
     stretches,
     wear_points,
-    write_amplification,
 )
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
@@ -100,13 +99,6 @@ def test_a_stretch_spans_five_per_cent_of_wear() -> None:
     assert found[0].write.bytes_per_s == 75
     assert found[0].write.bytes == 9000
     assert found[2].write_amplification is None
-
-
-def test_write_amplification_is_media_over_host() -> None:
-    before = {"host_write_bytes": 1000.0, "nand_write_bytes": 5000.0}
-    assert write_amplification(before, {"host_write_bytes": 3000.0, "nand_write_bytes": 8000.0}) == 1.5
-    assert write_amplification(before, dict(before)) is None
-    assert write_amplification({}, before) is None
 
 
 def test_wear_points_begin_before_the_first_cycle() -> None:

@@ -109,6 +109,8 @@ pub struct Spent {
     pub energy_j: Option<f64>,
     /// Bytes written to the media, for whatever reason.
     pub media_write_bytes: Option<u64>,
+    /// Bytes that the host wrote, also by I/Os that count in no step.
+    pub host_write_bytes: Option<u64>,
 }
 
 impl Spent {
@@ -117,12 +119,14 @@ impl Spent {
     pub fn since(self, before: Self) -> Self {
         Self {
             energy_j: self.energy_j.zip(before.energy_j).map(|(now, then)| (now - then).max(0.0)),
-            media_write_bytes: self
-                .media_write_bytes
-                .zip(before.media_write_bytes)
-                .map(|(now, then)| now.saturating_sub(then)),
+            media_write_bytes: went(self.media_write_bytes, before.media_write_bytes),
+            host_write_bytes: went(self.host_write_bytes, before.host_write_bytes),
         }
     }
+}
+
+fn went(now: Option<u64>, then: Option<u64>) -> Option<u64> {
+    now.zip(then).map(|(now, then)| now.saturating_sub(then))
 }
 
 /// One interval of a step.

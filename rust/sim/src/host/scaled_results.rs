@@ -38,9 +38,11 @@ pub(super) fn scaled_step(mut step: StepResult, scale: Scale) -> StepResult {
 }
 
 fn scaled_spent(spent: Spent, scale: Scale) -> Spent {
+    let scaled = |bytes: u64| bytes * u64::from(scale.factor());
     Spent {
         energy_j: spent.energy_j.map(|energy_j| energy_j * f64::from(scale.factor())),
-        media_write_bytes: spent.media_write_bytes.map(|bytes| bytes * u64::from(scale.factor())),
+        media_write_bytes: spent.media_write_bytes.map(scaled),
+        host_write_bytes: spent.host_write_bytes.map(scaled),
     }
 }
 

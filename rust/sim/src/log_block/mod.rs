@@ -188,7 +188,11 @@ impl Drive for LogBlockDrive {
     }
 
     fn spent(&self, _now_ps: Ps) -> Spent {
-        Spent { energy_j: None, media_write_bytes: Some(self.nand_pages().total() * PAGE_BYTES) }
+        Spent {
+            energy_j: None,
+            media_write_bytes: Some(self.nand_pages().total() * PAGE_BYTES),
+            host_write_bytes: Some(self.host.write_bytes),
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "numbers of units and pages")]

@@ -50,6 +50,7 @@ impl PageMappedDrive {
         Spent {
             energy_j: self.heating.as_ref().map(energy_j),
             media_write_bytes: Some(self.ftl.counters().total() * PAGE_BYTES),
+            host_write_bytes: Some(self.host.write_bytes),
         }
     }
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from openpts.analysis.health_change import write_amplification
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, plot_page, table
 from openpts.pages.measure import Measure, Measured, Subject, measured
@@ -22,7 +23,7 @@ from openpts.procedures.extended.lifetime.cycles import (
     forecast_verdict,
 )
 from openpts.procedures.extended.lifetime.pages import course_page, forecast_page, stretches_page
-from openpts.procedures.extended.lifetime.results import DriveCycle, Pass, stretches, write_amplification
+from openpts.procedures.extended.lifetime.results import DriveCycle, Pass, stretches
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_CYCLES, Curve
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Self
 
+from openpts.analysis.health_change import write_amplification
 from openpts.analysis.student_t import critical_value
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
@@ -259,13 +260,6 @@ def _sum(passes: Sequence[Pass]) -> Pass:
 def rise(before: Log, after: Log, name: str) -> float | None:
     """By how much a counter rose; None where a reading lacks it."""
     return after[name] - before[name] if name in before and name in after else None
-
-
-def write_amplification(before: Log, after: Log) -> float | None:
-    """Bytes written to the media for each that the host wrote; None where a log has not both."""
-    media = rise(before, after, "nand_write_bytes")
-    host = rise(before, after, "host_write_bytes")
-    return media / host if media is not None and host else None
 
 
 def wear_points(cycles: Sequence[DriveCycle], before: Log) -> tuple[tuple[float, float], ...]:

@@ -15,20 +15,33 @@ from openpts.vocabulary.better import Better
 
 @dataclass(frozen=True, slots=True)
 class MediaWrites:
-    """Stretches of the same kind together, such as all rests of a length."""
+    """Stretches of the same kind together, such as all rests of a length.
+
+    ``logged`` is the drive's own account of all of them in one, where it has one: its log of the run.
+    """
 
     name: str
     stretches: tuple[Stretch, ...]
+    logged: Stretch | None = None
+
+    @classmethod
+    def of_run(cls, work: DriveWork) -> "MediaWrites":
+        """All of a run."""
+        return cls("Whole run", work.stretches, work.logged)
 
     @property
-    def host_bytes(self) -> int:
+    def host_bytes(self) -> float:
         """Written by the host."""
-        return sum(stretch.host_bytes for stretch in self.stretches)
+        return sum(stretch.host_bytes for stretch in self._accounts)
 
     @property
     def media_bytes(self) -> float:
         """Written to the media."""
-        return sum(stretch.media_bytes for stretch in self.stretches)
+        return sum(stretch.media_bytes for stretch in self._accounts)
+
+    @property
+    def _accounts(self) -> tuple[Stretch, ...]:
+        return (self.logged,) if self.logged else self.stretches
 
     @property
     def idle_ns(self) -> int:
@@ -53,9 +66,8 @@ class MediaWrites:
     @property
     def foreground_pct(self) -> float | None:
         """Share of the writes to the media that came while the host was at work."""
-        if not self.media_bytes:
-            return None
-        return 100 * (1 - self.background_bytes / self.media_bytes)
+        in_steps = sum(stretch.media_bytes for stretch in self.stretches)
+        return 100 * (1 - self.background_bytes / in_steps) if in_steps else None
 
 
 _AMPLIFICATION: Final = Measure[MediaWrites](
@@ -97,7 +109,7 @@ def media_measures(work: DriveWork) -> Iterator[Measured]:
     """Of the whole run, of all rests, and of each part; none where writes to the media are not known."""
     if not work.stretches:
         return
-    whole = MediaWrites("Whole run", work.stretches)
+    whole = MediaWrites.of_run(work)
     yield from (measure.of(whole, Subject(whole.name, "media")) for measure in _OF_WHOLE)
     if rests := [stretch for stretch in work.stretches if stretch.is_rest]:
         yield _BACKGROUND.of(MediaWrites("All rests", tuple(rests)), Subject("All rests", "media.rests"))
@@ -120,9 +132,7 @@ def _grouped(named: Iterable[tuple[str, Stretch]]) -> tuple[MediaWrites, ...]:
 
 def _loads(work: DriveWork) -> tuple[MediaWrites, ...]:
     """By part, where the host wrote."""
-    return _grouped(
-        (work.name_of(stretch.steps), stretch) for stretch in work.stretches if stretch.host_bytes
-    )
+    return _grouped((work.name_of(stretch.steps), stretch) for stretch in work.stretches if stretch.is_load)
 
 
 def _rests(work: DriveWork) -> tuple[MediaWrites, ...]:
@@ -139,7 +149,7 @@ def media_page(work: DriveWork, prefix: str) -> Page | None:
     if not work.stretches:
         return None
     page_id = f"{prefix}-media-writes"
-    whole = MediaWrites("Whole run", work.stretches)
+    whole = MediaWrites.of_run(work)
     blocks: list[Block] = [Verdict(_sentence(whole))]
     if loads := _loads(work):
         blocks.append(_loads_table(page_id, loads))
@@ -175,8 +185,8 @@ def _loads_table(page_id: str, loads: Sequence[MediaWrites]) -> Block:
             Col("Write amplification", lambda one: cells.number_or("no write", one.amplification, 3)),
         ),
         loads,
-        note="Between two readings of the drive's log, or by step where a drive reports more. Work that a "
-        "drive puts off is in the part in which it is done.",
+        note="Between two readings of the drive's log, or by step where a drive reports more. I/Os that "
+        "count in no step are in both. Work that a drive puts off is in the part in which it is done.",
     )
 
 

@@ -8,21 +8,19 @@ from itertools import pairwise
 from typing import Final
 
 from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, counter_change
-from openpts.analysis.health_change import change
+from openpts.analysis.health_change import fine_change
 from openpts.fields.readers import data_word
 from openpts.pages.texts import capitalised
-from openpts.record.health import EXTERNAL_POWER, HealthRecord, Occasion
+from openpts.record.health import EXTERNAL_POWER, HealthRecord, Occasion, TelemetrySeries, around
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, NS_PER_S
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_MEDIA_WRITES, StepState
+from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample, StepState
 
 # Less of the time than that says nothing of the whole.
 _LEAST_COVERAGE: Final = 0.5
 _WH_PER_KWH: Final = 1000
 _S_PER_H: Final = 3600
-# A counter that grows in steps must have gone so many for a ratio that is off by 2 % at most.
-_FEWEST_UNITS: Final = 50
 # Their numbers count repeats of the same.
 _REPEATED: Final = frozenset(
     {
@@ -46,10 +44,14 @@ def _phase_name(place: StepPlace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Steps one after the other, and what was written to the media in them."""
+    """Steps one after the other, and what was written in them: to the media, and by the host.
+
+    Where the drive counts what the host wrote, that also has I/Os that count in no step.
+    """
 
     steps: tuple[StepRecord, ...]
     media_bytes: float
+    host_bytes: float
 
     @property
     def elapsed_ns(self) -> int:
@@ -57,19 +59,19 @@ class Stretch:
         return sum(step.sample.elapsed_ns for step in self.steps)
 
     @property
-    def host_bytes(self) -> int:
-        """What the host wrote in them."""
-        return sum(step.sample.write.bytes for step in self.steps)
-
-    @property
     def idle_ns(self) -> int:
         """How long the host was idle in them."""
         return sum(step.sample.elapsed_ns for step in self.steps if step.sample.step.is_idle)
 
     @property
+    def is_load(self) -> bool:
+        """Whether writes count in them."""
+        return bool(_written_bytes(self.steps))
+
+    @property
     def is_rest(self) -> bool:
         """Whether the drive was left alone, but for reads that look after it."""
-        return bool(self.idle_ns) and not self.host_bytes
+        return bool(self.idle_ns) and not self.is_load
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Part:
     @cached_property
     def written_bytes(self) -> int:
         """Written by the host."""
-        return sum(step.sample.write.bytes for step in self.steps)
+        return _written_bytes(self.steps)
 
     @property
     def coverage_pct(self) -> float:
@@ -218,17 +220,29 @@ class DriveWork:
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
         """Steps with what was written to the media in them, as finely as it is known."""
-        return tuple(self._by_step() if DRIVE_MEDIA_WRITES in self.run.telemetry_series else self._by_log())
+        series = self.run.telemetry_series
+        media, host = series.get(DRIVE_MEDIA_WRITES), series.get(DRIVE_HOST_WRITES)
+        # records of earlier versions lack the host's: at scale 1 that is what counts in the steps
+        if media is None or (host is None and self.run.manifest.target.scale > 1):
+            return tuple(self._by_log())
+        return tuple(self._by_step(media, host))
 
-    def _by_step(self) -> Iterator[Stretch]:
+    @cached_property
+    def logged(self) -> Stretch | None:
+        """The whole run, by the log before and after it; None where that counts too coarsely, or not."""
+        before, after = around(self.run.health)
+        if before is None or after is None:
+            return None
+        media, host = _logged(before, after)
+        return Stretch(self.steps, media, host) if media and host else None
+
+    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries | None) -> Iterator[Stretch]:
         """What a simulated drive counts itself."""
-        series = self.run.telemetry_series[DRIVE_MEDIA_WRITES]
         for step in self.steps:
-            begin_ns = step.sample.started_ns
-            end_ns = begin_ns + step.sample.elapsed_ns
-            went = counter_change(series.t_ns, series.values, begin_ns, end_ns)
-            if went is not None:
-                yield Stretch((step,), went)
+            to_media = _counted(media, step.sample)
+            by_host = step.sample.write.bytes if host is None else _counted(host, step.sample)
+            if to_media is not None and by_host is not None:
+                yield Stretch((step,), to_media, by_host)
 
     def _by_log(self) -> Iterator[Stretch]:
         """What the log of a drive counted from one reading to the next, where it counts finely enough."""
@@ -237,10 +251,22 @@ class DriveWork:
         for before, after in pairwise(readings):
             first = 0 if before.t_ns is None else bisect_left(starts, before.t_ns)
             end = 0 if after.t_ns is None else bisect_left(starts, after.t_ns)
-            went = change(before.reading.values, after.reading.values, "nand_write_bytes")
-            if first < end and went is not None and _is_exact(went, after):
-                yield Stretch(self.steps[first:end], went)
+            media, host = _logged(before, after)
+            if first < end and media is not None:
+                steps = self.steps[first:end]
+                yield Stretch(steps, media, _written_bytes(steps) if host is None else host)
 
 
-def _is_exact(went: float, after: HealthRecord) -> bool:
-    return not went or went >= _FEWEST_UNITS * after.reading.values.get("nand_write_unit_bytes", 0)
+def _counted(series: TelemetrySeries, sample: Sample) -> float | None:
+    end_ns = sample.started_ns + sample.elapsed_ns
+    return counter_change(series.t_ns, series.values, sample.started_ns, end_ns)
+
+
+def _logged(before: HealthRecord, after: HealthRecord) -> tuple[float | None, float | None]:
+    """Written to the media and by the host between two readings, as far as each is known well enough."""
+    logs = before.reading.values, after.reading.values
+    return fine_change(*logs, "nand_write_bytes"), fine_change(*logs, "host_write_bytes")
+
+
+def _written_bytes(steps: Iterable[StepRecord]) -> int:
+    return sum(step.sample.write.bytes for step in steps)

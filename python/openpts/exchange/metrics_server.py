@@ -1,4 +1,4 @@
-"""Serves metrics by HTTP to whoever can reach the port, at a bounded price for the run beside it.
+"""Serves metrics by HTTP, at a bounded price for the run beside it.
 
 A run goes on for days, and clients that begin a request and never end it would each keep a thread and a
 socket of it. There are so many at most, each for a while: a new one takes the place of the oldest.

@@ -65,6 +65,7 @@ WRITES_TO_DESCRIPTORS = {
     "runner/shared_sample.py": "the last sample of the host",
 }
 WRITES_FILES_BY_NAME = {
+    "cli/broken_pipe.py": "the null device, in place of a closed stream",
     "folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
     "temporary_folder.py": "the mark of a folder that it has made",

@@ -11,6 +11,7 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from openpts.visible_text import visible
@@ -115,13 +116,20 @@ def with_controls(stream: IO[str]) -> IO[str]:
     return stream.stream if isinstance(stream, VisibleOutput) else stream
 
 
+def open_closed_streams() -> None:
+    """What the parent closed leads nowhere: a record would get its descriptor, and with it our words."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 for good
+
+
 @contextmanager
 def lasting(name: Literal["stdout", "stderr"]) -> Iterator[LastingOutput | None]:
     """Put a lasting stream in the place of one of ``sys``; None where no descriptor is behind that."""
     before = getattr(sys, name)
     try:
         raw = LastingOutput(before.fileno())
-    except (AttributeError, OSError):  # closed by the parent process; or captured by a test
+    except (AttributeError, OSError):  # captured by a test
         yield None
         return
     before.flush()

@@ -261,8 +261,10 @@ def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Cal
     with failing_as(UsageError, f"can't write {option} {place}"):
         _refuse_foreign(option, Path(place), content=not new)
         try:
-            how = os.O_EXCL if new else os.O_APPEND
-            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | how | os.O_CLOEXEC, 0o666)
+            if new:
+                descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            else:
+                descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except FileExistsError as error:
             raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
     try:

@@ -4,13 +4,15 @@ Commands are loaded when they are asked for. Reports take long to load, and help
 make them load them first thing.
 """
 
+import os
+import resource
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
-from openpts.cli.broken_pipe import lasting
+from openpts.cli.broken_pipe import lasting, open_closed_streams
 from openpts.cli.commands_on_demand import CommandsOnDemand, Place
 from openpts.cli.first_pages import FirstPages, example_of
 from openpts.cli.printed_document import print_document
@@ -20,6 +22,7 @@ from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.document import Failure
 
 _USAGE_EXIT_CODE = 2
+_COMPLETION = "_OPENPTS_COMPLETE"
 
 
 def _fail(*reasons: str, exit_code: int, as_json: bool, hints: Sequence[str] = ()) -> NoReturn:
@@ -189,6 +192,9 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
 
 def main() -> None:
     """Run the command line and exit with the code that its help lists."""
+    open_closed_streams()
+    if _COMPLETION in os.environ:  # click answers a shell in bytes, which no stream of ours takes
+        cli.main(prog_name="openpts")
     with lasting("stderr"), lasting("stdout") as output:
         try:
             _run()
@@ -214,4 +220,10 @@ def _run() -> None:
         _fail("stopped by the operator", exit_code=130, as_json=as_json)
     except OpenptsError as error:
         _fail(*error.complaints, exit_code=error.exit_code, as_json=as_json and not error.is_printed)
+    except (ImportError, MemoryError) as error:
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            raise
+        reason = f"can't go on with ulimit -v {limit // 1024}: {error or 'out of memory'}; raise it"
+        _fail(reason, exit_code=1, as_json=as_json)
     sys.exit(exit_code if isinstance(exit_code, int) else 0)

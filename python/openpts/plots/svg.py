@@ -7,6 +7,7 @@ and roles that the drawing's one name replaces, a third of the file.
 """
 
 import re
+import resource
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
@@ -15,6 +16,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from openpts.errors import OpenptsError
 from openpts.pages.model import Figure, Page, Report, Table
 from openpts.plots.columns3d import columns_svg
 from openpts.plots.drawing_cache import (
@@ -28,11 +30,17 @@ from openpts.plots.theme import FONT, LIGHT, PLOT_TEXT_PX, Scheme
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.plots.vega_svg import of_figure, spec_json, start_renderer
 
+_LEAST_FILES: Final = 64
+_LEAST_ADDRESSES: Final = 72 << 30
+"""Bytes of addresses, of which V8, which runs Vega, reserves 64 GiB; it takes little memory."""
+
 
 class DrawingPool:
     """Drawings that ``workers`` make; if a worker ends early, plots are drawn in this process."""
 
     def __init__(self, workers: Executor) -> None:
+        """Raises OpenptsError where limits of the process let no plot be drawn."""
+        _check_limits()
         self._workers = workers
         self._begun: dict[tuple[int, ...], tuple[str, Future[str]]] = {}
         self._kept: list[object] = []  # the objects whose identities are the keys of _begun
@@ -157,3 +165,18 @@ def _as_caps(dots: re.Match[str]) -> str:
         f'<path d="{points}" transform="translate({middle},{middle})" stroke="{color}" stroke-width="{side}" '
         'stroke-linecap="square"/>'
     )
+
+
+def _check_limits() -> None:
+    """Libraries that draw end the process, or break, where they get too little. Raises OpenptsError."""
+    found = (
+        (resource.RLIMIT_AS, _LEAST_ADDRESSES, "ulimit -v", 1024),
+        (resource.RLIMIT_NOFILE, _LEAST_FILES, "ulimit -n", 1),
+    )
+    for kind, least, option, unit in found:
+        limit = resource.getrlimit(kind)[0]
+        if limit != resource.RLIM_INFINITY and limit < least:
+            raise OpenptsError(
+                f"can't draw the plots of a report with {option} {limit // unit}: at least {least // unit} "
+                "is needed; raise it, and make the report with `openpts report FOLDER`"
+            )

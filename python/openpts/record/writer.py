@@ -64,7 +64,13 @@ class RunWriter:
 
     @staticmethod
     def check_free(folder: Path, *, expected: str | None = None) -> None:
-        """Raises RecordError if the folder holds anything already but what is ``expected``."""
+        """Raises RecordError if the folder holds more than ``expected``, or has a name that is not UTF-8."""
+        try:
+            str(folder).encode()
+        except UnicodeEncodeError as error:
+            raise RecordError(
+                f"can't create the run folder {folder}: its name is not UTF-8; choose another with --out"
+            ) from error
         with failing_as(RecordError, f"can't create the run folder {folder}"):
             if folder.exists() and any(path.name != expected for path in folder.iterdir()):
                 raise RecordError(f"{folder} is not empty: choose another folder with --out")

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openpts.errors import LostRecordError, UnwritableRecordError
-from openpts.temporary_folder import temporary_folder
 from openpts.record.lasting_writer import LastingWriter, Reserve
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.schema import PAGE_BYTES, REPEATED
 from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.temporary_folder import temporary_folder
 from openpts.units import MIB
 from openpts.vocabulary.deviation import Deviation
 from tests.unit.record.test_run_folder import manifest, round_place, sample

@@ -8,9 +8,15 @@ from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
+from uuid import UUID
+
+import msgspec
+from msgspec import structs
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
+from openpts.campaign.campaign_file import parse_campaign, read_campaign
+from openpts.campaign.journal import JOURNAL_NAME, begin, note_replaced, note_seen, read_state
 from openpts.cli.main import cli
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.fio.results import NoResultError, parse_result
@@ -22,13 +28,18 @@ from openpts.exchange.imports.fio_import import fio_results
 from openpts.exchange.imports.imported_run import Source, Wanted
 from openpts.exchange.imports.tkperf_import import tkperf_results
 from openpts.exchange.run_verdicts import junit_of
+from openpts.fio_jobs.job_file import read_jobs
+from openpts.fio_jobs.translation import translate
 from openpts.fleet.configuration import read_fleet
+from openpts.fleet.port import Observation, RunStage
+from openpts.lot.named_drives import read_drives
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark import CATALOGUE
 from openpts.procedures.shared.benchmark.profiles import read_benchmark
+from openpts.record.lot import LOT_NAME, Lot, LotEntry, read_lot
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
@@ -53,6 +64,8 @@ from openpts.simulation.presets import load_preset
 from openpts.traces.treatment import Input, check, write
 from openpts.units import TB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.stimulus import Step
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
@@ -205,6 +218,83 @@ s01 = { target = "/dev/nvme1n1", model = "PM9A3" }
 [hosts]
 h2 = { runs = "/data/runs", slots = { a = "sim:mlc?capacity=4GB", b = "file:/data/f?size=1GiB" } }
 """,
+)
+JOBS = (
+    b"""[global]
+ioengine=libaio
+direct=1
+rw=randrw
+rwmixread=70
+bssplit=4k/60:64k/40
+random_distribution=zoned_abs:50/1g:50/2g
+[first]
+time_based
+runtime=10
+iodepth=32
+numjobs=4
+rate_iops=1000
+; a comment
+[second]
+stonewall
+rw=write
+bs=128ki
+runtime=1h
+time_based
+thinktime=10ms
+""",
+    b"""[${NAME}]
+bsrange=4k-64k
+rw=randread
+randseed=0x7
+zonesize=1g
+verify=crc32c
+io_size=1g
+write_bw_log=x
+buffer_compress_percentage=50
+""",
+)
+CAMPAIGNS = (
+    b"""title = "Lot 7"
+repetitions = 2
+order = "randomised"
+at_most = 2
+interrupted = "resume"
+[[drives]]
+target = "sim:theory?capacity=1GB&seed=1"
+slot = "bay1"
+labels = {lot = "7"}
+[[drives]]
+serial = "HLJ0010"
+[[tests]]
+test = "iops"
+options = ["--max-rounds=5", "--step-seconds=0.5"]
+[[conditions]]
+name = "hot"
+options = ["--seed=2"]
+""",
+)
+DRIVES = (
+    b"""[[drives]]
+target = "sim:mlc?seed=1"
+serial = "SIM0001"
+model = "ML*"
+slot = "5"
+[[drives]]
+slot = "0000:01:00.0"
+""",
+)
+REQUEST = RunRequest(
+    run_id=str(UUID(int=1)), test_words=("iops", "--seed=1"), target="sim:mlc?seed=1", serial="SIM0001"
+)
+LOTS = (
+    msgspec.json.encode(
+        Lot(
+            lot_id=str(UUID(int=7)),
+            started_at="2026-11-24T08:00:00+00:00",
+            at_most=2,
+            entries=(LotEntry(request=REQUEST, folder="1", cpus="0-1", exit_code=7, reason="x", slot="3"),),
+        )
+    ),
 )
 URLS = (
     *(
@@ -383,6 +473,20 @@ def baseline(run: GatedRun) -> Callable[[Path], object]:
     return read
 
 
+def jobs(path: Path) -> object:
+    """As `openpts io --fio-job --print` reads a file: the steps that it asks for on a drive."""
+    return translate(read_jobs(path, {"NAME": "x"}), TargetFacts(TargetKind.BLOCK, "x", "/dev/x", TB, 512))
+
+
+def journals(folder: Path) -> tuple[bytes, ...]:
+    """Of a campaign: a plan, a run that gave way to another one, and one that was seen."""
+    (text,) = CAMPAIGNS
+    begin(folder, parse_campaign(text, ""), [REQUEST, structs.replace(REQUEST, run_id=str(UUID(int=2)))])
+    note_replaced(folder, REQUEST.run_id, structs.replace(REQUEST, run_id=str(UUID(int=3))))
+    note_seen(folder, Observation(str(UUID(int=2)), RunStage.RUNNING, "h1", job="7", folder="/srv/x"))
+    return ((folder / JOURNAL_NAME).read_bytes(),)
+
+
 def traces(seeds: Seeds) -> tuple[bytes, ...]:
     """Binary ones of each kind: as they come, in each form that is written, and a capture."""
     folder = seeds.run.parent
@@ -396,7 +500,10 @@ def traces(seeds: Seeds) -> tuple[bytes, ...]:
 
 
 def trace(path: Path) -> object:
-    return check(Input((str(path),)), lambda _: None)
+    """As `openpts trace check` reads one, and `convert` writes it."""
+    found = check(Input((str(path),)), lambda _: None)
+    write([Input((str(path),))], "openpts", path.with_name("converted"), lambda _: None)
+    return found
 
 
 def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
@@ -436,6 +543,13 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),
         "fleet file": Reader("fleet.toml", from_texts(*FLEETS), read_fleet),
+        "fio's job file": Reader("job.fio", from_texts(*JOBS), jobs),
+        "campaign": Reader("campaign.toml", from_texts(*CAMPAIGNS), read_campaign),
+        "campaign's journal": Reader(
+            JOURNAL_NAME, from_texts(*journals(run.parent)), lambda path: read_state(path.parent)
+        ),
+        "list of drives": Reader("drives.toml", from_texts(*DRIVES), read_drives),
+        "lot": Reader(LOT_NAME, from_texts(*LOTS), lambda path: read_lot(path.parent)),
         "benchmark": Reader(
             "mine.toml",
             from_texts(

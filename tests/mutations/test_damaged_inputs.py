@@ -16,10 +16,14 @@ import pytest
 
 from openpts.errors import OpenptsError
 from tests.mutations.readers import (
+    CAMPAIGNS,
     DESCRIPTIONS,
+    DRIVES,
     FILES_OF_TKPERF,
     FLEETS,
+    JOBS,
     LIMITS,
+    LOTS,
     OUTPUTS_OF_FIO,
     PLANS_TOML,
     PLANS_YAML,
@@ -57,6 +61,11 @@ SAMPLES = {
     "YAML plan": 100,
     "description": 600,
     "fleet file": 300,
+    "fio's job file": 600,
+    "campaign": 200,
+    "campaign's journal": 1000,
+    "list of drives": 300,
+    "lot": 1500,
     "benchmark": 150,
     "limits": 300,
     "baseline": 300,
@@ -150,6 +159,10 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         "description": DESCRIPTIONS,
         "fleet file": FLEETS,
         "suite": (SUITE,),
+        "fio's job file": JOBS,
+        "campaign": CAMPAIGNS,
+        "list of drives": DRIVES,
+        "lot": LOTS,
         "fio's result": RESULTS_OF_FIO,
         "fio's output": OUTPUTS_OF_FIO,
         "TKperf's file": FILES_OF_TKPERF,
@@ -177,6 +190,13 @@ def test_what_mutations_have_found(all_readers: Mapping[str, Reader], scratch: P
         "report": with_a_long_table_id((run / "report.json").read_bytes()),
         "record file": (run / "run.db").read_bytes().replace(b"STRICT", b"STRIC\x81"),
         "preset": (PRESETS / "theory.toml").read_bytes().replace(b"read_us = 50.0", b"read_us = -0.0"),
+    }
+    job = b"[a]\nrw=randwrite\nbs=4k\ntime_based\nruntime=1\n"
+    found |= {
+        "fio's job file, with sizes without end": job + b"bsrange=4096-2199023255552",
+        "fio's job file, with threads without end": job + b"numjobs=9223372036854775808",
+        "fio's job file, with digits without end": job + b"randseed=" + b"9" * 5000,
+        "campaign's journal": b'{"kind":"planned\xe5"}\n',
     }
     for name, content in found.items():
         reader = all_readers[name.partition(",")[0]]

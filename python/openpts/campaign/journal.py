@@ -19,6 +19,7 @@ from openpts.errors import RecordError, failing_as
 from openpts.fleet.port import Observation
 from openpts.folder_files import read_file, synchronize_folder, write_files
 from openpts.ownership import is_locked, locked_alone
+from openpts.record.decoding import decode_json
 from openpts.vocabulary.run_request import RunRequest
 
 JOURNAL_NAME: Final = "campaign.jsonl"
@@ -81,8 +82,7 @@ def read_state(folder: Path) -> CampaignState:
     """
     with failing_as(RecordError, f"can't read {folder / JOURNAL_NAME}"):
         *whole, _torn = read_file(folder, JOURNAL_NAME).split(b"\n")
-        decoder: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
-        lines = [decoder.decode(line) for line in whole]
+        lines: list[_Line] = [decode_json(line, _Line) for line in whole]
     if not lines or not isinstance(lines[0], Planned):
         raise RecordError(f"can't read {folder / JOURNAL_NAME}: it does not begin with a plan")
     requests = lines[0].requests

@@ -1,5 +1,6 @@
 """What a job does in each direction: operations with their weights, order, sizes and places."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -135,7 +136,7 @@ class _Sizes:
         shares = self._split.get(direction) or self._range.get(direction)
         shares = shares or {self._one.get(direction, _DEFAULT_BYTES): 1}
         if len(shares) > _MOST_SIZES:
-            raise self._job.error("bsrange", f"has {len(shares)} sizes, more than {_MOST_SIZES}")
+            raise self._job.error("bssplit", f"has {len(shares)} sizes, more than {_MOST_SIZES}")
         if not all(shares):
             raise self._job.error("bs", "has no bytes")
         if len(shares) == 1:
@@ -151,6 +152,8 @@ def _multiples(text: str, kb_base: int) -> dict[int, int]:
     least, most = sorted((whole_number(first.strip(), kb_base), whole_number(last.strip(), kb_base)))
     if not least or most % least:
         raise ValueTextError("has an end that is no multiple of its start")
+    if most // least > _MOST_SIZES:
+        raise ValueTextError(f"has {most // least} sizes, more than {_MOST_SIZES}")
     return dict.fromkeys(range(least, most + 1, least), 1)
 
 
@@ -243,7 +246,7 @@ def _pairs(text: str) -> list[tuple[int, int]]:
     zones = []
     for part in text.split(":"):
         weight, slash, size = (word.strip() for word in part.partition("/"))
-        if not slash or not weight.isdecimal():
+        if not slash or not re.fullmatch("[0-9]{1,3}", weight):
             raise ValueTextError("is no list of zones such as zoned:60/10:40/90")
         zones.append((int(weight), whole_number(size.removesuffix("%"))))
     if sum(weight for weight, _ in zones) != 100 or not all(size for _, size in zones):

@@ -12,6 +12,7 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import ActiveRange
 
 _ALL: Final = Size(100, is_pct=True)
+_MOST_THREADS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ def parts_of_job(job: Job, directions: Sequence[Direction], target: TargetFacts)
     of one thread each. Raises JobError.
     """
     threads = job.number("numjobs", 1)
-    if threads < 1:
-        raise job.error("numjobs", "is below 1")
+    if not 1 <= threads <= _MOST_THREADS:
+        raise job.error("numjobs", f"is not in 1 to {_MOST_THREADS:,}, as fio has it")
     apart = job.size("offset_increment", Size(0)).amount
     every = [_part(job, directions, target, thread) for thread in range(threads)]
     if threads == 1:

@@ -14,8 +14,9 @@ DIRECTIONS: Final = (READ, WRITE, TRIM)
 """In the order of fio's lists."""
 
 KIB_BASE: Final = 1024
-_NUMBER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([A-Za-z]*)")
-_TIME: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
+# fio's numbers have 64 bits
+_NUMBER: Final = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})([A-Za-z]*)")
+_TIME: Final = re.compile(r"([0-9]{1,20})([A-Za-z]*)")
 _POWERS: Final = {letter: power for power, letter in enumerate("kmgtp", start=1)}
 _NS_PER_TIME: Final = {
     "d": 86_400 * NS_PER_S,
@@ -75,7 +76,7 @@ class Size:
 def size(text: str, kb_base: int) -> Size:
     """``10%`` or ``64m``. Raises ValueTextError."""
     if text.endswith("%"):
-        if not text[:-1].isdecimal() or not 0 <= int(text[:-1]) <= 100:
+        if not re.fullmatch("[0-9]{1,3}", text[:-1]) or int(text[:-1]) > 100:
             raise ValueTextError("is no whole per cent from 0 to 100")
         return Size(int(text[:-1]), is_pct=True)
     if text.lower().endswith("z"):
@@ -123,7 +124,7 @@ def weighted_sizes(text: str, kb_base: int) -> dict[int, int]:
         words = part.split("/")
         block_bytes = whole_number(words[0].strip().split("-")[0], kb_base)
         word = words[1].strip() if len(words) == 2 else ""
-        if len(words) > 2 or not (word.isdecimal() or not word):
+        if len(words) > 2 or not re.fullmatch("[0-9]{0,3}", word):
             raise ValueTextError("is no list of sizes with their whole per cent, as 4k/10:64k/90")
         shares.append((block_bytes, int(word) if word else None))
     given = sum(share or 0 for _, share in shares)

@@ -6,7 +6,12 @@ firmware after is the same one, one that is 5 % slower on average, and one whose
 longer. The gate is that of `openpts gate`, with limits of -3 % on IOPS and +10 % on the percentile. Losses
 come from longer program times of the flash, which the bench finds first, on drives of other seeds.
 
+Runs of a real drive are less independent. With --laws nothing is run: figures are drawn by the noise that is
+named, of a candidate that is exactly at its limit, three runs a side, and the gate's rule judges them at one
+look with the whole false alarm. Sides were made one behind the other, or in turn.
+
     .venv/bin/python -m benches.gate_rates [--comparisons 400] [--workers 2] [--json FILE]
+    .venv/bin/python -m benches.gate_rates --laws [--comparisons 100000]
 
 A run takes a tenth of a second of a processor with its evaluation, 400 comparisons of each some 15 minutes.
 Nothing is written but run folders in a temporary folder; TMPDIR=/dev/shm is in memory.
@@ -14,9 +19,10 @@ Nothing is written but run folders in a temporary folder; TMPDIR=/dev/shm is in 
 
 import argparse
 import json
+import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,9 +30,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 from scipy.stats import beta
 from tests.simulated.one_point import run_one_point
 
+from openpts.analysis.ratio import ErrorRule, ratio_of
+from openpts.analysis.sessions import Made, are_apart
 from openpts.record.reader import Run, read_run
 from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.judge import judge
@@ -48,6 +58,9 @@ TAIL: Final = "iops.rnd-4k-rw65.p99.9"
 LIMITS: Final = f'limits = ["{IOPS} >= -3 %", "{TAIL} <= +10 %"]\nallow = ["deviations", "not steady"]\n'
 UNCHANGED: Final = "unchanged"
 LOSSES: Final = {"5 % loss of mean": (IOPS, 0.95), "20 % loss of p99.9": (TAIL, 1.2)}
+SPREAD: Final = 0.01
+LAWS: Final = ("independent", "heavy tails", "AR(1) of 0.5", "AR(1) of 0.8", "a shift of each session")
+ORDERS: Final = {"one side behind the other": (0, 0, 0, 1, 1, 1), "in turn": (0, 1, 0, 1, 0, 1)}
 _CALIBRATIONS: Final = 6
 _SCENARIO_SEEDS: Final = 10**6
 _CALIBRATION_SEED: Final = 10**9
@@ -145,6 +158,43 @@ def rate_of(
     )
 
 
+def drawn(law: str, turns: Sequence[int], count: int, draw: np.random.Generator) -> npt.NDArray[np.float64]:
+    """``count`` times the logarithms of runs in their order, of which ``turns`` has the side, 0 or 1."""
+    values = draw.normal(size=(count, len(turns)))
+    if law.startswith("AR(1)"):
+        follow = float(law.removeprefix("AR(1) of "))
+        for run in range(1, len(turns)):
+            values[:, run] = follow * values[:, run - 1] + math.sqrt(1 - follow**2) * values[:, run]
+    elif law == "heavy tails":
+        values = draw.standard_t(3, size=values.shape)
+    elif law == "a shift of each session":
+        # sides in turn share all sessions, in which they were made one after the other
+        session = np.cumsum(np.diff(turns, prepend=turns[0]) != 0) if sum(np.diff(turns) != 0) == 1 else 0
+        values += draw.normal(size=(count, 2))[:, np.broadcast_to(session, len(turns))]
+    return SPREAD * values
+
+
+def law_rate(law: str, turns: Sequence[int], count: int) -> float:
+    """How often a candidate that is exactly as good as the baseline fails at that limit, in per cent."""
+    rule = ErrorRule(most_runs=1)
+    side = np.array(turns)
+    made = [[Made("host", f"2026-01-{day:02}") for day in np.flatnonzero(side == one) + 1] for one in (0, 1)]
+    apart = are_apart(*made)
+    values = np.exp(drawn(law, turns, count, np.random.default_rng(7)))
+    fired = 0
+    for one in values:
+        ratio = ratio_of(one[side == 0], one[side == 1], apart=apart)
+        assert ratio is not None
+        fired += ratio.high(rule.alarm_share) < 1
+    return 100 * fired / count
+
+
+def print_law_rates(count: int) -> None:
+    for law in LAWS:
+        found = [f"{law_rate(law, turns, count):.2f} % {order}" for order, turns in ORDERS.items()]
+        print(f"{law}: false alarms {', '.join(found)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -152,7 +202,11 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=400)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--laws", action="store_true")
     args = parser.parse_args()
+    if args.laws:
+        print_law_rates(args.comparisons)
+        return
     rates: list[Rate] = []
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(args.workers) as workers:
         before = after = str(with_program_time(Path(folder), "before", 1.0))

@@ -3,7 +3,8 @@
 Runs are the unit, since rounds of a run share its state. The logarithms of a figure are taken as normal, with
 the same spread on either side: where nothing has changed, that holds by definition, and then Student's
 interval of their difference is exact for any numbers of runs, a single one against several included. Its
-bounds are those of the ratio of the geometric means.
+bounds are those of the ratio of the geometric means. Where the sides were made apart (``sessions``), a shift
+between sessions is in the difference: it is taken to vary as runs do, so that the interval stays exact.
 
 A gate may look at the same limit again with more runs. Each number of runs of the candidate is one look, and
 has an equal share of the errors: they add up to no more than the whole, however the looks depend on each
@@ -54,13 +55,15 @@ class ErrorRule:
 class Ratio:
     """The candidate's geometric mean over the base's, with its uncertainty on the scale of logarithms.
 
-    ``spread`` is the standard deviation of a single run's logarithm: the spread between runs.
+    ``spread`` is the standard deviation of a single run's logarithm: the spread between runs; ``apart``, that
+    of a session's shift, too.
     """
 
     value: float
     spread: float
     base_runs: int
     runs: int
+    apart: bool = False
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -83,10 +86,10 @@ class Ratio:
 
     def _reach(self, error: float) -> float:
         t = critical_value(1 - 2 * error, self.degrees_of_freedom)
-        return t * self.spread * _unit_error(self.base_runs, self.runs)
+        return t * self.spread * _unit_error(self.base_runs, self.runs, apart=self.apart)
 
 
-def ratio_of(base: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
+def ratio_of(base: Sequence[float], candidate: Sequence[float], *, apart: bool = False) -> Ratio | None:
     """The ratio of two sets; None for single runs on either side, and for a value that is not above 0."""
     if min(*base, *candidate) <= 0 or len(base) + len(candidate) < 3:
         return None
@@ -97,10 +100,11 @@ def ratio_of(base: Sequence[float], candidate: Sequence[float]) -> Ratio | None:
         spread=spread,
         base_runs=len(base),
         runs=len(candidate),
+        apart=apart,
     )
 
 
-def chance_of(base: Sequence[float], candidate: Sequence[float]) -> float | None:
+def chance_of(base: Sequence[float], candidate: Sequence[float], *, apart: bool = False) -> float | None:
     """How often two sets lie so far apart, or farther, where nothing differs: that of the gate's interval.
 
     It is two-sided, of the logarithms, or of the values themselves where one is not above 0. None for single
@@ -110,11 +114,11 @@ def chance_of(base: Sequence[float], candidate: Sequence[float]) -> float | None
         return None
     scale = math.log if min(*base, *candidate) > 0 else float
     sides = [[scale(value) for value in values] for values in (base, candidate)]
-    apart, degrees = abs(fmean(sides[0]) - fmean(sides[1])), len(base) + len(candidate) - 2
-    error = _pooled(sides) * _unit_error(len(base), len(candidate))
+    distance, degrees = abs(fmean(sides[0]) - fmean(sides[1])), len(base) + len(candidate) - 2
+    error = _pooled(sides) * _unit_error(len(base), len(candidate), apart=apart)
     if not error:
-        return 0.0 if apart else 1.0
-    return max(0.0, 1 - central_probability(apart / error, degrees))
+        return 0.0 if distance else 1.0
+    return max(0.0, 1 - central_probability(distance / error, degrees))
 
 
 def pooled_spread(sides: Sequence[Sequence[float]]) -> float | None:
@@ -153,7 +157,9 @@ def alarm_probability(
     return _beyond(critical_value(1 - 2 * error, degrees), degrees, shift)
 
 
-def found_ratio(limit: float, spread: float, runs: tuple[int, int], error: float) -> float | None:
+def found_ratio(
+    limit: float, spread: float, runs: tuple[int, int], error: float, *, apart: bool = False
+) -> float | None:
     """The ratio that a limit ``>= limit`` calls failed in 95 % of all cases at one look; None if none is."""
     degrees = sum(runs) - 2
     if degrees < 1:
@@ -165,11 +171,11 @@ def found_ratio(limit: float, spread: float, runs: tuple[int, int], error: float
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if _beyond(threshold, degrees, middle) >= POWER else (middle, high)
-    return limit * math.exp(-high * spread * _unit_error(*runs))
+    return limit * math.exp(-high * spread * _unit_error(*runs, apart=apart))
 
 
-def _unit_error(base_runs: int, runs: int) -> float:
-    return math.sqrt(1 / base_runs + 1 / runs)
+def _unit_error(base_runs: int, runs: int, *, apart: bool = False) -> float:
+    return math.sqrt(1 / base_runs + 1 / runs + 2 * apart)
 
 
 def _beyond(threshold: float, degrees: int, shift: float) -> float:

@@ -18,6 +18,7 @@ from openpts.analysis.comparison import (
     relative_standard_error_pct,
 )
 from openpts.analysis.ratio import MOST_RUNS, chance_of
+from openpts.analysis.sessions import Made, are_apart
 from openpts.vocabulary.better import Better
 
 ADVISED_RUNS: Final = 3
@@ -77,12 +78,13 @@ class SetRule:
 class RunSet:
     """One figure of all warm runs of a drive, or of all passes of a row: at least one, in their order.
 
-    A cold run is none of them.
+    A cold run is none of them. ``made`` says of runs when and where.
     """
 
     values: tuple[float, ...]
     better: Better
     rule: SetRule = SetRule()
+    made: tuple[Made | None, ...] = ()
 
     @property
     def count(self) -> int:
@@ -163,7 +165,11 @@ def compare_lines(
 
 def _chance(base: RunSet, candidate: RunSet) -> float | None:
     is_discarded = Quality.DISCARDED in {base.quality, candidate.quality}
-    return None if is_discarded else chance_of(base.values, candidate.values)
+    return (
+        None
+        if is_discarded
+        else chance_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
+    )
 
 
 def _without_chance(base: RunSet, candidate: RunSet) -> SetComparison:

@@ -17,7 +17,7 @@ from openpts.report.gate.documents import ErrorRates, GateDocument, PowerDocumen
 from openpts.report.gate.figures import OF_SUBJECTS, GatedRun
 from openpts.report.gate.judge import GateResult, judge
 from openpts.report.gate.limits_file import LimitSet, parse_limits, read_limits
-from openpts.report.gate.power import PowerOfLimit, power_of
+from openpts.report.gate.power import Power, PowerOfLimit, power_of
 from openpts.report.gate.words import error_words, limit_line, verdict_line
 from openpts.report.sources import run_folders_of
 from openpts.vocabulary.limit import Judgement
@@ -163,10 +163,16 @@ def _power_lines(one: PowerOfLimit) -> Sequence[str]:
         f"{head}: spread between runs {one.spread_pct:.2g} %{rounds}",
         *(
             f"  {power.runs} runs against {power.base_runs}: finds {_change(power.found)} with 95 %, "
-            f"fails unchanged ones in {power.false_alarm_pct:.2g} %"
+            f"{_apart_words(power)}fails unchanged ones in {power.false_alarm_pct:.2g} %"
             for power in one.powers
         ),
     )
+
+
+def _apart_words(power: Power) -> str:
+    """What is found of sides that were not made in turn."""
+    found = power.found_apart
+    return "" if found is None else f"{100 * (found - 1):+.3g} % if the sides share no session, "
 
 
 def _change(found: float | None) -> str:

@@ -136,3 +136,8 @@ class Manifest:
     purpose: Purpose = field(default_factory=Purpose)
     hooks: tuple[HookRun, ...] = ()
     imported: Imported | None = None
+
+    @property
+    def host_name(self) -> str:
+        """Where the run began; empty in records that were made before runs could be resumed."""
+        return self.attempts[0].host if self.attempts else ""

@@ -239,11 +239,42 @@ def test_single_runs_and_overlapping_sets_ask_for_more(run: Run) -> None:
     (one,) = result_of(f"{IOPS} >= -3 %", gated(run, 0.97, 0.96, 0.99), gated(run, 1.0, 1.01, 0.99)).judged
     assert one.judgement is NONE
     assert one.reason.endswith("not decided: make 2 more runs, 7 at most")
-    seven = gated(run, *(0.94 + 0.01 * n for n in range(7)))
+    seven = gated(run, *(0.94 + 0.01 * n for n in (3, 0, 6, 2, 5, 1, 4)))
     (one,) = result_of(f"{IOPS} >= -3 %", seven, gated(run, *BASES)).judged
     assert one.reason.endswith("not decided in 7 runs, the most that the rule allows")
     (one,) = result_of(f"{IOPS} >= -3 %", [*seven, *gated(run, 0.5)], gated(run, *BASES)).judged
     assert one.reason.endswith("set most_runs before the first run")
+
+
+def on_days(runs: list[GatedRun], *days: int, host: str = "a") -> list[GatedRun]:
+    return [
+        with_changes(one, started_at=f"2026-03-{day:02}T08:00:00+00:00", host=host)
+        for one, day in zip(runs, days, strict=True)
+    ]
+
+
+def test_sides_without_a_session_in_common_have_a_wider_interval_and_say_so(run: Run) -> None:
+    """On which side the shift between two sessions lies can't be told from a change."""
+    slower, bases = gated(run, *SLOWER), gated(run, *BASES)
+    limit = f"{IOPS} >= -3 %"
+    (in_turn,) = result_of(limit, on_days(slower, 1, 3, 5), on_days(bases, 2, 4, 6)).judged
+    (apart,) = result_of(limit, on_days(slower, 4, 5, 6), on_days(bases, 1, 2, 3)).judged
+    (elsewhere,) = result_of(limit, on_days(slower, 1, 3, 5, host="b"), on_days(bases, 2, 4, 6)).judged
+    assert in_turn.judgement is FAIL
+    for one in (apart, elsewhere):
+        assert one.value == in_turn.value
+        assert None not in (one.high, in_turn.high)
+        # the spread counts once for each run, and once for the session of each side
+        wider = math.log(one.high / one.value) / math.log(in_turn.high / in_turn.value)
+        assert wider == pytest.approx(math.sqrt((2 / 3 + 2) / (2 / 3)))
+        assert "taken for that between sessions, which the sides do not share" in one.reason
+
+
+def test_runs_that_drift_have_no_verdict(run: Run) -> None:
+    drifting = on_days(gated(run, *(0.94 + 0.001 * n for n in range(5))), 1, 2, 3, 4, 5)
+    (one,) = result_of(f"{IOPS} >= -3 %", drifting, gated(run, *BASES)).judged
+    assert one.judgement is NONE
+    assert "drift, each near the one before it, as by chance in 1.7 %" in one.reason
 
 
 def test_what_can_t_be_compared_has_no_verdict(run: Run) -> None:

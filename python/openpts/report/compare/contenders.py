@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
+from openpts.analysis.sessions import Made
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.texts import fact_text
@@ -46,6 +47,12 @@ class ComparedRun:
     def manifest(self) -> Manifest:
         """The run's own."""
         return self.run.manifest
+
+    @property
+    def made(self) -> Made | None:
+        """When and where; None of a simulated drive."""
+        manifest = self.manifest
+        return None if manifest.target.simulation else Made(manifest.host_name, manifest.started_at)
 
     @property
     def values(self) -> tuple[Measured, ...]:

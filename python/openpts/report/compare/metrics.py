@@ -129,7 +129,8 @@ def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
 
 def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | None:
     values = tuple(v.value for v in _measured(contender.warm, like) if v.value is not None)
-    return RunSet(values, like.better, rule) if values else None
+    made = tuple(run.made for run in contender.warm)
+    return RunSet(values, like.better, rule, made) if values else None
 
 
 def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:

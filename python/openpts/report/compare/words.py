@@ -8,6 +8,7 @@ from typing import Final
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT
 from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule
+from openpts.analysis.sessions import are_apart
 from openpts.pages import cells
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.report.compare.metrics import ComparedMetrics, Metric, SetValue
@@ -41,8 +42,8 @@ def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[s
         f"interest), and chance alone would show one such line or more in at most {limit} of all "
         "comparisons. By chance: how often two sets that do not differ lie so far apart, by Student's t of "
         "the logarithms, the interval of the gate. Corrected: for the number of lines, by Holm's method. "
-        "Runs count as independent: make those of the sets in turn, since what drifts between two series is "
-        "in the difference."
+        "Runs count as independent; of sets that were not made in turn on one host, a session's shift is "
+        "taken to vary as runs do."
     )
     return (*first, rule, f"{format_count(lines, 'line')} judged.") if lines else (*first, rule)
 
@@ -100,7 +101,8 @@ def _ratio_words(one: SetValue) -> str:
     """The ratio with its interval, as a gate says it."""
     if one.base is None or one.runs is None or one.comparison is None:
         return ""
-    return compared_words(one.base.values, one.runs.values)
+    apart = are_apart(one.base.made, one.runs.made)
+    return compared_words(one.base.values, one.runs.values, apart=apart)
 
 
 def _chance_words(comparison: SetComparison) -> str:

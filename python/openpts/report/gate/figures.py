@@ -12,6 +12,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.ratio import spread_pct
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.rounds import measurement_window, test_point
+from openpts.analysis.sessions import Made
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured as Measure
 from openpts.pages.measure import key_of
@@ -75,7 +76,7 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     ``folder`` is where it is, or was when it was read. ``conditions`` are the same text for runs that were
     made under the same ones, ``deviations`` rule and what was used instead. ``seeds`` are of a simulated
     drive and its workload: a run with the same ones does the same again. ``source`` is the checksum of the
-    results that an imported run is made of. ``firmware`` is empty where it is not known.
+    results that an imported run is made of. ``firmware`` and ``host`` are empty where they are not known.
     """
 
     test_id: str
@@ -88,6 +89,12 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     seeds: tuple[int, int] | None
     source: str | None
     firmware: str
+    host: str = ""
+
+    @property
+    def made(self) -> Made | None:
+        """When and where; None of a simulated drive."""
+        return Made(self.host, self.started_at) if self.seeds is None else None
 
     @property
     def unfinished(self) -> str:
@@ -119,6 +126,7 @@ class GatedRun(JudgedRun, frozen=True, kw_only=True, dict=True):
             seeds=None if simulation is None else (simulation.seed, conditions.seed),
             source=None if imported is None else imported.sha256,
             firmware=fact_text(manifest.dut, "firmware", ""),
+            host=manifest.host_name,
         )
 
     @cached_property

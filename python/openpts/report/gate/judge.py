@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
+from openpts.analysis.sessions import DRIFT_LIMIT, are_apart, drift_chance
 from openpts.errors import UsageError
 from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
@@ -246,10 +247,26 @@ def _relative(
     values = [[one.value for one, _ in side if one.value is not None] for side in (bases, candidates)]
     if min(*values[0], *values[1]) <= 0:
         return replace(row, reason="a value is not above 0: there is no ratio")
-    ratio = ratio_of(*values)
+    if drifting := _drifting(bases) or _drifting(candidates):
+        return replace(row, reason=drifting)
+    base_made, made = ([run.made for _, run in side] for side in (bases, candidates))
+    ratio = ratio_of(*values, apart=are_apart(base_made, made))
     if ratio is None:
         return replace(row, value=values[1][0] / values[0][0], reason=fewer_runs(values[1][0] / values[0][0]))
     return _decided(row, bound, ratio, limits.rule)
+
+
+def _drifting(side: Sequence[tuple[Figure, HeldAgainst]]) -> str:
+    """Why runs of a real drive are no repeats of each other, if their order says so."""
+    made = [(run.made.at, figure.value or 0.0, run.folder) for figure, run in side if run.made is not None]
+    made.sort(key=lambda one: one[0])
+    chance = drift_chance([value for _, value, _ in made])
+    if chance > DRIFT_LIMIT:
+        return ""
+    return (
+        f"the {len(made)} runs from {made[0][2]} on drift, each near the one before it, as by chance in "
+        f"{100 * chance:.2g} %: they are no repeats; bring drive and host into the same state before each"
+    )
 
 
 def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> JudgedLimit:

@@ -17,12 +17,16 @@ FEWEST_RUNS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """With so many runs against so many: the ratio that is found, and false alarms up to this look."""
+    """With so many runs against so many: the ratio that is found, and false alarms up to this look.
+
+    ``found_apart`` is what is found of sides that share no session; None also of simulated drives.
+    """
 
     runs: int
     base_runs: int
     found: float | None
     false_alarm_pct: float
+    found_apart: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,14 @@ def _of_limit(
         missing = next((figure.missing for figure in figures if figure.missing), "")
         reason = missing or "two runs or more on a side are needed to know the spread between runs"
         return PowerOfLimit(result.name, result.limit, None, result.rounds_spread_pct, reason=reason)
-    powers = tuple(_powers(bound, rule, spread, len(values[1])))
+    is_real = any(run.made for run in (*runs, *baseline))
+    powers = tuple(_powers(bound, rule, spread, len(values[1]), is_real=is_real))
     return PowerOfLimit(result.name, result.limit, result.spread_pct, result.rounds_spread_pct, powers)
 
 
-def _powers(bound: Bound, rule: ErrorRule, spread: float, base_runs: int) -> Iterator[Power]:
+def _powers(
+    bound: Bound, rule: ErrorRule, spread: float, base_runs: int, *, is_real: bool
+) -> Iterator[Power]:
     """At each odd number of runs; the baseline has as many where none is given."""
     limit = bound.share if bound.at_least else 1 / bound.share
     alarms = 0.0
@@ -90,10 +97,8 @@ def _powers(bound: Bound, rule: ErrorRule, spread: float, base_runs: int) -> Ite
         sizes = (base_runs or runs, runs)
         alarms += alarm_probability(1.0, limit, spread, sizes, rule.alarm_share)
         if runs % 2 and (runs >= FEWEST_RUNS or base_runs > 1):
-            found = found_ratio(limit, spread, sizes, rule.alarm_share)
-            yield Power(
-                runs,
-                sizes[0],
-                found if found is None or bound.at_least else 1 / found,
-                100 * min(1.0, alarms),
-            )
+            ratios = [
+                found_ratio(limit, spread, sizes, rule.alarm_share, apart=apart) for apart in (False, True)
+            ]
+            found, apart = (one if one is None or bound.at_least else 1 / one for one in ratios)
+            yield Power(runs, sizes[0], found, 100 * min(1.0, alarms), apart if is_real else None)

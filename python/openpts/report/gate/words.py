@@ -14,17 +14,21 @@ CONFIDENCE: Final = 0.95
 """Of the interval that a comparison shows, where no limit says how often it may be wrong."""
 
 
+_APART: Final = " and taken for that between sessions, which the sides do not share"
+
+
 def ratio_words(value: float, low: float, high: float, ratio: Ratio) -> str:
     """``ratio 0.951 (0.942 to 0.96), 3 runs against 3, spread between runs 0.42 %``."""
     return (
         f"ratio {value:.4g} ({low:.4g} to {high:.4g}), {format_count(ratio.runs, 'run')} "
         f"against {ratio.base_runs}, spread between runs {ratio.spread_pct:.2g} %"
+        f"{_APART if ratio.apart else ''}"
     )
 
 
-def compared_words(base: tuple[float, ...], candidate: tuple[float, ...]) -> str:
+def compared_words(base: tuple[float, ...], candidate: tuple[float, ...], *, apart: bool) -> str:
     """The ratio of two sets with its 95 % interval; empty for single runs, or values not above 0."""
-    ratio = ratio_of(base, candidate)
+    ratio = ratio_of(base, candidate, apart=apart)
     if ratio is None:
         return ""
     error = (1 - CONFIDENCE) / 2
@@ -45,7 +49,8 @@ def more_runs(ratio: Ratio, rule: ErrorRule) -> str:
     if left <= 0:
         return f"not decided in {format_count(rule.most_runs, 'run')}, the most that the rule allows"
     step = min(left, 3 - ratio.runs if ratio.runs < 3 else 2)
-    return f"not decided: make {format_count(step, 'more run')}, {rule.most_runs} at most"
+    more = f"not decided: make {format_count(step, 'more run')}, {rule.most_runs} at most"
+    return f"{more}, those of both sides in turn on one host" if ratio.apart else more
 
 
 def too_many_runs(rule: ErrorRule) -> str:
@@ -89,5 +94,6 @@ def error_words(rule: ErrorRule) -> Iterator[str]:
     limits = "1 relative limit" if rule.rows == 1 else f"any of {rule.rows} relative limits"
     yield (
         f"{limits}: called failed though kept in at most {100 * rule.false_alarm:g} % of all gates, called "
-        f"passed though not kept in {100 * rule.miss:g} %, over all looks with up to {rule.most_runs} runs"
+        f"passed though not kept in {100 * rule.miss:g} %, over all looks with up to {rule.most_runs} runs, "
+        "if runs are independent repeats"
     )

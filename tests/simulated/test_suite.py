@@ -161,7 +161,7 @@ def test_steps_too_short_for_a_drive_s_scale_in_the_last_test_are_refused_before
 ) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("tests = ['powercut', 'thermal']\n[powercut]\ncycles = 1\n[thermal]\nload_seconds = 1\n")
-    error = refused(tmp_path / "suite", "sim:client-qlc", "--plan", str(plan))
+    error = refused(tmp_path / "suite", "sim:client-qlc?scale=43", "--plan", str(plan))
     assert str(error).startswith("thermal: sim:client-qlc")
     assert not (tmp_path / "suite").exists()
 

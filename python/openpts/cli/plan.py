@@ -10,8 +10,10 @@ import click
 from msgspec import Struct
 
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
+from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import together
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.parameter_options import WithRest, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
@@ -109,6 +111,8 @@ def _print_plan(
     **rates: float | None,
 ) -> None:
     roots = SystemRoots()
+    if target is not None:
+        target = at_fitting_scale(target, [choices], log_stream(as_json=as_json))
     unopened = _unopened(target, capacity, choices.test, roots)
     plan = planned_run(choices, unopened, _drive(unopened, **rates))
     steps = [step for planned in plan.longest for step in planned.apply.steps]

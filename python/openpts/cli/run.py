@@ -20,6 +20,7 @@ from openpts.cli.consent_options import (
     taken,
 )
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
+from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import together
 from openpts.cli.io_engine import NUMA, EngineArgs
@@ -275,9 +276,10 @@ def _command(test: Procedure) -> click.Command:
         if not targets:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         consent = consent_of_one(**taken(options))
-        order = order_of(targets[0], choices_of(test, options), consent, **options)
+        choices, stream = choices_of(test, options), log_stream(as_json=as_json)
+        target = targets[0] if continued else at_fitting_scale(targets[0], [choices], stream)
+        order = order_of(target, choices, consent, **options)
         order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        stream = log_stream(as_json=as_json)
         folder = run_and_log(test, limits.ordered(order, test), stream)
         end_run(test, folder, stream, no_report=no_report, as_json=as_json)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged, limit_options
+from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
@@ -139,6 +140,7 @@ def run_all(
     (target,) = targets
     stream = log_stream(as_json=as_json)
     all_choices, consent = _choices_of(tests, options), consent_of(**taken(options))
+    target = at_fitting_scale(target, all_choices, stream)
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
     parts = [
@@ -372,10 +374,6 @@ def _planned(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) ->
     try:
         if choices.test.runs_commands:
             refuse_simulated(unopened.facts.path)
-        plan = planned_run(choices, unopened, drive)
-        if unopened.preset is not None and not choices.test.cuts_power:
-            steps = [step for planned in plan.longest for step in planned.apply.steps]
-            unopened.deviations(steps, None, plan.conditions.write_cache_enabled, SystemRoots())
+        return planned_run(choices, unopened, drive)
     except (UsageError, TargetError) as error:
         raise type(error)(f"{choices.test.name}: {error}") from error
-    return plan

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.targets.free_space import SpaceNeed, check_space
+from openpts.device.targets.simulated_target import at_scale
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError, failing_as
 from openpts.planning.assumed_drive import AssumedDrive
@@ -180,8 +181,14 @@ def captured(
 def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
     """There is room for all that is accessed, and no two outstanding I/Os have to overlap.
 
-    Raises TargetError, and UsageError for what no target has.
+    Raises TargetError, and UsageError for what no target has, and for a trace on a scaled drive.
     """
+    streams = [stream for planned in plan for step in planned.apply.steps for stream in step.streams]
+    if target.scale > 1 and any(stream.replay is not None for stream in streams):
+        raise UsageError(
+            f"{target.path}: a trace is replayed on a simulated drive in its own size only: use "
+            f"{at_scale(target.path, 1)}, or compact the trace onto a smaller drive"
+        )
     stimuli = dict.fromkeys(stimuli_of([step for planned in plan for step in planned.apply.steps]))
     largest_bytes = max((stimulus.block_size_bytes for stimulus in stimuli), default=0)
     for stimulus in stimuli:
@@ -190,12 +197,19 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
         range_bytes = (end - start) // target.scale
         outstanding_bytes = stimulus.toio * stimulus.block_size_bytes
         if range_bytes < outstanding_bytes:
+            larger = _larger(target, outstanding_bytes, end - start)
             raise TargetError(
                 f"{target.name} is too small for the queue of {stimulus}: its active range holds "
                 f"{format_capacity(range_bytes)}{_simulated(target)}, TC {stimulus.tc} x QD {stimulus.qd} x "
                 f"{format_block_size(stimulus.block_size_bytes)} outstanding need "
-                f"{format_capacity(outstanding_bytes)}; use a larger target or a smaller demand"
+                f"{format_capacity(outstanding_bytes)}; use {larger} or a smaller demand"
             )
+
+
+def _larger(target: TargetFacts, needed_bytes: int, range_bytes: int) -> str:
+    """A target of which a range has room enough, in words."""
+    fitting = range_bytes // needed_bytes
+    return at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
 
 
 def _simulated(target: TargetFacts) -> str:

@@ -9,7 +9,13 @@ from typing import Final, Self
 from openpts.device.health.health import simulated_health
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
-from openpts.device.targets.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget, simulated_facts
+from openpts.device.targets.simulated_target import (
+    DEFAULT_SEED,
+    DriveState,
+    SimulatedTarget,
+    at_scale,
+    simulated_facts,
+)
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -241,7 +247,8 @@ def simulated_deviations(
     concerns = scale_concerns(preset, facts.user_capacity_bytes, facts.scale, steps)
     for concern in concerns:
         if concern.severity is Severity.REFUSE:
-            raise UsageError(f"{facts.path}: {concern.message}")
+            such_as = f"; for example {at_scale(facts.path, concern.scale)}" if concern.scale else ""
+            raise UsageError(f"{facts.path}: {concern.message}{such_as}")
     return (
         Deviation(
             rule_id="PTS-GEN-05",

@@ -43,11 +43,13 @@ class ScaleConcern:
     """Why figures of a scaled drive would differ from those of the real one.
 
     ``message`` has the number, the limit and the next step; ``subject`` names the condition in a word or two.
+    ``scale`` would do, None where none does.
     """
 
     severity: Severity
     subject: str
     message: str
+    scale: int | None = None
 
 
 def default_scale(preset: Preset, capacity_bytes: int) -> int:
@@ -124,7 +126,8 @@ def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
     )
     if scale > 1:
         fitting = max(1, int(scale * (shape.user_bytes / needed_bytes)))
-        yield ScaleConcern(Severity.REFUSE, "superblocks", message + f"take a scale of {fitting} or less")
+        message += f"take a scale of {fitting} or less"
+        yield ScaleConcern(Severity.REFUSE, "superblocks", message, fitting)
     else:
         least = format_capacity(round(needed_bytes))
         yield ScaleConcern(Severity.WARN, "superblocks", message + f"take a capacity of {least} or more")
@@ -148,7 +151,8 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
     if not short:
         return
     settlings, step, length_ns, settling_ns = min(short, key=lambda each: each[0])
-    refused = settlings < FEWEST_SETTLINGS_PER_PHASE
+    # what a drive in its own size is given is its figure, and no fault of the scale
+    refused = settlings < FEWEST_SETTLINGS_PER_PHASE and scale > 1
     limit = FEWEST_SETTLINGS_PER_PHASE if refused else SETTLINGS_PER_PHASE
     enough_ns = limit * settling_ns
     fitting = int(length_ns / enough_ns)
@@ -162,6 +166,7 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
         f"and queue need to settle ({_milliseconds(settling_ns)}), and {limit} times are needed; "
         f"take {smaller}steps of at least {format_duration(round(enough_ns * scale))}"
         f"{_others_too_short(short, step, refused=refused)}",
+        fitting or None,
     )
 
 

@@ -6,7 +6,7 @@ preset by their dotted names may follow: ``page_mapped.mapping.physical_per_user
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Final
@@ -97,6 +97,11 @@ def parse_simulated_target(text: str) -> SimulatedTarget:
     if not preset:
         raise UsageError(f"{_PREFIX} does not name a preset: {_HOW_TO_NAME}")
     return _of_words(preset, _words(query) if question_mark else {})
+
+
+def at_scale(path: str, scale: int) -> str:
+    """What to type for the drive of that name at another scale."""
+    return str(replace(parse_simulated_target(path), scale=scale))
 
 
 def _of_words(preset: str, words: Mapping[str, str]) -> SimulatedTarget:

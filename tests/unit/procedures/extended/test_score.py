@@ -133,6 +133,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_done() -> None:
         list(TEST.script(given_words(traces=["boot"]), GB))
 
 
+@pytest.mark.proves("SOL-BMK-01", "SOL-BMK-03")
 def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> None:
     assert [one.name for one in STANDARD.traces] == list(recipes())
     assert [one.path for one in given_words(traces=["mail", "recipe:backup"]).traces] == [

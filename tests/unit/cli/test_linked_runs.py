@@ -1,6 +1,5 @@
 """No command follows a link in the place of a record: the folder may come from another lab."""
 
-
 import pytest
 from click.testing import CliRunner
 

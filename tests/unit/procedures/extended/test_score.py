@@ -151,7 +151,7 @@ def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [
-        ({"traces": ["mial"]}, "did you mean mail?"),
+        ({"traces": ["mial"]}, "did you mean recipe:mail?"),
         ({"traces": ["no-such"]}, "the recipes are boot, application-start"),
         ({"traces": ["mail", "quick", "boot"]}, "boot is given twice"),
         ({"background": "no-such"}, "--background 'no-such': there is no such recipe"),

@@ -22,6 +22,13 @@ def shipped_as(word: str) -> str | None:
     return _typed().get(_bare(word))
 
 
+def applied_by(typed: str) -> str:
+    """The command that applies a trace, or a capture, to a drive."""
+    if typed.startswith(LIKE):
+        return f"`openpts run rws {typed} TARGET`"
+    return f"`openpts run replay {typed} TARGET`"
+
+
 def shipped_hint(word: str, *, takes_captures: bool = False) -> str:
     """What was probably meant, for the end of an error.
 

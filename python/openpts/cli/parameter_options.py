@@ -102,15 +102,13 @@ def _refuse_traces(test: Procedure, targets: tuple[str, ...]) -> None:
     missing = [word for word in targets if "/" not in word and not Path(word).exists()]
     if not missing:
         return
-    from openpts.characteristics.look_alikes import LIKE  # noqa: PLC0415 most targets are paths
-    from openpts.characteristics.shipped import shipped_as  # noqa: PLC0415 likewise
+    from openpts.characteristics.shipped import applied_by, shipped_as  # noqa: PLC0415 most targets are paths
+    from openpts.traces.recipes import PREFIX  # noqa: PLC0415 likewise
 
     for word in missing:
         if (typed := shipped_as(word)) is not None:
-            other = "rws" if typed.startswith(LIKE) else "replay"
-            way = f"`openpts run {other} {typed} TARGET` applies it"
-            if "traces" in parameters_of(test.conditions) and other == "replay":
-                way = f"give --traces {typed}"
+            has_traces = "traces" in parameters_of(test.conditions) and typed.startswith(PREFIX)
+            way = f"give --traces {typed}" if has_traces else f"{applied_by(typed)} applies it"
             raise UsageError(f"{word} is a trace that ships, and no drive: {way}")
 
 

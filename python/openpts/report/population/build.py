@@ -75,7 +75,9 @@ def _findings(figures: PopulationFigures) -> list[Block]:
         blocks = [Verdict(f"{_count(named, 'stands', 'stand')} out: {', '.join(named)}.", "fail")]
     if others:
         blocks.append(Verdict(f"{_count(others, 'is', 'are')} worth a look: {', '.join(others)}."))
-    blocks += _of_paths(figures, "Nothing can be said of slots, hosts or starts: drives share them, or are too few.")
+    blocks += _of_paths(
+        figures, "Nothing can be said of slots, hosts or starts: drives share them, or are too few."
+    )
     if named or others:
         blocks += [_outliers_table(values), Verdict(SWAP)]
     return blocks

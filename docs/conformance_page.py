@@ -53,7 +53,7 @@ binds a test of the specification, and none counts on the cover of a report.
 - **checked**: `openpts conformance RUN --guide NAME` checks it on the record of that run, by the check of the
   specification's requirement that asks the same, or by the host audit.
 - **built in**: the tests named here prove it.
-- **left to the operator**, **outside**, **not yet**, **not met**: the reason is given.
+- **left to the operator**, **outside**, **not met**: the reason is given.
 
 What to type with a paper in hand: [Solidigm](guide-solidigm.md), [TKperf](guide-tkperf.md),
 [LSI](guide-lsi.md), [Hyperstone](guide-hyperstone.md).

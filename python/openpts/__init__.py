@@ -10,7 +10,8 @@ From a notebook, with a run folder:
     openpts.build_report(run).title
     openpts.compare(["runs/old-firmware", "runs/new-firmware"])
 
-All errors that these raise are subclasses of ``openpts.OpenptsError``.
+Data frames need the extra ``frames``. All errors that these raise are subclasses of
+``openpts.OpenptsError``.
 """
 
 from importlib import import_module
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openpts.api import build_report, compare, measures, read_run
-    from openpts.errors import OpenptsError
+    from openpts.errors import NoRecordError, OpenptsError, RecordError, UsageError
     from openpts.pages.measure import Measured
     from openpts.pages.model import Report
     from openpts.record.reader import Run
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Measured",
+    "NoRecordError",
     "OpenptsError",
+    "RecordError",
     "Report",
     "Run",
     "RunComparison",
+    "UsageError",
     "build_report",
     "compare",
     "measures",
@@ -39,10 +43,13 @@ __all__ = [
 # Loaded when first asked for: a command must not load what it does not need.
 _PLACES = {
     "Measured": "pages.measure",
+    "NoRecordError": "errors",
     "OpenptsError": "errors",
+    "RecordError": "errors",
     "Report": "pages.model",
     "Run": "record.reader",
     "RunComparison": "report.compare.contenders",
+    "UsageError": "errors",
 }
 
 
@@ -50,3 +57,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PLACES.get(name, 'api')}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -56,10 +56,12 @@ def characterize(
     by: str | None,
     from_ns: int,
     to_ns: int,
+    takes_steps: bool = False,
 ) -> str:
     """All figures of one trace of these files, as JSON: of I/Os issued from one moment to before another.
 
-    ``by`` is device, process, stream or None: what parts with all figures of their own have in common. Raises
+    ``by`` is device, process, stream or None: what parts with all figures of their own have in common.
+    ``takes_steps``: of a step table those that it has, with ``whole`` null; it is taken as it is. Raises
     ValueError if the trace can't be read, is refused, or has no such I/Os.
     """
 

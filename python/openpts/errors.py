@@ -16,6 +16,7 @@ refusal from a broken drive without reading the text::
     |   |-- NoVerdictError      13   a limit could neither be kept nor failed; the run is complete
     |   `-- NotSteadyError      14   steady state was required and not reached; the run is complete
     |-- RecordError              8   a run folder can't be written or read
+    |   |-- NoRecordError              there is no run in the folder, or its beginning alone
     |   |-- LostRecordError          its files were deleted, moved or replaced during the run
     |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
@@ -26,14 +27,18 @@ refusal from a broken drive without reading the text::
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec import MsgspecError
+
+_EXPORTED_BY: Final = "openpts"
+"""Tracebacks have the name by which a notebook catches an error."""
 
 
 class OpenptsError(Exception):
     """Base of all errors that openpts raises on purpose; the text is one line for the operator."""
 
+    __module__ = _EXPORTED_BY
     exit_code: ClassVar[int] = 1
     is_printed: bool = False
     """Whether the JSON object that a command has printed says it already."""
@@ -47,6 +52,7 @@ class OpenptsError(Exception):
 class UsageError(OpenptsError):
     """An option or a value makes no sense."""
 
+    __module__ = _EXPORTED_BY
     exit_code = 2
 
 
@@ -109,7 +115,14 @@ class NotSteadyError(RunFailedError):
 class RecordError(OpenptsError):
     """A run folder can't be created, written or read."""
 
+    __module__ = _EXPORTED_BY
     exit_code = 8
+
+
+class NoRecordError(RecordError):
+    """A folder has nothing of a run, or its beginning alone."""
+
+    __module__ = _EXPORTED_BY
 
 
 class LostRecordError(RecordError):

@@ -58,6 +58,7 @@ def replayed(tmp_path: Path, name: str = "run", ios_per_s: float = 1e6, **change
     return run_whole("replay", DriveClass.ENTERPRISE, tmp_path / name, adjust, f"sim:{preset}")
 
 
+@pytest.mark.proves("SOL-BMK-11")
 def test_every_io_is_submitted_at_its_moment_in_each_pass(tmp_path: Path) -> None:
     counts = write_trace(tmp_path / "trace.iolog")
     run = replayed(tmp_path)

@@ -242,8 +242,8 @@ def test_captures_like_published_ones_have_the_published_figures(
 
 
 def test_a_name_that_no_capture_is_like_is_refused() -> None:
-    known = "use gps-navigation-portal or retail-web-portal"
-    with pytest.raises(UsageError, match=f"there is no capture like 'web': {known}"):
+    known = "use like:gps-navigation-portal or like:retail-web-portal"
+    with pytest.raises(UsageError, match=f"there is no capture like:web: {known}"):
         capture_of(Path("like:web"))
 
 

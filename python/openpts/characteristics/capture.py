@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from openpts.characteristics.applied_workload import CountedStream, applied_workload
 from openpts.characteristics.look_alikes import LIKE, steps_like
+from openpts.characteristics.shipped import shipped_hint
 from openpts.errors import UsageError
 from openpts.units import KIB, NS_PER_S
 from openpts.visible_text import visible_line
@@ -148,6 +149,8 @@ def capture_of(path: Path) -> Capture:
     from openpts.characteristics.native import steps_of  # noqa: PLC0415 opens a file
 
     word = str(path)
+    if not path.exists() and (hint := shipped_hint(word, takes_captures=True)):
+        raise UsageError(f"cannot apply the capture {word}: there is no such file; {hint}")
     found = steps_like(word.removeprefix(LIKE)) if word.startswith(LIKE) else steps_of(path)
     header, rows = found["header"], found["steps"]
     if len(rows) > MOST_STEPS:

@@ -34,6 +34,7 @@ from openpts.characteristics.synthesis import left_out, zones_of
 from openpts.errors import TraceError
 from openpts.folder_files import write_files
 from openpts.temporary_folder import temporary_folder
+from openpts.traces.treatment import Span
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US
 
 Figures = Mapping[str, Any]
@@ -98,8 +99,7 @@ def modeled(trace: Path, selection: Selection, figures: Figures, seconds: float 
         raise TraceError("can't model the trace: no read, write, trim or flush has a length of whole sectors")
     ways = groupings(figures, keys)
     start_ns, span_ns = figures["whole"]["start_ns"], figures["whole"]["span_ns"]
-    end_s = (start_ns + span_ns + NS_PER_US) / NS_PER_S
-    whole = replace(selection, from_s=start_ns / NS_PER_S, to_s=end_s)
+    whole = replace(selection, time_ns=Span(start_ns, start_ns + span_ns + NS_PER_US))
     couplings = [rung for way in ways for group in way for rung in group.rungs]
     measured = trains_and_places(trace, whole, keys, couplings)
     trains = iter(measured["trains"])

@@ -4,33 +4,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from openpts import _native
 from openpts.errors import TraceError, UsageError
-from openpts.units import NS_PER_S
-
-_FOREVER_NS: Final = 2**63 - 1
+from openpts.traces.treatment import ALL_TIME, Span
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which I/Os of a trace: its format, the devices by name, the parts, the seconds from and to."""
+    """Which I/Os of a trace: its format, the devices by name, the parts, when they were issued."""
 
     format: str | None = None
     devices: tuple[str, ...] = ()
     by: str | None = None
-    from_s: float | None = None
-    to_s: float | None = None
-
-    @property
-    def span_ns(self) -> tuple[int, int]:
-        """From and to. Raises UsageError for an empty span."""
-        from_ns = round((self.from_s or 0) * NS_PER_S)
-        to_ns = _FOREVER_NS if self.to_s is None else round(self.to_s * NS_PER_S)
-        if to_ns <= from_ns:
-            raise UsageError(f"can't take I/Os from second {self.from_s or 0:g} to before {self.to_s:g}")
-        return from_ns, to_ns
+    time_ns: Span = ALL_TIME
 
 
 def steps_of(capture: Path) -> dict[str, Any]:
@@ -45,17 +33,22 @@ def steps_of(capture: Path) -> dict[str, Any]:
     return found
 
 
-def figures_of(trace: Path, selection: Selection = Selection()) -> dict[str, Any]:
-    """All figures of the I/Os that are selected. Raises TraceError, and UsageError for an empty span."""
-    from_ns, to_ns = selection.span_ns
+def figures_of(
+    trace: Path, selection: Selection = Selection(), *, takes_steps: bool = False
+) -> dict[str, Any]:
+    """All figures of the I/Os that are selected.
+
+    With ``takes_steps`` those of a whole step table, too: its ``whole`` is None. Raises TraceError.
+    """
     try:
         text = _native.characterize(
             [trace],
             format=selection.format,
             devices=list(selection.devices),
             by=selection.by,
-            from_ns=from_ns,
-            to_ns=to_ns,
+            from_ns=selection.time_ns.start,
+            to_ns=selection.time_ns.end,
+            takes_steps=takes_steps and selection == Selection(),
         )
     except ValueError as error:
         raise TraceError(str(error)) from error
@@ -79,14 +72,13 @@ def trains_and_places(
 
     Raises TraceError.
     """
-    from_ns, to_ns = selection.span_ns
     try:
         text = _native.model_trace(
             [trace],
             format=selection.format,
             devices=list(selection.devices),
-            from_ns=from_ns,
-            to_ns=to_ns,
+            from_ns=selection.time_ns.start,
+            to_ns=selection.time_ns.end,
             streams=list(streams),
             couplings=[(list(numbers), gap_ns) for numbers, gap_ns in couplings],
         )

@@ -9,6 +9,7 @@ from openpts.characteristics.definitions import DEFINITIONS
 from openpts.characteristics.place_pages import place_pages
 from openpts.characteristics.questions import questions
 from openpts.characteristics.tables import (
+    NO_COMPLETIONS,
     amount,
     figure,
     in_order,
@@ -18,7 +19,7 @@ from openpts.characteristics.tables import (
     share,
     size,
 )
-from openpts.characteristics.time_pages import time_pages
+from openpts.characteristics.time_pages import map_page, time_pages, worst_steps
 from openpts.pages.cells import missing
 from openpts.pages.facts_table import items_table
 from openpts.pages.kit import rows_table
@@ -51,17 +52,7 @@ def applied_in_json(figures: Figures) -> dict[str, Any]:
 
 def characteristics_report(figures: Figures, name: str) -> Report:
     """All figures as pages; the same figures give an equal report."""
-    whole = figures["whole"]
-    pages = (
-        _overview(figures),
-        _mix_page(whole),
-        _streams_page(figures),
-        *time_pages(figures),
-        *place_pages(whole),
-        *_processes_page(whole),
-        *_parts_page(figures),
-        _definitions_page(),
-    )
+    pages = _pages_of_steps(figures) if figures["whole"] is None else _pages_of_ios(figures)
     return Report(
         title="Characteristics of a Trace",
         subtitle=name,
@@ -72,16 +63,50 @@ def characteristics_report(figures: Figures, name: str) -> Report:
     )
 
 
-def _overview(figures: Figures) -> Page:
+def _pages_of_ios(figures: Figures) -> tuple[Page, ...]:
+    whole = figures["whole"]
+    return (
+        _overview(figures, _items_of_ios(figures)),
+        _mix_page(whole),
+        _streams_page(figures),
+        *time_pages(figures),
+        *place_pages(whole),
+        *_processes_page(whole),
+        *_parts_page(figures),
+        _definitions_page(),
+    )
+
+
+def _pages_of_steps(figures: Figures) -> tuple[Page, ...]:
+    """What a step table can tell: streams and steps, nothing of single I/Os."""
+    worst = worst_steps(figures)
+    unknown = Verdict(f"Queue depth and latency are {NO_COMPLETIONS}.")
+    return (
+        _overview(figures, _items_of_steps(figures)),
+        _streams_page(figures),
+        map_page(figures),
+        Page("completions", "Queue Depth and Latency", (worst if worst.rows else unknown,)),
+    )
+
+
+def _items_of_steps(figures: Figures) -> list[tuple[str, str]]:
+    steps, streams = figures["steps"], figures["streams"]
+    busy = {line["step"] for line in steps["rows"] if line["ios"]}
+    ios, moved = (sum(stream[key] for stream in streams) for key in ("ios", "bytes"))
+    return [
+        ("Kind", figures["trace"]["meaning"]),
+        ("Steps", f"{len(busy):,} of {steps['length_ns'] / 1e9:g} s with I/O"),
+        ("I/Os, bytes", f"{ios:,}, {format_capacity(moved)}"),
+        ("Lost events", f"{figures['trace']['header']['records']['lost']:,}"),
+    ]
+
+
+def _items_of_ios(figures: Figures) -> list[tuple[str, str]]:
     whole, header = figures["whole"], figures["trace"]["header"]
     records = header["records"]
     damaged, skipped = sum(records["damaged"].values()), sum(records["skipped"].values())
-    devices = [device["name"] for device in header["devices"]]
-    items = [
-        ("Files", ", ".join(figures["trace"]["files"])),
-        ("Format, level", f"{header['format']}, {str(header['level']).lower()}"),
+    return [
         ("Class", f"{header['class']}: {figures['trace']['meaning']}"),
-        ("Devices", f"{len(devices)}: {', '.join(devices[:8])}{', ...' if len(devices) > 8 else ''}"),
         ("Duration", format_gap(whole["span_ns"])),
         ("I/Os, bytes", f"{whole['mix']['ios']:,}, {format_capacity(whole['mix']['bytes'])}"),
         (
@@ -90,13 +115,23 @@ def _overview(figures: Figures) -> Page:
             f"+ {damaged:,} damaged; {records['lost']:,} lost by the source",
         ),
     ]
+
+
+def _overview(figures: Figures, items: list[tuple[str, str]]) -> Page:
+    header = figures["trace"]["header"]
+    devices = [device["name"] for device in header["devices"]]
+    source = [
+        ("Files", ", ".join(figures["trace"]["files"])),
+        ("Format, level", f"{header['format']}, {str(header['level']).lower()}"),
+        ("Devices", f"{len(devices)}: {', '.join(devices[:8])}{', ...' if len(devices) > 8 else ''}"),
+    ]
     answers = [(answer.question, answer.text) for answer in questions(figures)]
     blocks: list[Block] = [
-        items_table("overview", "The trace", items),
+        items_table("overview", "The trace", [*source, *items]),
         rows_table("questions", "Five questions", ("Question:<", "Answer:<"), answers),
         *(Verdict(warning, "fail") for warning in figures["trace"]["warnings"]),
     ]
-    if records["lost"]:
+    if header["records"]["lost"]:
         blocks.append(Verdict("The source has lost events: all figures are lower bounds.", "fail"))
     return Page("trace", "The Trace", tuple(blocks))
 

@@ -54,17 +54,22 @@ def _pattern(figures: Figures) -> str:
     ios = sum(stream["ios"] for stream in moved)
     if not ios:
         return "unknown: no reads and writes"
-    operations = figures["whole"]["places"]["by_operation"].values()
     sequential = sum(stream["ios"] for stream in moved if stream["pattern"] == "seq") / ios
-    windowed = sum(operation["windowed"]["ios"] for operation in operations) / ios
+    windowed = ""
+    if figures["whole"] is not None:
+        operations = figures["whole"]["places"]["by_operation"].values()
+        share = sum(operation["windowed"]["ios"] for operation in operations) / ios
+        windowed = f", {100 * share:.1f} % (windowed)"
     small = sum(stream["ios"] for stream in moved if stream["size_bytes"] <= _SMALL_BYTES) / ios
     return (
-        f"{100 * sequential:.1f} % sequential (strict), {100 * windowed:.1f} % (windowed); "
+        f"{100 * sequential:.1f} % sequential (strict){windowed}; "
         f"{100 * small:.1f} % of at most {format_block_size(_SMALL_BYTES)}"
     )
 
 
 def _programs(figures: Figures) -> str:
+    if figures["whole"] is None:
+        return "unknown from a step table: capture every I/O, without --steps"
     shown = figures["whole"]["processes"]
     if shown is None:
         return "unknown: the trace has no processes"

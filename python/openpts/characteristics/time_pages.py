@@ -31,14 +31,15 @@ def time_pages(figures: Figures) -> tuple[Page, ...]:
     """Stream map, sequences, arrivals, and what completions show."""
     whole = figures["whole"]
     return (
-        _map_page(figures),
+        map_page(figures),
         Page("sequences", "Sequential and Random", (_sequences(whole),)),
         _arrivals_page(whole),
         _completions_page(figures),
     )
 
 
-def _map_page(figures: Figures) -> Page:
+def map_page(figures: Figures) -> Page:
+    """The rate of each stream and the queue depth over time."""
     steps = figures["steps"]
     named = [stream["name"] for stream in figures["streams"][:_MAPPED]]
     found: dict[int, MapStep] = {}
@@ -205,7 +206,9 @@ def _completions_page(figures: Figures) -> Page:
         rows: list[Cells] = [(name, *spread(thought[key], "none")) for name, key in think]
         slack = rows_table("think-time", "Think time", (":<", *SPREAD_HEADS), rows)
     text = f"{shown['uncompleted_ios']:,} I/Os have no completion."
-    return Page("completions", title, (depth, busy, gaps, latency, slack, _worst(figures), Verdict(text)))
+    return Page(
+        "completions", title, (depth, busy, gaps, latency, slack, worst_steps(figures), Verdict(text))
+    )
 
 
 def _depth(one: Figures) -> tuple[Cell, ...]:
@@ -231,7 +234,7 @@ def _latencies(of: Figures) -> Sequence[tuple[str, Figures]]:
     ]
 
 
-def _worst(figures: Figures) -> Table:
+def worst_steps(figures: Figures) -> Table:
     """The steps with the longest 99.9th percentile, with their streams."""
     known = [line for line in figures["steps"]["rows"] if line["latency"] is not None]
     known.sort(key=lambda line: (-line["latency"]["p99_9_ns"], line["step"]))

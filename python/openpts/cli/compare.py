@@ -9,15 +9,13 @@ import msgspec
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
 from openpts.cli.compare_text import print_comparison
 from openpts.cli.printed_document import print_object
-from openpts.cli.report import PAPER, REDACT, print_notes
+from openpts.cli.report_files import file_options, written_files
 from openpts.errors import UsageError
-from openpts.pages.model import Report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import compare_runs
 from openpts.report.compare.figures import comparison_document
 from openpts.report.compare.sources import read_entries
 from openpts.report.redaction import redacted, redacted_figures
-from openpts.report.write import ReportOptions, write_model
 
 _OUT = Path("openpts-comparison")
 
@@ -59,16 +57,7 @@ _OUT = Path("openpts-comparison")
     metavar="PCT",
     help="Accept a set whose relative standard error is at most this.",
 )
-@click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file.")
-@click.option("--pdf", is_flag=True, help="Write pages for print (PDF).")
-@click.option("--csv", is_flag=True, help="Write each table and series as a CSV file.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help=f"Write into this folder; alone, it asks for all three forms. [default: ./{_OUT}]",
-)
-@PAPER
-@REDACT
+@file_options(_OUT)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
 def compare(
     runs: tuple[Path, ...],
@@ -96,7 +85,7 @@ def compare(
     report, records = build_comparison(comparison, paper=paper), [run.run.manifest for run in comparison.runs]
     if redact:
         report = redacted(report, records)
-    written = _write(report, files, out) if any(files.values()) or out else []
+    written = written_files(report, files, out, _OUT)
     if as_json:
         found = msgspec.to_builtins(comparison_document(comparison, written))
         print_object(redacted_figures([found], records)[0] if redact else found)
@@ -115,12 +104,3 @@ def _labels(texts: tuple[str, ...]) -> dict[Path, str]:
             raise UsageError(f"--label {text!r}: write RUN=NAME, such as runs/first=old-firmware")
         labels[Path(path)] = name.strip()
     return labels
-
-
-def _write(report: Report, wanted: dict[str, bool], out: Path | None) -> list[str]:
-    """Write the files that are wanted; all three where only their place was said."""
-    files = wanted if any(wanted.values()) else dict.fromkeys(wanted, True)
-    options = ReportOptions(html=files["html"], pdf=files["pdf"], csv=files["csv"])
-    written = write_model(report, out or _OUT, options)
-    print_notes(written)
-    return [str(path) for path in written.documents]

@@ -2,26 +2,33 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
+import msgspec
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
-from openpts.cli.printed_document import print_document
+from openpts.cli.printed_document import print_document, print_object
+from openpts.cli.report_files import file_options, written_files
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.exchange.export_files import write_export
 from openpts.exchange.verdicts import gate_junit, gate_tap
+from openpts.record.manifest import Manifest
 from openpts.report.gate.baseline import gated_runs
 from openpts.report.gate.documents import ErrorRates, GateDocument, PowerDocument
 from openpts.report.gate.figures import OF_SUBJECTS, GatedRun
 from openpts.report.gate.judge import GateResult, judge
-from openpts.report.gate.limits_file import LimitSet, parse_limits, read_limits
+from openpts.report.gate.limits_file import Allowed, LimitSet, parse_limits, read_limits
+from openpts.report.gate.page import gate_report
 from openpts.report.gate.power import Power, PowerOfLimit, power_of
-from openpts.report.gate.words import error_words, limit_line, verdict_line
+from openpts.report.gate.words import error_words, judged_figures, limit_line, verdict_line
+from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
-from openpts.vocabulary.limit import Judgement
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 
+_OUT = Path("openpts-gate")
 _EXIT_CODES = {
     Judgement.PASS: 0,
     Judgement.FAIL: LimitError.exit_code,
@@ -46,6 +53,13 @@ _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT:
     multiple=True,
     help="A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
 )
+@click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice([one.value for one in Allowed]),
+    callback=lambda _context, _option, words: tuple(map(Allowed, words)),
+    help="Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
+)
 @baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
 @click.option(
     "--power-analysis",
@@ -59,17 +73,23 @@ _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT:
     help="Write the verdicts as XML in JUnit's form, too.",
 )
 @click.option("--tap", is_flag=True, help="Print the verdicts in the Test Anything Protocol.")
+@file_options(_OUT)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def gate(
     runs: tuple[Path, ...],
     *,
     limits_path: Path | None,
     lines: tuple[str, ...],
+    allow: tuple[Allowed, ...],
     baseline: tuple[Path, ...],
     power_analysis: bool,
     junit: Path | None,
     tap: bool,
+    out: Path | None,
+    paper: str,
+    redact: bool,
     as_json: bool,
+    **files: bool,
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.
 
@@ -79,12 +99,9 @@ def gate(
 
     Ends with exit code 10 if a limit failed, 13 if none failed but one has no verdict.
     """
-    if tap and as_json:
-        raise UsageError("--tap and --json both write to standard output: give one of them")
-    if power_analysis and (tap or junit is not None):
-        option = "--tap" if tap else "--junit"
-        raise UsageError(f"--power-analysis gives no verdicts that {option} could have: leave one out")
-    limits = _limits(limits_path, lines)
+    forms = {"--tap": tap, "--junit": junit, "--out": out, **{f"--{form}": on for form, on in files.items()}}
+    _refuse_forms([option for option, value in forms.items() if value], power=power_analysis, as_json=as_json)
+    limits = _limits(limits_path, lines, allow)
     run_folders_of([*runs, *baseline])  # refuses a run that is named twice
     candidates, bases = gated_runs(runs), gated_runs(baseline)
     if power_analysis:
@@ -93,24 +110,45 @@ def gate(
     if limits is None and not any(run.content.limits for run in candidates):
         _list_measures(candidates, err=as_json)
         raise UsageError("no limits: give --limits FILE, or --limit 'KEY >= VALUE' with a key of this list")
-    result = judge(limits or LimitSet(), candidates, bases)
+    result = judge(limits or LimitSet(allowed=allow), candidates, bases)
+    manifests = [one.run.manifest for one in (*candidates, *bases)]
+    report = gate_report(result, candidates, bases, paper=paper)
+    if redact:
+        report, result = redacted(report, manifests), _redacted(result, manifests)
+    written = written_files(report, files, out, _OUT)
     if junit is not None:
         xml = gate_junit(result.judged, [run.folder for run in candidates])
         write_export(junit.parent, {junit.name: xml})
     if as_json:
-        print_document(GateDocument.by(result, candidates, bases))
+        document = msgspec.to_builtins(GateDocument.by(result, candidates, bases, written))
+        print_object(redacted_figures([document], manifests)[0] if redact else document)
     elif tap:
         for line in gate_tap(result.judged):
             click.echo(line)
     else:
         _print(result)
+        for path in written:
+            click.echo(f"report: {path}")
     return _EXIT_CODES[result.verdict]
 
 
-def _limits(path: Path | None, lines: Sequence[str]) -> LimitSet | None:
+def _refuse_forms(forms: Sequence[str], *, power: bool, as_json: bool) -> None:
+    if as_json and "--tap" in forms:
+        raise UsageError("--tap and --json both write to standard output: give one of them")
+    if power and forms:
+        raise UsageError(f"--power-analysis gives no verdicts that {forms[0]} could have: leave one out")
+
+
+def _redacted(result: GateResult, manifests: Sequence[Manifest]) -> GateResult:
+    """Reasons name folders of runs, and those may name drives."""
+    plain = redacted_figures(judged_figures(result.judged), manifests)
+    return replace(result, judged=msgspec.convert(plain, tuple[JudgedLimit, ...]))
+
+
+def _limits(path: Path | None, lines: Sequence[str], allow: Sequence[Allowed]) -> LimitSet | None:
     if path is not None:
-        return read_limits(path, lines)
-    return parse_limits(b"", "--limit", lines) if lines else None
+        return read_limits(path, lines, allow)
+    return parse_limits(b"", "--limit", lines, allow) if lines else None
 
 
 def _list_measures(runs: Sequence[GatedRun], *, err: bool) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -89,10 +90,26 @@ def targets_of(test: Procedure, options: dict[str, Any], drives: str | None) -> 
     if rest is not None and options[f"{_PREFIX}{rest.name}"] is None and len(targets) > 1:
         usage = f"openpts run {test.name} TARGET {rest.argument}"
         raise UsageError(f"{targets[1]}: {rest.option} has to come after --: {usage}")
+    _refuse_traces(test, targets)
     if targets or drives is not None:
         return targets
     word = _lone_word(test, options)
     return () if word is None else (word,)
+
+
+def _refuse_traces(test: Procedure, targets: tuple[str, ...]) -> None:
+    """Raise UsageError for a target that is a trace: the word was meant for a parameter."""
+    missing = [word for word in targets if "/" not in word and not Path(word).exists()]
+    if not missing:
+        return
+    from openpts.characteristics.shipped import applied_by, shipped_as  # noqa: PLC0415 most targets are paths
+    from openpts.traces.recipes import PREFIX  # noqa: PLC0415 likewise
+
+    for word in missing:
+        if (typed := shipped_as(word)) is not None:
+            has_traces = "traces" in parameters_of(test.conditions) and typed.startswith(PREFIX)
+            way = f"give --traces {typed}" if has_traces else f"{applied_by(typed)} applies it"
+            raise UsageError(f"{word} is a trace that ships, and no drive: {way}")
 
 
 def _lone_word(test: Procedure, options: dict[str, Any]) -> str | None:

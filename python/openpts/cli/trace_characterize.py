@@ -16,12 +16,13 @@ from openpts.characteristics.pages import applied_in_json, characteristics_repor
 from openpts.characteristics.questions import questions
 from openpts.cli.console import table_console, table_of
 from openpts.cli.printed_document import print_document
-from openpts.cli.trace_options import DEVICES, FORMAT
+from openpts.cli.trace_options import DEVICES, FORMAT, TIME, known_names, time_span
 from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.errors import UsageError
 from openpts.pages.model import Report, Table, Verdict
 from openpts.report.write import ReportOptions, write_model
 from openpts.traces.recipes import PREFIX, recipes
+from openpts.traces.treatment import ALL_TIME
 from openpts.vocabulary.document import Document
 
 Figures = Mapping[str, Any]
@@ -32,14 +33,20 @@ _PIPE_COLUMNS: Final = 190
 
 
 @click.command("characterise")
-@click.argument("traces", metavar="TRACE [OTHER]", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument(
+    "traces",
+    metavar="TRACE [OTHER]",
+    type=click.Path(path_type=Path),
+    nargs=-1,
+    required=True,
+    callback=known_names,
+)
 @FORMAT
 @DEVICES
 @click.option(
     "--by", type=click.Choice(["device", "process", "stream"]), help="Compute all figures for each part, too."
 )
-@click.option("--from", "from_s", type=click.FloatRange(min=0), metavar="S", help="Begin at this second.")
-@click.option("--to", "to_s", type=click.FloatRange(min=0), metavar="S", help="End before this second.")
+@TIME
 @click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file.")
 @click.option("--pdf", is_flag=True, help="Write pages for print (PDF).")
 @click.option(
@@ -56,8 +63,7 @@ def characterise(
     format_: str | None,
     devices: tuple[str, ...],
     by: str | None,
-    from_s: float | None,
-    to_s: float | None,
+    times: str | None,
     html: bool,
     pdf: bool,
     out: Path,
@@ -77,8 +83,9 @@ def characterise(
         )
     if nearest and (len(traces) == _TWO or html or pdf):
         raise UsageError("can't compare with recipes and print pages, or compare with OTHER: leave one out")
-    selection = Selection(format_, devices, by, from_s, to_s)
-    figures = [figures_of(trace, selection) for trace in traces]
+    selection = Selection(format_, devices, by, time_span(times) or ALL_TIME)
+    takes_steps = len(traces) == 1 and not nearest
+    figures = [figures_of(trace, selection, takes_steps=takes_steps) for trace in traces]
     if len(figures) == _TWO:
         if html or pdf:
             raise UsageError("can't write pages of distances: use --json, or characterise each trace")

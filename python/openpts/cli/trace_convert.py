@@ -1,14 +1,26 @@
 """`openpts trace convert`, `filter` and `merge`: new traces from old ones."""
 
-import re
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from openpts.cli.trace_options import AS_JSON, DEVICES, PATHS, READ_OPTIONS, named, open_options
+from openpts.cli.trace_options import (
+    AS_JSON,
+    DEVICES,
+    HIGHEST_BYTE,
+    PATHS,
+    READ_OPTIONS,
+    TIME,
+    checked_span,
+    ends,
+    exact_number,
+    known_names,
+    named,
+    open_options,
+    time_span,
+)
 from openpts.cli.trace_text import ProgressLine, show
 from openpts.errors import UsageError
 from openpts.traces.treatment import (
@@ -22,11 +34,7 @@ from openpts.traces.treatment import (
     outputs,
     write,
 )
-from openpts.units import NS_PER_S, parse_size_bytes
-
-_FOREVER_NS: Final = 2**63 - 1
-_HIGHEST_BYTE: Final = 2**63
-_NUMBER: Final = re.compile(r"\d{1,12}(\.\d{1,12})?(/\d{1,12})?")
+from openpts.units import parse_size_bytes
 
 _OUT = click.option(
     "-o",
@@ -81,7 +89,7 @@ def convert(
 @PATHS
 @_OUT
 @_TO
-@click.option("--time", "times", metavar="FROM:TO", help="Keep I/Os issued in these seconds of the trace.")
+@TIME
 @click.option(
     "--op",
     "operations",
@@ -105,7 +113,7 @@ def filter_(
     left out. The new trace has the hash of the old one and the filter in its header.
     """
     wanted = Filter(
-        time_ns=_times(options["times"]),
+        time_ns=time_span(options["times"]),
         operations=options["operations"],
         devices=options["devices"],
         pids=options["pids"],
@@ -118,48 +126,16 @@ def filter_(
     return _written((trace,), named(paths), to, out, wanted, as_json=as_json)
 
 
-def _ends(text: str, option: str) -> tuple[str, str]:
-    begin, colon, end = text.partition(":")
-    if not colon or not (begin or end):
-        raise UsageError(f"invalid {option} {text!r}: write FROM:TO; either may be left out")
-    return begin, end
-
-
-def _times(text: str | None) -> Span | None:
-    if text is None:
-        return None
-    begin, end = _ends(text, "--time")
-    span = Span(
-        int(_number(begin, "--time") * NS_PER_S) if begin else 0,
-        int(_number(end, "--time") * NS_PER_S) if end else _FOREVER_NS,
-    )
-    return _checked(span, "--time", text)
-
-
 def _bytes(text: str | None) -> Span | None:
     if text is None:
         return None
-    begin, end = _ends(text, "--bytes")
-    span = Span(parse_size_bytes(begin) if begin else 0, parse_size_bytes(end) if end else _HIGHEST_BYTE)
-    return _checked(span, "--bytes", text)
-
-
-def _checked(span: Span, option: str, text: str) -> Span:
-    if not span.start < span.end <= _HIGHEST_BYTE:
-        raise UsageError(f"invalid {option} {text!r}: the end must be behind the beginning")
-    return span
-
-
-def _number(text: str, option: str) -> Fraction:
-    """An exact number: a decimal one, or a ratio."""
-    if not _NUMBER.fullmatch(text) or text.endswith("/0"):
-        raise UsageError(f"invalid {option} {text!r}: write a number such as 2, 0.5 or 3/2")
-    number, _, divisor = text.partition("/")
-    return Fraction(number) / (Fraction(divisor) if divisor else 1)
+    begin, end = ends(text, "--bytes")
+    span = Span(parse_size_bytes(begin) if begin else 0, parse_size_bytes(end) if end else HIGHEST_BYTE)
+    return checked_span(span, "--bytes", text)
 
 
 @click.command()
-@click.argument("traces", metavar="TRACE[?KEY=VALUE]...", nargs=-1, required=True)
+@click.argument("traces", metavar="TRACE[?KEY=VALUE]...", nargs=-1, required=True, callback=known_names)
 @_OUT
 @_TO
 @click.option(
@@ -188,8 +164,8 @@ def _parts(traces: Sequence[str], opened: OpenOptions, *, same_devices: bool) ->
         loops = keys.pop("loops", "1")
         if not loops.isascii() or not loops.isdigit() or not 1 <= int(loops) <= MOST_LOOPS:
             raise UsageError(f"invalid loops={loops}: write a number from 1 to {MOST_LOOPS:,}")
-        start_s = _number(keys.pop("start", "0"), "start")
-        speed = _number(keys.pop("speed", "1"), "speed")
+        start_s = exact_number(keys.pop("start", "0"), "start")
+        speed = exact_number(keys.pop("speed", "1"), "speed")
         if keys:
             raise UsageError(
                 f"{next(iter(keys))!r} behind the ? of a trace is unknown: use start, speed or loops"

@@ -1,27 +1,54 @@
 """Options of all commands that read traces."""
 
+import re
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from openpts.characteristics.shipped import shipped_hint
 from openpts.cli.help_order import together
 from openpts.cli.number_types import FiniteRange
 from openpts.errors import TraceError, UsageError
-from openpts.traces.treatment import STDIN, OpenOptions, Poisson, RandomSpread, ReadOptions, Within
+from openpts.traces.treatment import (
+    ALL_TIME,
+    STDIN,
+    OpenOptions,
+    Poisson,
+    RandomSpread,
+    ReadOptions,
+    Span,
+    Within,
+)
 from openpts.units import NS_PER_S
 
 ANY_ORDER: Final = "any"
+HIGHEST_BYTE: Final = 2**63
 _HIGHEST_REORDER_S: Final = 1e9
+_NUMBER: Final = re.compile(r"\d{1,12}(\.\d{1,12})?(/\d{1,12})?")
 
-PATHS = click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
+
+def known_names(_context: click.Context, _argument: click.Parameter, value: Any) -> Any:
+    """Words that name traces. Raises TraceError for one that ships and is typed in another way."""
+    for word in (value,) if isinstance(value, Path | str) else value:
+        name = str(word).partition("?")[0]
+        if not Path(word).exists() and not Path(name).exists() and (hint := shipped_hint(name)):
+            raise TraceError(f"can't read {name}: there is no such file; {hint}")
+    return value
+
+
+PATHS = click.argument("paths", metavar="TRACE...", nargs=-1, required=True, callback=known_names)
 DEVICES = click.option(
     "--device",
     "devices",
     multiple=True,
     metavar="NAME",
     help="Take the I/Os of this device; may be repeated.",
+)
+TIME = click.option(
+    "--time", "times", metavar="FROM:TO", help="Keep I/Os issued in these seconds of the trace."
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -32,8 +59,7 @@ FORMAT = click.option(
 READ_OPTIONS = together(
     FORMAT,
     click.option(
-        "--from",
-        "level",
+        "--level",
         type=click.Choice(["queue", "issue"]),
         help="Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
     ),
@@ -139,3 +165,38 @@ def named(paths: tuple[str, ...]) -> str:
     """The files of a trace, for messages."""
     names = ["standard input" if path == STDIN else path for path in paths]
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def ends(text: str, option: str) -> tuple[str, str]:
+    """Both ends of ``FROM:TO``, of which one may be empty. Raises UsageError."""
+    begin, colon, end = text.partition(":")
+    if not colon or not (begin or end):
+        raise UsageError(f"invalid {option} {text!r}: write FROM:TO; either may be left out")
+    return begin, end
+
+
+def time_span(text: str | None) -> Span | None:
+    """What ``--time`` keeps, in ns; None without it. Raises UsageError."""
+    if text is None:
+        return None
+    begin, end = ends(text, "--time")
+    span = Span(
+        int(exact_number(begin, "--time") * NS_PER_S) if begin else 0,
+        int(exact_number(end, "--time") * NS_PER_S) if end else ALL_TIME.end,
+    )
+    return checked_span(span, "--time", text)
+
+
+def checked_span(span: Span, option: str, text: str) -> Span:
+    """The span, unless it is empty. Raises UsageError."""
+    if not span.start < span.end <= HIGHEST_BYTE:
+        raise UsageError(f"invalid {option} {text!r}: the end must be behind the beginning")
+    return span
+
+
+def exact_number(text: str, option: str) -> Fraction:
+    """An exact number: a decimal one, or a ratio."""
+    if not _NUMBER.fullmatch(text) or text.endswith("/0"):
+        raise UsageError(f"invalid {option} {text!r}: write a number such as 2, 0.5 or 3/2")
+    number, _, divisor = text.partition("/")
+    return Fraction(number) / (Fraction(divisor) if divisor else 1)

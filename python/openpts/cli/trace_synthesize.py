@@ -15,15 +15,15 @@ from openpts.characteristics.model import TraceModel, modeled
 from openpts.characteristics.native import Selection, figures_of, is_clean
 from openpts.characteristics.synthesis import Synthetic, synthesized
 from openpts.cli.console import table_console, table_of
-from openpts.cli.trace_options import DEVICES, FORMAT
+from openpts.cli.trace_options import DEVICES, FORMAT, known_names
 from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.errors import UsageError, failing_as
 from openpts.folder_files import write_files
 from openpts.rehearsal.behavior import Behavior, behaviors
 from openpts.temporary_folder import temporary_folder
-from openpts.traces.treatment import Input, OpenOptions, write
-from openpts.units import GB, NS_PER_S
+from openpts.traces.treatment import ALL_TIME, Input, OpenOptions, Span, write
+from openpts.units import GB
 
 _SCHEMA: Final = "openpts.synthetic/2"
 _LEAST_DRIVE_BYTES: Final = 8 * GB
@@ -33,7 +33,7 @@ _ROOM: Final = 2
 
 
 @click.command("synthesise")
-@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
+@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path), callback=known_names)
 @FORMAT
 @DEVICES
 @click.option(
@@ -94,10 +94,10 @@ def synthesise(
     figures = figures_of(trace, Selection(format_, devices))
     source, truth, halves, selection = figures, figures, None, Selection(format_, devices)
     if held_out:
-        middle_s = figures["whole"]["span_ns"] / 2 / NS_PER_S
-        selection = Selection(format_, devices, to_s=middle_s)
+        middle_ns = round(figures["whole"]["span_ns"] / 2)
+        selection = Selection(format_, devices, time_ns=Span(0, middle_ns))
         source = figures_of(trace, selection)
-        truth = figures_of(trace, Selection(format_, devices, from_s=middle_s))
+        truth = figures_of(trace, Selection(format_, devices, time_ns=Span(middle_ns, ALL_TIME.end)))
         halves = distances(source, truth)
     with temporary_folder("synthetic") as folder:
         if model_file is not None:

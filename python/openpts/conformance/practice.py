@@ -37,7 +37,6 @@ class Answer(StrEnum):
     BUILT_IN = "built in"
     OPERATOR = "left to the operator"
     OUTSIDE = "outside"
-    LATER = "not yet"
     MISSING = "not met"
 
 
@@ -53,7 +52,6 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     like: tuple[str, ...] = ()
     operator: str = ""
     outside: str = ""
-    later: str = ""
     missing: str = ""
     partly: str = ""
 
@@ -66,7 +64,7 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def note(self) -> str:
         """Why it is not shown, or not as a whole."""
-        return self.operator or self.outside or self.later or self.missing or self.partly
+        return self.operator or self.outside or self.missing or self.partly
 
 
 @cache
@@ -93,7 +91,6 @@ def answer_of(id_: str, proven: Mapping[str, object]) -> Answer:
     answers = {
         Answer.OPERATOR: practice.operator,
         Answer.OUTSIDE: practice.outside,
-        Answer.LATER: practice.later,
         Answer.MISSING: practice.missing,
         Answer.CHECKED: practice.like,
         Answer.BUILT_IN: id_ in proven,

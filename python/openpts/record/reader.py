@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, structs
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
-from openpts.errors import RecordError
+from openpts.errors import NoRecordError, RecordError
 from openpts.fields.conditions import Conditions
 from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
@@ -48,10 +48,6 @@ class _Query(NamedTuple):
     table: str
     columns: str
     kind: Any
-
-
-class _NotBegunError(RecordError):
-    """There is nothing of a run in the folder but its beginning."""
 
 
 _JUST_BEGUN: Final = "its run has just begun, or ended at once"
@@ -234,7 +230,7 @@ def has_begun(folder: Path) -> bool:
     """
     try:
         read_manifest(folder)
-    except _NotBegunError:
+    except NoRecordError:
         return False
     return True
 
@@ -371,16 +367,16 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     database = folder / DATABASE_NAME
     if not os.path.lexists(database):
         if not os.path.lexists(folder):
-            raise _NotBegunError(f"{folder} can't be read: there is no such folder")
+            raise NoRecordError(f"{folder} can't be read: there is no such folder")
         runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a lot, a suite, a campaign
         below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
-        raise _NotBegunError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")
+        raise NoRecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise _NotBegunError(f"{folder} is empty: {_JUST_BEGUN}")
+                raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
             if version not in READABLE_VERSIONS:
                 readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
                 raise RecordError(
@@ -430,7 +426,7 @@ def _of_today(conditions: str) -> str:
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
-        raise _NotBegunError(f"{folder} is empty: {_JUST_BEGUN}")
+        raise NoRecordError(f"{folder} is empty: {_JUST_BEGUN}")
     # records of earlier versions have none
     if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
         raise RecordError(

@@ -1,6 +1,6 @@
 """The red line of every page of a run, and the rule for calling a report conformant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
 from openpts.pages.texts import CELL_LONGEST, brief
@@ -14,6 +14,7 @@ from openpts.vocabulary.facts import TargetKind
 
 _RAW_DEVICE = "PTS-GEN-05"
 _BEYOND = "This test is not part of the specification, so no result can be conformant with it."
+_MOST_RED_LINES = 2
 _UNFINISHED = {
     RunState.RUNNING: "UNFINISHED",
     RunState.INTERRUPTED: "INTERRUPTED",
@@ -60,6 +61,15 @@ def red_line_of(run: Run) -> str:
     if not manifest.conditions.of_specification:
         return f"{what}{where} - not a {'' if where else 'whole '}measurement{of_what}"
     return f"{what}{where} - not a measurement{of_what} after PTS"
+
+
+def red_line_of_all(runs: Iterable[Run], rest: str) -> str:
+    """The red lines of several runs, each once; ``rest`` says where those are for which there is no room."""
+    lines = list(dict.fromkeys(line for run in runs if (line := red_line_of(run))))
+    if len(lines) <= _MOST_RED_LINES:
+        return "; ".join(lines)
+    more = len(lines) - _MOST_RED_LINES
+    return f"{'; '.join(lines[:_MOST_RED_LINES])}; and {more} more: see {rest}"
 
 
 def _no_raw_drive(run: Run) -> str:

@@ -84,6 +84,9 @@ class Span(msgspec.Struct, frozen=True):
     end: int
 
 
+ALL_TIME: Final = Span(0, 2**63 - 1)
+
+
 class Filter(msgspec.Struct, frozen=True):
     """Which I/Os stay: those that are all of this, or with ``inverted`` the others."""
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use openpts_trace::characterize::{By, Characterizer};
+use openpts_trace::characterize::{By, Characterizer, of_step_table};
 use openpts_trace::{
     BATCH_IOS, IoStream, Modeled, Modeler, OpenOptions, Trace, TraceError, TracedIo, TracedOperation,
     open_trace,
@@ -29,7 +29,8 @@ impl From<TraceError> for Failure {
 
 /// All figures of a trace, as JSON: of the I/Os that were issued from one moment to before another.
 #[pyfunction]
-#[pyo3(signature = (paths, *, format, devices, by, from_ns, to_ns))]
+#[pyo3(signature = (paths, *, format, devices, by, from_ns, to_ns, takes_steps=false))]
+#[expect(clippy::too_many_arguments, reason = "they have names")]
 pub(super) fn characterize(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -38,6 +39,7 @@ pub(super) fn characterize(
     by: Option<&str>,
     from_ns: i64,
     to_ns: i64,
+    takes_steps: bool,
 ) -> PyResult<String> {
     let by = match by {
         None => None,
@@ -49,10 +51,12 @@ pub(super) fn characterize(
         }
     };
     let options = OpenOptions { format, devices, ..OpenOptions::default() };
-    py.detach(|| figures(&paths, &options, by, from_ns..to_ns)).map_err(|failure| match failure {
-        Failure::Trace(error) => value_error(error),
-        Failure::Signal(error) => error,
-    })
+    py.detach(|| figures(&paths, &options, by, from_ns..to_ns, takes_steps)).map_err(
+        |failure| match failure {
+            Failure::Trace(error) => value_error(error),
+            Failure::Signal(error) => error,
+        },
+    )
 }
 
 fn figures(
@@ -60,8 +64,14 @@ fn figures(
     options: &OpenOptions,
     by: Option<By>,
     span_ns: std::ops::Range<i64>,
+    takes_steps: bool,
 ) -> Result<String, Failure> {
-    let mut trace = open_trace(paths, options)?;
+    let mut trace = match (open_trace(paths, options), paths) {
+        (Err(TraceError::StepTable { .. }), [path]) if takes_steps => {
+            return Ok(of_step_table(path)?.to_string());
+        }
+        (opened, _) => opened?,
+    };
     let mut characterizer = Characterizer::new(by);
     each_io(&mut trace, span_ns, |io| characterizer.push(io))?;
     let mut figures = characterizer.finish(&trace.facts())?;

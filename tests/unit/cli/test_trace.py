@@ -172,3 +172,20 @@ def test_a_device_is_never_written(tmp_path: Path) -> None:
 def test_reads_alone_are_questioned() -> None:
     Path("reads").write_bytes(b"".join(vscsi(5_000_000 + number, READ, number) for number in range(2000)))
     assert any("no writes" in warning for warning in result("check", "reads")[0]["warnings"])
+
+
+@pytest.mark.on_disk
+def test_own_captures_of_reads_alone_raise_no_doubt_of_their_codes() -> None:
+    ios = 2000
+    lines = [f"{128166372003061629 + 1000 * n},host,0,Read,{4096 * n},4096,500" for n in range(ios)]
+    Path("reads.csv").write_text("\n".join([*lines, ""]))
+    checked, code = result("check", "reads.csv")
+    assert (checked["ios"], code) == (ios, 0)
+    assert "no writes" in "".join(checked["warnings"])
+    assert result("convert", "reads.csv", "-o", "reads.parquet")[1] == 0
+    Path("drive").write_bytes(bytes(1 << 20) * 8)
+    text, code = seen("io", "file:drive", "--ios", str(ios), "--capture", "own")
+    assert code == 0, text
+    for source in ("reads.parquet", "own", "recipe:model-loading"):
+        checked, code = result("check", source)
+        assert (code, checked["warnings"]) == (0, [])

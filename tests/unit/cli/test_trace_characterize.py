@@ -11,6 +11,7 @@ from openpts.characteristics.definitions import DEFINITIONS
 from openpts.cli.main import cli
 from openpts.errors import TraceError, UsageError
 from openpts.traces.recipes import recipes
+from tests.support.made_step_table import write_step_table
 from tests.unit.characteristics.traces import random_ios, write_trace
 
 
@@ -66,7 +67,7 @@ def test_distances_of_two(trace: Path, blind: Path, snapshot: SnapshotAssertion)
 def test_a_span_of_seconds(trace: Path) -> None:
     whole, first, last = (
         json.loads(run("characterise", trace, "--json", *words).output)["whole"]["mix"]["ios"]
-        for words in ((), ("--to", "0.1"), ("--from", "0.1"))
+        for words in ((), ("--time", ":0.1"), ("--time", "0.1:"))
     )
     assert 0 < first < whole
     assert first + last == whole
@@ -75,8 +76,8 @@ def test_a_span_of_seconds(trace: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("--from", "2", "--to", "1"), UsageError),
-        (("--from", "1e6"), TraceError),
+        (("--time", "2:1"), UsageError),
+        (("--time", "1000000:"), TraceError),
         (("--device", "nothere"), TraceError),
     ],
 )
@@ -120,3 +121,48 @@ def test_a_recipe_is_nearest_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = run("characterise", "recipe:mail", "--nearest").output.splitlines()
     assert len(lines) == 1 + len(shown["groups"])
     assert isinstance(run("characterise", "recipe:mail", "--nearest", "--html").exception, UsageError)
+
+
+READS, WRITES = ("read", "rnd", 4096), ("write", "seq", 131072)
+STEPS = [{READS: 700, WRITES: 300}, {}, {READS: 50, WRITES: 950}]
+
+
+def test_a_step_table_is_shown_with_what_it_has(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    table = write_step_table(tmp_path / "steps.parquet", STEPS)
+    assert run("characterise", table).output == snapshot
+    shown = json.loads(run("characterise", table, "--json").output)
+    assert {stream["name"]: stream["ios"] for stream in shown["streams"]} == {
+        "RND 4K R": 750,
+        "SEQ 128K W": 1250,
+    }
+    assert [row["ios"] for row in shown["steps"]["rows"]] == [1000, 0, 1000]
+    assert shown["whole"] is None
+    assert run("characterise", table, "--html", "--out", tmp_path).exit_code == 0
+    assert "Stream Map" in (tmp_path / "characteristics.html").read_text()
+
+
+def test_a_step_table_with_lost_events_has_the_exit_status_of_a_damaged_trace(tmp_path: Path) -> None:
+    table = write_step_table(tmp_path / "steps.parquet", STEPS, lost=3)
+    done = CliRunner().invoke(cli, ["trace", "characterise", str(table)], standalone_mode=False)
+    assert (done.return_value, done.exception) == (11, None)
+    assert "lower bounds" in done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("characterise", "{}", "--time", "1:"),
+        ("characterise", "{}", "--by", "stream"),
+        ("characterise", "{}", "{}"),
+        ("characterise", "{}", "--nearest"),
+        ("synthesise", "{}", "--fio", "like.fio"),
+        ("check", "{}"),
+    ],
+)
+def test_what_needs_single_ios_refuses_a_step_table(
+    words: tuple[str, ...], tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    table = write_step_table(tmp_path / "steps.parquet", STEPS)
+    done = run(*(word.format(table) for word in words))
+    assert isinstance(done.exception, TraceError)
+    assert str(done.exception).replace(str(table), "steps.parquet") == snapshot

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from openpts.cli.main import cli
+from tests.support.made_step_table import write_step_table
 from tests.unit.characteristics.traces import Ios, random_ios, write_trace
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -70,3 +71,10 @@ def test_distances_and_what_is_like_a_trace(tmp_path: Path) -> None:
     drive = ("--check", "sim:enterprise-tlc")
     for words in ((), drive, (*model, *drive), (*model, "--held-out")):
         check("synthesise", printed("synthesise", one, *words))
+
+
+def test_figures_of_a_step_table(tmp_path: Path) -> None:
+    table = write_step_table(
+        tmp_path / "steps.parquet", [{("read", "rnd", 4096): 9}, {("flush", "na", 0): 1}]
+    )
+    check("characterise", printed("characterise", table))

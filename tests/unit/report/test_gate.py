@@ -3,12 +3,14 @@
 import io
 import json
 import math
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -21,6 +23,7 @@ from openpts.cli.broken_pipe import VisibleOutput
 from openpts.cli.gate import _print
 from openpts.cli.main import cli
 from openpts.errors import UsageError
+from openpts.pages.model import Report
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
@@ -35,6 +38,7 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.phase import Phase
+from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
 
 PASS, FAIL, NONE = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT
@@ -426,3 +430,67 @@ def test_all_words_behind_baseline_are_runs_of_it(run: Run, reports: Reports) ->
     assert answer["baseline"] == [str(other), str(third)]
     assert invoke(run.folder, "--limit", "m >= 1", "--baseline")[0] == 2
     assert invoke("--baseline", other, run.folder)[0] == 2
+
+
+LENIENT = ("--allow", "deviations", "--allow", "not steady")
+
+
+def test_what_is_allowed_on_the_command_line_is_as_in_the_file(run: Run, tmp_path: Path) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text(f'{ALLOWED}limits = ["{IOPS} >= 1"]')
+    by_file = json.loads(invoke(run.folder, "--limits", limits, "--json")[1])
+    words = (run.folder, "--limit", f"{IOPS} >= 1", "--json")
+    code, output = invoke(*words)
+    assert code == 13
+    assert '--allow "not steady"' in json.loads(output)["limits"][0]["reason"]
+    code, output = invoke(*words, *LENIENT)
+    assert (code, json.loads(output)) == (0, by_file)
+    assert by_file["allowed"] == ["deviations", "not steady"]
+    assert invoke(*words, "--allow", "everything")[0] == 2
+
+
+def test_different_conditions_are_judged_where_they_are_allowed(run: Run) -> None:
+    changed = with_changes(run.manifest.conditions, max_rounds=9)
+    other = replace(run, manifest=replace(run.manifest, conditions=changed))
+    sides, bases = gated(run, *SLOWER), gated(other, *BASES)
+    (refused,) = result_of(f"{IOPS} >= -3 %", sides, bases).judged
+    assert refused.judgement is NONE
+    assert '--allow "different conditions"' in refused.reason
+    head = 'allow = ["deviations", "not steady", "different conditions"]\n'
+    allowed = result_of(f"{IOPS} >= -3 %", sides, bases, head=head)
+    assert allowed.judged == result_of(f"{IOPS} >= -3 %", sides, gated(run, *BASES)).judged
+    assert allowed.verdict is FAIL
+
+
+def test_the_page_of_a_gate(run: Run, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    limits = ("--limit", f"{IOPS} >= 1", "--limit", f"{IOPS} >= 1 G", *LENIENT)
+    code, output = invoke(run.folder, *limits, "--out", tmp_path, "--json")
+    assert code == 10, output
+    found = json.loads(output)
+    assert found["reports"] == [str(tmp_path / f"gate.{form}") for form in ("json", "html", "pdf")]
+    report = msgspec.json.decode((tmp_path / "gate.json").read_bytes(), type=Report)
+    assert transcript_of(report).replace(str(run.folder), "RUN") == snapshot
+    shown = [row.cells[1].text for row in report.tables()["limits-verdicts"].rows]
+    assert shown == [one["judgement"] for one in found["limits"]]
+    assert "Limits, each with its verdict" in (tmp_path / "gate.html").read_text()
+    alone = invoke(run.folder, *limits, "--html", "--out", tmp_path / "alone")[1]
+    assert alone.splitlines()[-1] == f"report: {tmp_path / 'alone' / 'gate.html'}"
+    assert not (tmp_path / "alone" / "gate.pdf").exists()
+
+
+def test_a_page_of_a_gate_is_redacted_as_its_lines_are(run: Run, tmp_path: Path) -> None:
+    serial = str(run.manifest.dut["serial"].value)
+    named = [tmp_path / f"{serial}-{number}" for number in (1, 2)]
+    for folder in named:
+        shutil.copytree(run.folder, folder)
+    words = (*named, "--limit", f"{IOPS} >= 1", "--html", "--out", tmp_path / "page", "--redact")
+    for more in ((), ("--json",)):
+        output = invoke(*words, *more)[1]
+        assert "REDACTED-" in output
+        assert serial not in output
+    assert serial not in (tmp_path / "page" / "gate.html").read_text()
+
+
+def test_a_power_analysis_has_no_page(run: Run, tmp_path: Path) -> None:
+    for words in (("--html",), ("--out", tmp_path), ("--junit", tmp_path / "x"), ("--tap",)):
+        assert invoke(run.folder, "--power-analysis", *words)[0] == 2

@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import cli
 from openpts.pages.measure import Measured
-from openpts.pages.model import Cell, Report, Verdict
+from openpts.pages.model import Cell, Report, Table, Verdict
 from openpts.plots.svg import draw_figures
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
@@ -271,6 +271,40 @@ def test_a_run_brings_its_key_values_tails_place_and_labels() -> None:
     keys = [one.key for one in found.values]
     assert "rnd_4_kib_rw0.iops" in keys
     assert "rnd_4_kib_rw0.p99.9" in keys
+
+
+def few(manifest: Manifest, drives: int) -> Populations:
+    (one,) = lot(manifest).populations
+    return Populations((replace(one, drives=one.drives[:drives]),), ())
+
+
+def test_below_five_drives_one_sentence_stands_for_all_that_cannot_be_judged(
+    manifest: Manifest, snapshot: SnapshotAssertion
+) -> None:
+    populations = few(manifest, 3)
+    report = build_population(populations, population_figures(populations))
+    texts = [block.text for page in report.pages() for block in page.blocks if isinstance(block, Verdict)]
+    assert texts == snapshot
+    cells = [
+        cell
+        for page in report.pages()
+        for block in page.blocks
+        if isinstance(block, Table)
+        for row in block.rows
+        for cell in row.cells
+    ]
+    assert not [cell for cell in cells if cell.tone == "missing"]
+
+
+@pytest.mark.parametrize(("drives", "is_judged"), [(2, False), (4, False), (5, True)])
+def test_five_drives_are_judged(manifest: Manifest, drives: int, *, is_judged: bool) -> None:
+    populations = few(manifest, drives)
+    (front, *_) = build_population(populations, population_figures(populations)).pages()
+    (table,) = (block for block in front.blocks if isinstance(block, Table))
+    assert ("Stand out" in [column.label for column in table.columns]) == is_judged
+    texts = " ".join(block.text for block in front.blocks if isinstance(block, Verdict))
+    assert ("No drive stands out" in texts) == is_judged
+    assert (f"Test {5 - drives} more" in texts) != is_judged
 
 
 def test_the_command_reads_folders_of_runs_and_says_what_it_leaves_out(tmp_path: Path) -> None:

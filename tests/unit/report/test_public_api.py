@@ -1,5 +1,6 @@
 """What notebooks use: the names that openpts exports, and a run as Arrow tables held against its database."""
 
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -42,6 +43,31 @@ def test_every_exported_name_is_there_and_described() -> None:
         assert getattr(openpts, name).__doc__
     with pytest.raises(AttributeError, match="no_such_name"):
         openpts.no_such_name  # noqa: B018 the access is what is tested
+
+
+def test_a_notebook_lists_the_names_that_are_exported_and_no_others() -> None:
+    assert dir(openpts) == sorted(openpts.__all__)
+
+
+@pytest.mark.parametrize("name", ["NoRecordError", "OpenptsError", "RecordError", "UsageError"])
+def test_an_error_is_shown_by_the_name_by_which_it_is_caught(name: str) -> None:
+    error = getattr(openpts, name)
+    assert f"{error.__module__}.{error.__qualname__}" == f"openpts.{name}"
+    with pytest.raises(error):
+        raise pickle.loads(pickle.dumps(error("lost")))
+
+
+def test_what_the_interface_raises_is_shown_by_an_exported_name(run: openpts.Run, tmp_path: Path) -> None:
+    for raising in (
+        lambda: openpts.read_run(tmp_path),
+        lambda: openpts.compare([tmp_path]),
+        lambda: openpts.compare([run.folder]),
+        lambda: run.frame("step"),
+    ):
+        with pytest.raises(openpts.OpenptsError) as raised:
+            raising()
+        assert raised.type.__name__ in openpts.__all__
+        assert raised.type.__module__ == "openpts"
 
 
 def test_the_package_loads_nothing_before_it_is_asked() -> None:

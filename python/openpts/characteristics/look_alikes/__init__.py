@@ -49,7 +49,8 @@ def names() -> list[str]:
 def steps_like(name: str) -> dict[str, Any]:
     """Header and steps as those of a capture that was read. Raises UsageError for an unknown name."""
     if name not in names():
-        raise UsageError(f"there is no capture like {name!r}: use {' or '.join(names())}")
+        known = " or ".join(f"{LIKE}{one}" for one in names())
+        raise UsageError(f"there is no capture {LIKE}{name}: use {known}")
     data = (files(__name__) / f"{name}{_SUFFIX}").read_bytes()
     made = msgspec.convert(tomllib.loads(data.decode()), _LookAlike)
     length_ns = made.step_minutes * _MINUTE_NS

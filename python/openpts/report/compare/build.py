@@ -13,11 +13,10 @@ from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged
 from openpts.report.compare.overlays import overlays
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
 from openpts.report.compare.words import answers, rules
-from openpts.report.standing import red_line_of
+from openpts.report.standing import red_line_of_all
 from openpts.report.times import default_date
 
 _FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
-_MOST_RED_LINES = 2
 
 
 def build_comparison(comparison: RunComparison, report_date: str = "", *, paper: str = "a4") -> Report:
@@ -34,7 +33,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
         subtitle=names,
         run_name=names,
         report_date=report_date or max(default_date(run.run) for run in comparison.runs),
-        red_line=_red_line(comparison),
+        red_line=red_line_of_all((run.run for run in comparison.runs), "the conditions of the runs"),
         footer=_FOOTER,
         front=(
             _front_page(
@@ -107,12 +106,3 @@ def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block,
     part = procedure_of(test.test).part("comparison")
     own: tuple[Block, ...] = () if part is None else part.blocks(typical)
     return (*overlays(test.test, typical), *own)
-
-
-def _red_line(comparison: RunComparison) -> str:
-    """The red lines of the runs, each once; the table of runs has those for which a line has no room."""
-    lines = list(dict.fromkeys(line for run in comparison.runs if (line := red_line_of(run.run))))
-    if len(lines) <= _MOST_RED_LINES:
-        return "; ".join(lines)
-    more = len(lines) - _MOST_RED_LINES
-    return f"{'; '.join(lines[:_MOST_RED_LINES])}; and {more} more: see the conditions of the runs"

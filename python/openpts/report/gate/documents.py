@@ -8,6 +8,7 @@ from msgspec import Struct
 from openpts.analysis.ratio import ErrorRule
 from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.judge import GateResult
+from openpts.report.gate.limits_file import Allowed
 from openpts.report.gate.power import PowerOfLimit
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.limit import JudgedLimit, Judgement
@@ -28,16 +29,27 @@ class ErrorRates(Struct, frozen=True):
 
 
 class GateDocument(Document, frozen=True, kw_only=True, tag="openpts.gate/1"):
-    """One verdict for all limits, and each with its own; ``runs`` and ``baseline`` are their folders."""
+    """One verdict for all limits, and each with its own; ``runs`` and ``baseline`` are their folders.
+
+    ``allowed`` is what was judged all the same.
+    """
 
     verdict: Judgement
     limits: tuple[JudgedLimit, ...]
     errors: ErrorRates
     runs: tuple[str, ...]
     baseline: tuple[str, ...]
+    allowed: tuple[Allowed, ...] = ()
+    reports: tuple[str, ...] = ()
 
     @classmethod
-    def by(cls, result: GateResult, runs: Sequence[GatedRun], baseline: Sequence[GatedRun]) -> Self:
+    def by(
+        cls,
+        result: GateResult,
+        runs: Sequence[GatedRun],
+        baseline: Sequence[GatedRun],
+        reports: Sequence[str] = (),
+    ) -> Self:
         """The verdicts on these runs."""
         return cls(
             verdict=result.verdict,
@@ -45,6 +57,8 @@ class GateDocument(Document, frozen=True, kw_only=True, tag="openpts.gate/1"):
             errors=ErrorRates.of(result.rule),
             runs=tuple(run.folder for run in runs),
             baseline=tuple(run.folder for run in baseline),
+            allowed=result.allowed,
+            reports=tuple(reports),
         )
 
 

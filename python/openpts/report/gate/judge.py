@@ -22,18 +22,22 @@ from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 
 _ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
-_TO_ALLOW: Final = 'in the limits file, allow = ["{}"] judges it all the same'
+_TO_ALLOW: Final = (
+    'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it all the same'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """The verdicts of a gate in the order of its limits: conditions first, those that tests have last.
 
-    ``left_out`` counts relative limits that a run without a baseline was not held against.
+    ``allowed`` is what was judged all the same. ``left_out`` counts relative limits that a run without a
+    baseline was not held against.
     """
 
     judged: tuple[JudgedLimit, ...]
     rule: ErrorRule
+    allowed: tuple[Allowed, ...] = ()
     left_out: int = 0
 
     @property
@@ -100,7 +104,7 @@ def _with_conditions(
     """With the conditions in front, and behind them the limits that tests have of their own."""
     required = judge_required(limits.required, runs, baseline)
     own = (JudgedLimit.of(f"{run.test}.{name}", one) for run in runs for name, one in run.content.limits)
-    return GateResult((*required, *judged, *own), limits.rule)
+    return GateResult((*required, *judged, *own), limits.rule, limits.allowed)
 
 
 def _refuse_unknown(bound: Bound, runs: Sequence[GatedRun]) -> None:
@@ -307,8 +311,9 @@ def _incomparable(
     every = [run for _, run in (*candidates, *bases)]
     if len({run.test for run in every}) > 1:
         return "the baseline is of another test"
-    if len({run.conditions for run in every}) > 1:
-        return "the runs were made under different conditions: `openpts compare` shows which"
+    if len({run.conditions for run in every}) > 1 and Allowed.CONDITIONS not in limits.allowed:
+        to_allow = _TO_ALLOW.format(Allowed.CONDITIONS)
+        return f"the runs were made under different conditions: `openpts compare` shows which; {to_allow}"
     if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
         return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
     return _repeated(candidates, bases)

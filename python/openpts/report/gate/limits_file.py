@@ -34,6 +34,7 @@ class Allowed(StrEnum):
 
     DEVIATIONS = "deviations"
     NOT_STEADY = "not steady"
+    CONDITIONS = "different conditions"
 
 
 class _Table(Struct, forbid_unknown_fields=True):
@@ -75,12 +76,12 @@ class LimitSet(Struct, frozen=True):
     raw: bytes = b""
 
 
-def read_limits(path: Path, more: Sequence[str] = ()) -> LimitSet:
-    """Read a file, and lines from elsewhere beside it. Raises UsageError with the place of what is wrong."""
-    return parse_limits(read_written(path, _MOST_KIB, "limits file"), str(path), more)
+def read_limits(path: Path, more: Sequence[str] = (), allow: Sequence[Allowed] = ()) -> LimitSet:
+    """Read a file, and what is given beside it. Raises UsageError with the place of what is wrong."""
+    return parse_limits(read_written(path, _MOST_KIB, "limits file"), str(path), more, allow)
 
 
-def parse_limits(raw: bytes, path: str, more: Sequence[str] = ()) -> LimitSet:
+def parse_limits(raw: bytes, path: str, more: Sequence[str] = (), allow: Sequence[Allowed] = ()) -> LimitSet:
     """As ``read_limits``, from bytes; ``path`` is what complaints call them."""
     if len(raw) > MOST_BYTES:
         raise UsageError(f"{path} is larger than {_MOST_KIB} KiB, too large for a limits file")
@@ -105,7 +106,8 @@ def parse_limits(raw: bytes, path: str, more: Sequence[str] = ()) -> LimitSet:
         most_runs=statistics.most_runs,
         rows=max(1, sum(bound.is_relative for bound in bounds)),
     )
-    return LimitSet(tuple(bounds), tuple(dict.fromkeys(file.require)), tuple(file.allow), rule, raw)
+    allowed = tuple(dict.fromkeys((*file.allow, *allow)))
+    return LimitSet(tuple(bounds), tuple(dict.fromkeys(file.require)), allowed, rule, raw)
 
 
 def _bounds_of(entry: str | _Table) -> list[Bound]:

@@ -19,6 +19,7 @@ from openpts.report.population.words import (
     effect_line,
     number,
     off_text,
+    too_few,
     what_may_be_said,
 )
 
@@ -51,7 +52,22 @@ def build_population(populations: Populations, figures: PopulationFigures, *, pa
 
 def _front_page(figures: PopulationFigures) -> Page:
     tests = figures.populations
-    values = [(test, value) for test in tests for value in test.values]
+    blocks = _findings(figures) if any(test.is_judged for test in tests) else _of_paths(figures, "")
+    blocks += map(_spread_table, tests)
+    for test in tests:
+        title = f"{test.title}. " if len(tests) > 1 else ""
+        sentences = what_may_be_said(test) if test.is_judged else (too_few(test),)
+        blocks += [Verdict(f"{title}{sentence}") for sentence in sentences]
+    if any(test.is_judged for test in tests):
+        blocks += [Verdict(OF_THE_LOT), Verdict(RULE), Verdict(RATE)]
+    if figures.left_out:
+        blocks.append(_left_out_table(figures.left_out))
+    return Page("population", "The population", tuple(blocks), mandatory=True)
+
+
+def _findings(figures: PopulationFigures) -> list[Block]:
+    """The drives that stand out or are worth a look, and what goes with a path."""
+    values = [(test, value) for test in figures.populations if test.is_judged for value in test.values]
     named = sorted({one.drive for _, value in values for one in value.named})
     others = sorted({one.drive for _, value in values for one in value.suspected} - set(named))
     blocks: list[Block] = [Verdict(f"No drive stands out in any of {len(values)} values.", "pass")]
@@ -59,25 +75,20 @@ def _front_page(figures: PopulationFigures) -> Page:
         blocks = [Verdict(f"{_count(named, 'stands', 'stand')} out: {', '.join(named)}.", "fail")]
     if others:
         blocks.append(Verdict(f"{_count(others, 'is', 'are')} worth a look: {', '.join(others)}."))
-    blocks += _of_paths(figures)
+    blocks += _of_paths(
+        figures, "Nothing can be said of slots, hosts or starts: drives share them, or are too few."
+    )
     if named or others:
         blocks += [_outliers_table(values), Verdict(SWAP)]
-    blocks += map(_spread_table, tests)
-    for test in tests:
-        title = f"{test.title}. " if len(tests) > 1 else ""
-        blocks += [Verdict(f"{title}{sentence}") for sentence in what_may_be_said(test)]
-    blocks += [Verdict(OF_THE_LOT), Verdict(RULE), Verdict(RATE)]
-    if figures.left_out:
-        blocks.append(_left_out_table(figures.left_out))
-    return Page("population", "The population", tuple(blocks), mandatory=True)
+    return blocks
 
 
 def _count(drives: Sequence[str], one: str, several: str) -> str:
     return f"1 drive {one}" if len(drives) == 1 else f"{len(drives)} drives {several}"
 
 
-def _of_paths(figures: PopulationFigures) -> list[Verdict]:
-    """The values that go with where or when a drive was tested."""
+def _of_paths(figures: PopulationFigures, otherwise: str) -> list[Block]:
+    """The values that go with where or when a drive was tested; ``otherwise`` where that can't be judged."""
     found = [(v, one) for test in figures.populations for v in test.values for one in v.effects]
     if found:
         return [
@@ -85,7 +96,7 @@ def _of_paths(figures: PopulationFigures) -> list[Verdict]:
         ]
     if paths := dict.fromkeys(path for test in figures.populations for path in test.paths):
         return [Verdict(f"No value goes with {', '.join(paths)}.", "pass")]
-    return [Verdict("Nothing can be said of slots, hosts or starts: the drives share them, or are too few.")]
+    return [Verdict(otherwise)] if otherwise else []
 
 
 def _outliers_table(values: Sequence[tuple[TestFigures, ValueFigures]]) -> Table:
@@ -128,13 +139,14 @@ def _spread_table(finding: TestFigures) -> Table:
                 Cell(spread, value.spread),
                 Cell(number(low.value), low.value, low.drive),
                 Cell(number(high.value), high.value, high.drive),
-                _named_cell(value),
+                *((_named_cell(value),) if finding.is_judged else ()),
             )
         )
+    heads = "Value:<1.7 | Median:0.8 | Spread:0.7 | Smallest:0.9 | Largest:0.9"
     return rows_table(
         f"population-{finding.id}-values",
         f"{finding.title}: all values of {finding.drives} drives",
-        "Value:<1.7 | Median:0.8 | Spread:0.7 | Smallest:0.9 | Largest:0.9 | Stand out:<1.4",
+        f"{heads} | Stand out:<1.4" if finding.is_judged else heads,
         rows,
         note="Spread: 1.4826 times the median distance from the median, which is the standard deviation of "
         "normal values. Below smallest and largest: the drive.",

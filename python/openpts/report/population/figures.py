@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from openpts.analysis.outliers import FEWEST
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.document import Document
 
@@ -102,6 +103,11 @@ class TestFigures(Struct, frozen=True):
     median_rank: int | None
     missed_share: float
     values: list[ValueFigures]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there are drives enough for one to stand out."""
+        return self.drives >= FEWEST
 
     @property
     def id(self) -> str:

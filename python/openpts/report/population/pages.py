@@ -58,7 +58,7 @@ def _drives_table(finding: TestFigures) -> Table:
             )
             for place, one in enumerate(in_order)
         ),
-        note="Red: what stands out, with its distance from the median. "
+        note=("Red: what stands out, with its distance from the median. " if finding.is_judged else "")
         + (f"All drives: {', '.join(shared)}." if shared else ""),
     )
 
@@ -101,7 +101,7 @@ def _value_page(finding: TestFigures, value: ValueFigures, drives: Table) -> Pag
     return page(
         name,
         _plot(value, "rank", "Drives in order of the value", 0, ranks).over(name, ranked),
-        *_sentences(value),
+        *_sentences(value, is_judged=finding.is_judged),
         _plot(value, "place", f"Drives in order of their {order}", column, places).over(by_place, drives),
         ranked,
     )
@@ -152,15 +152,15 @@ def _axis(value: ValueFigures) -> Axis:
     return ticks.linear_axis(value.title, low - margin, high + margin)
 
 
-def _sentences(value: ValueFigures) -> list[Block]:
+def _sentences(value: ValueFigures, *, is_judged: bool) -> list[Block]:
     blocks: list[Block] = [Verdict(f"{named_line(value, one)}.", "fail") for one in value.named]
     blocks += [Verdict(f"Worth a look: {named_line(value, one)}.") for one in value.suspected]
     blocks += [Verdict(f"{effect_line(value, effect)}.", "fail") for effect in value.effects]
     if value.within:
         blocks.append(Verdict(f"Drives are held against the median of their {value.within}."))
-    if value.reason:
+    if value.reason and is_judged:
         blocks.append(Verdict(f"No drive can stand out: {value.reason}."))
-    elif not value.within:
+    elif is_judged and not value.within:
         bounds = [bound for bound in (value.named_below, value.named_above) if bound is not None]
         texts = [number(bound) for bound in bounds]
         blocks.append(Verdict(f"One more drive would stand out below {texts[0]} or above {texts[1]}."))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
+from openpts.analysis.outliers import FEWEST
 from openpts.analysis.population import CONFIDENCE, COVERED, median_ranks, share_bounds
 from openpts.pages import cells
 from openpts.report.population.figures import Effect, NamedValue, TestFigures, ValueFigures
@@ -76,6 +77,14 @@ def effect_line(value: ValueFigures, effect: Effect) -> str:
         return f"{value.title} goes with {effect.path}: medians {groups}"
     off = off_text(value, effect.end_to_end or 0.0)
     return f"{value.title} goes with {effect.path}: the last third of the drives is {off} off the first third"
+
+
+def too_few(finding: TestFigures) -> str:
+    """Why nothing is judged, and what it takes."""
+    return (
+        f"{finding.drives} drives are too few to judge which one stands out: that takes {FEWEST} of a kind. "
+        f"Test {FEWEST - finding.drives} more."
+    )
 
 
 def what_may_be_said(finding: TestFigures) -> Iterator[str]:

@@ -12,6 +12,7 @@ mod writer;
 use super::error::TraceError;
 use super::formats::{Format, Opened, ReadOptions};
 use super::source::Source;
+use super::steps::STEPS_KEY;
 use own_capture::{CAPTURE_KEY, OwnCaptureReader};
 use parquet_file::{MAGIC, ParquetFile};
 use reader::CanonicalReader;
@@ -29,6 +30,9 @@ pub(super) static FORMATS: &[Format] = &[Format {
 /// Which of both it is follows from the end of the file.
 fn open(sources: Vec<Source>, _: &ReadOptions) -> Opened {
     let mut files = sources.into_iter().map(ParquetFile::open).collect::<Result<Vec<_>, _>>()?;
+    if let Some(table) = files.iter().find(|file| file.value(STEPS_KEY).is_some()) {
+        return Err(TraceError::StepTable { path: table.name.clone() });
+    }
     if files.iter().any(|file| file.value(CAPTURE_KEY).is_some()) {
         return Ok(Box::new(OwnCaptureReader::new(files)?));
     }

@@ -19,12 +19,13 @@ mod slice;
 mod values;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::error::TraceError;
 use super::reader::SourceFacts;
-use super::steps::{Kind, StepLatencies, StepOptions, StepRow, StepTable, Stream, Subject};
+use super::steps::{Kind, StepLatencies, StepOptions, StepRow, StepTable, Stream, Subject, step_table};
 use super::traced_io::TracedIo;
 pub(crate) use blocks::touched;
 pub(crate) use reuse::UseOrder;
@@ -142,6 +143,36 @@ impl Characterizer {
             "parts": parts,
         }))
     }
+}
+
+/// The figures that a step table has: streams and steps; those of single I/Os are `null`.
+///
+/// # Errors
+/// If the table can't be read, or has no I/O.
+pub fn of_step_table(path: &Path) -> Result<Value, TraceError> {
+    let (header, rows) = step_table(path)?;
+    let streams = streams(&rows);
+    if streams.is_empty() {
+        return Err(TraceError::Refused("can't characterize a step table without I/Os".to_owned()));
+    }
+    let has_completions = rows.iter().any(|row| row.depth_times.is_some());
+    // The row of all devices together has the highest number; it is there if there are several.
+    let of_devices: Vec<&StepRow> = rows.iter().filter(|row| row.subject == Subject::Device).collect();
+    let all = of_devices.iter().map(|row| row.device).max();
+    let lost: u64 = of_devices.iter().filter(|row| Some(row.device) == all).map(|row| row.lost).sum();
+    let devices: Vec<_> = header.devices.iter().map(|name| json!({"name": name})).collect();
+    Ok(json!({
+        "whole": null, "streams": streams, "steps": steps(&rows, header.step_length_ns, has_completions),
+        "parts": [],
+        "trace": {
+            "files": [path.file_name().unwrap_or_default().to_string_lossy()], "warnings": [],
+            "meaning": "steps of a capture, without single I/Os",
+            "header": {
+                "format": "step table", "level": header.level, "devices": devices,
+                "records": {"damaged": {}, "lost": lost},
+            },
+        },
+    }))
 }
 
 impl Part {

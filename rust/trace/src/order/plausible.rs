@@ -11,6 +11,8 @@ const LONG_PAUSE_NS: i64 = 24 * 3_600_000_000_000;
 const MOST_PER_S: u64 = 100_000_000;
 /// I/Os after which a missing direction is questioned.
 const MANY_IOS: u64 = 1000;
+/// Formats that openpts itself writes: their directions are words, and no codes that could be taken the wrong way.
+const OWN_FORMATS: [&str; 3] = ["openpts", "recipe", "model"];
 
 /// What is needed to judge.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +69,8 @@ impl Plausible {
                 ));
             }
         }
-        if self.ios >= MANY_IOS && (self.reads == 0) != (self.writes == 0) {
+        let has_codes = !OWN_FORMATS.contains(&facts.format);
+        if has_codes && self.ios >= MANY_IOS && (self.reads == 0) != (self.writes == 0) {
             let (there, missing) = if self.reads == 0 { ("writes", "reads") } else { ("reads", "writes") };
             warnings.push(format!(
                 "there are only {there} and no {missing}: are the codes of the directions right?"

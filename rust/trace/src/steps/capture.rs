@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use parquet::errors::ParquetError;
 use serde::Serialize;
 
 use super::file::{StepHeader, is_step_table, read_steps};
@@ -112,13 +111,17 @@ pub fn read_capture(path: &Path) -> Result<Capture, TraceError> {
     if shipped(path)?.is_some() || path.is_dir() || !is_step_table(file()?) {
         return steps_of_trace(path);
     }
-    let damaged = |error: ParquetError| {
-        let name = path.display();
-        TraceError::Refused(format!("can't read the step table {name}: {error}"))
-    };
-    let (header, rows) = read_steps(file()?).map_err(damaged)?;
+    let (header, rows) = step_table(path)?;
     let sha256 = Fingerprint::new(path).finish()?.sha256;
     Ok(Capture { header, sha256, is_step_table: true, steps: together(&rows) })
+}
+
+/// The header and the rows of a step table.
+pub(crate) fn step_table(path: &Path) -> Result<(StepHeader, Vec<StepRow>), TraceError> {
+    let file = File::open(path).map_err(|source| TraceError::File { path: path.to_owned(), source })?;
+    read_steps(file).map_err(|error| {
+        TraceError::Refused(format!("can't read the step table {}: {error}", path.display()))
+    })
 }
 
 fn steps_of_trace(path: &Path) -> Result<Capture, TraceError> {

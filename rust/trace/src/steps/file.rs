@@ -17,7 +17,8 @@ use super::row::{ALL_DEVICES, Counts, Latencies, StepRow, Subject};
 use super::sequence::{SEQUENTIAL_RULE, WINDOWED_RULE};
 use super::stream::{Kind, Pattern, Stream};
 
-/// Version of the files' format, in their metadata as `openpts.steps`.
+/// Key of the version of the files' format in their metadata.
+pub(crate) const STEPS_KEY: &str = "openpts.steps";
 const FORMAT_VERSION: &str = "1";
 /// The name of all devices together.
 const ALL: &str = "*";
@@ -103,7 +104,7 @@ pub fn write_steps<W: Write + Send>(to: W, header: &StepHeader, rows: &[StepRow]
     let mut writer = table.begin(to)?;
     table.add(&sorted)?;
     table.end_group(&mut writer)?;
-    for (key, value) in [("openpts.steps", FORMAT_VERSION.to_owned()), ("openpts.header", as_json)] {
+    for (key, value) in [(STEPS_KEY, FORMAT_VERSION.to_owned()), ("openpts.header", as_json)] {
         writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
     }
     writer.into_inner()
@@ -163,7 +164,7 @@ fn columns(header: &StepHeader) -> Vec<Of<'_>> {
 pub fn is_step_table<R: ChunkReader + 'static>(from: R) -> bool {
     let Ok(reader) = SerializedFileReader::new(from) else { return false };
     let pairs = reader.metadata().file_metadata().key_value_metadata();
-    pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == "openpts.steps"))
+    pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == STEPS_KEY))
 }
 
 /// Read a table back. Devices and processes have the numbers of the header's names.
@@ -177,7 +178,7 @@ pub fn read_steps<R: ChunkReader + 'static>(from: R) -> Result<(StepHeader, Vec<
         let pairs = metadata.key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.clone()
     };
-    if value("openpts.steps").as_deref() != Some(FORMAT_VERSION) {
+    if value(STEPS_KEY).as_deref() != Some(FORMAT_VERSION) {
         return Err(ParquetError::General(format!("this is no step table of version {FORMAT_VERSION}")));
     }
     let header: StepHeader = serde_json::from_str(&value("openpts.header").unwrap_or_default())

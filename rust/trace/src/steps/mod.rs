@@ -11,8 +11,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use capture::step_table;
 pub use capture::{Capture, CaptureStep, StepLatencies, StepStream, read_capture};
 pub use depth_times::DepthTimes;
+pub(crate) use file::STEPS_KEY;
 pub use file::{StepHeader, read_steps, write_steps};
 pub(crate) use in_flight::InFlight;
 pub use row::{ALL_DEVICES, Counts, Latencies, StepRow, Subject, coarsened};

@@ -133,6 +133,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_done() -> None:
         list(TEST.script(given_words(traces=["boot"]), GB))
 
 
+@pytest.mark.proves("SOL-BMK-01", "SOL-BMK-03")
 def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> None:
     assert [one.name for one in STANDARD.traces] == list(recipes())
     assert [one.path for one in given_words(traces=["mail", "recipe:backup"]).traces] == [
@@ -150,7 +151,7 @@ def test_names_of_recipes_and_of_sets_and_files_are_traces(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [
-        ({"traces": ["mial"]}, "did you mean mail?"),
+        ({"traces": ["mial"]}, "did you mean recipe:mail?"),
         ({"traces": ["no-such"]}, "the recipes are boot, application-start"),
         ({"traces": ["mail", "quick", "boot"]}, "boot is given twice"),
         ({"background": "no-such"}, "--background 'no-such': there is no such recipe"),

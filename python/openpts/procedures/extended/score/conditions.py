@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.ratio import MOST_RUNS
 from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
+from openpts.characteristics.shipped import shipped_hint
 from openpts.errors import UsageError, failing_as
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
@@ -17,7 +18,6 @@ from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import count, listed
 from openpts.fields.parsing import refuse
 from openpts.fields.readers import without_repeats
-from openpts.near_word import did_you_mean
 from openpts.procedures.shared.trace_replay.conditions import (
     MAPPING,
     Mapping,
@@ -90,7 +90,7 @@ def _hashed(name: str, word: str) -> TraceFile:
     if (recipe := recipes().get(short)) is not None:
         return replace(of_recipe(recipe, short), sha256=recipe.sha256)
     if not Path(word).is_file():
-        hint = did_you_mean(short, recipes(), f"the recipes are {', '.join(recipes())}")
+        hint = shipped_hint(word) or f"the recipes are {', '.join(recipes())}"
         refuse(name, word, f"there is no such recipe, nor such a file; {hint}")
     found = trace_of(word)
     with failing_as(UsageError, f"cannot read {word}"), Path(found.path).open("rb") as file:

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.characteristics.shipped import shipped_hint
 from openpts.errors import UsageError
 from openpts.fields.field import Field
 from openpts.fields.kinds import one_of
@@ -79,11 +80,13 @@ def trace_of(word: str) -> TraceFile:
     """A trace by a path, or by ``recipe:NAME``. Raises UsageError if there is none."""
     if word.startswith(PREFIX):
         if (recipe := recipes().get(word.removeprefix(PREFIX))) is None:
-            raise UsageError(f"cannot replay {word}: the recipes are {', '.join(recipes())}")
+            hint = shipped_hint(word) or f"the recipes are {', '.join(recipes())}"
+            raise UsageError(f"cannot replay {word}: there is no such recipe; {hint}")
         return of_recipe(recipe, word)
     path = Path(word)
     if not path.is_file():
-        raise UsageError(f"cannot replay {word}: there is no such file")
+        hint = shipped_hint(word)
+        raise UsageError(f"cannot replay {word}: there is no such file{f'; {hint}' if hint else ''}")
     return TraceFile(path.name, str(path.resolve()))
 
 

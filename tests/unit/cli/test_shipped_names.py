@@ -1,0 +1,76 @@
+"""Names of traces and captures that ship, where another form is known: what is answered can be typed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.characteristics.capture import capture_of
+from openpts.characteristics.look_alikes import LIKE, names
+from openpts.characteristics.shipped import shipped_as, shipped_hint
+from openpts.errors import UsageError
+from openpts.procedures.shared.trace_replay.conditions import trace_of
+from openpts.traces.recipes import PREFIX, recipes
+from tests.unit.cli.test_first_contact import seen
+
+DRIVE = "sim:enterprise-tlc"
+WORDS = (
+    "database",
+    "office",
+    "like:office",
+    "recipe:office",
+    "recipe:datbase",
+    "retail-web-portal",
+    "odd",
+)
+COMMANDS = {
+    "trace check": ("trace", "check", "{}"),
+    "trace characterise": ("trace", "characterise", "recipe:boot", "{}"),
+    "trace merge": ("trace", "merge", "{}?speed=2", "-o", "both"),
+    "trace synthesise": ("trace", "synthesise", "{}"),
+    "run replay": ("run", "replay", "{}", DRIVE),
+    "plan rws": ("plan", "rws", "{}", DRIVE),
+    "plan score": ("plan", "score", "--traces", "{}", DRIVE),
+    "as a drive": ("plan", "score", "{}", DRIVE),
+    "as a drive of another test": ("plan", "iops", "{}"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_of_another_form_is_answered_with_what_to_type(
+    command: str, snapshot: SnapshotAssertion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answers = {}
+    for word in WORDS:
+        text, _code = seen(*(part.format(word) for part in COMMANDS[command]))
+        answers[word] = text.splitlines()[0]
+    assert answers == snapshot
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_answered_is_taken() -> None:
+    for bare in ("database", "office", "recipe:datbase"):
+        (typed,) = re.findall(r"did you mean (\S+)\?", shipped_hint(bare))
+        assert trace_of(typed).path == typed
+        assert capture_of(Path(typed)).ios
+    for name in names():
+        (typed,) = re.findall(r"did you mean (\S+)\?", shipped_hint(PREFIX + name, takes_captures=True))
+        assert capture_of(Path(typed)).ios
+        assert shipped_hint(typed, takes_captures=True) == ""
+        with pytest.raises(UsageError):
+            trace_of(typed)
+
+
+def test_no_trace_and_no_capture_have_one_name() -> None:
+    assert not {name.removeprefix(LIKE) for name in recipes()} & set(names())
+    assert {shipped_as(name) for name in recipes()} == {PREFIX + name for name in recipes()}
+
+
+def test_a_file_of_that_name_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("database").write_text("fio version 3 iolog\n0 /dev/x add\n0 /dev/x open\n5 /dev/x read 0 4096\n")
+    assert trace_of("database").name == "database"
+    text, code = seen("trace", "check", "database")
+    assert code == 0, text

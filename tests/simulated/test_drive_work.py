@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -19,6 +20,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
@@ -185,3 +187,27 @@ def test_a_record_without_meter_and_counters_has_none_of_the_pages(fill: Run) ->
     bare = replace(fill, sampled=tuple(p for p in fill.sampled if p.name not in ours), health=())
     content = PROCEDURES["fill"].part("report").report(bare)
     assert with_drive_work(content, bare).measures == content.measures
+
+
+@pytest.mark.proves("PTS-IOPS-35")
+def test_secondary_tables_have_the_power_of_the_window_by_element(tmp_path: Path) -> None:
+    """Against the drive's own counter of joules, before and after each step of the window."""
+    point = TrackingVariable(AccessPattern.RANDOM, 4096, 65)
+    run_one_point(
+        "enterprise-tlc?capacity=4GB&state=worn-in", tmp_path / "run", max_rounds=5, step_s=0.2, point=point
+    )
+    run = read_run(tmp_path / "run")
+    counter = run.telemetry_series[DRIVE_ENERGY]
+    at = dict(zip(counter.t_ns, counter.values, strict=True))
+    samples = [step.sample for number in range(1, 6) for step in run.phase(Phase.ROUND, number=number)]
+    starts = [max(t for t in at if t <= sample.started_ns + 1) for sample in samples]
+    ends = [sample.started_ns + sample.elapsed_ns for sample in samples]
+    joules = sum(at[end] - at[start] for start, end in zip(starts, ends, strict=True))
+    seconds = sum(sample.elapsed_ns for sample in samples) / 1e9
+    tables = build_report(run, default_date(run)).tables()
+    power, per_w = (
+        next(cell.value for row in tables[name].rows for cell in row.cells if cell.value is not None)
+        for name in ("iops-power", "iops-iops-per-w")
+    )
+    assert power == pytest.approx(1000 * joules / seconds)
+    assert per_w == pytest.approx(sum(sample.ios for sample in samples) / joules)

@@ -26,7 +26,7 @@ from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
-END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB/end zone ratio"
+END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB plateau / end zone ratio"
 FOB = "RND 4 KiB RW0, FOB"
 STATE = "Steady State n/a (3 of 5 tracked minutes)"
 

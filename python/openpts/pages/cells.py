@@ -68,11 +68,6 @@ def missing(reason: str) -> Cell:
     return Cell("n/a", note=reason, tone="missing")
 
 
-def no_power() -> Cell:
-    """Average power of a part of a test, which is not computed; samples are shown over time."""
-    return Cell("not reported", note="samples: see telemetry", tone="missing")
-
-
 def cpu_share(value_pct: float | None, decimals: int = 1) -> Cell:
     """Processor use in per cent; None where not every step has it."""
     return percent_or("not recorded", value_pct, decimals)

@@ -47,7 +47,7 @@ def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
 
 def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: Run) -> None:
     """As the manual has it: each that it names, and no other."""
-    named = ("FOB/end zone", "least / most entropy", "last zone / first", "beside trims over alone")
+    named = ("FOB plateau / end zone", "least / most entropy", "last zone / first", "beside trims over alone")
     for one in measures(made_up).values():
         if any(name in one.label for name in named) or one.unit in {"ratio", "x"}:
             assert one.better is Better.UNJUDGED, one.label

@@ -1,6 +1,6 @@
 """Energy of each part of a run: the measures, and the page with their table."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -9,10 +9,12 @@ from openpts.pages.kit import Col, table
 from openpts.pages.measure import Measure, Measured, Subject, key_of
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.drive_work.work import DriveWork, Part
+from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
 
 _ABSENT: Final = "too few samples"
+NO_METER: Final = "nothing metered the drive: see --power-command"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,21 @@ def energy_measures(work: DriveWork) -> Iterator[Measured]:
             replace(figure.measure(), is_key=False).of(part, subject) for figure in (*_FIGURES, *battery)
         )
         yield from (one for one in found if one.value is not None)
+
+
+# PTS-IOPS-35, PTS-HIR-27, PTS-XSR-25
+def power_cell(work: DriveWork, steps: Sequence[StepRecord]) -> Cell:
+    """Average power of some steps in mW, for the secondary tables of the specification."""
+    if work.meter is None:
+        return cells.words("not measured", tone="missing", note=NO_METER)
+    mean_w = work.part("", steps).mean_w
+    return cells.missing(_ABSENT) if mean_w is None else cells.number(1000 * mean_w, 0)
+
+
+def efficiency_cell(work: DriveWork, steps: Sequence[StepRecord]) -> Cell:
+    """IOPS/W of some steps."""
+    iops_per_w = work.part("", steps).iops_per_w
+    return cells.missing(_ABSENT) if iops_per_w is None else cells.number(iops_per_w, 0)
 
 
 def energy_page(work: DriveWork, prefix: str) -> Page | None:

@@ -174,7 +174,7 @@ class DriveWork:
         groups: dict[str, list[StepRecord]] = {}
         for step in self.steps:
             groups.setdefault(self.name_of((step,)), []).append(step)
-        return tuple(self._part(name, steps) for name, steps in groups.items())
+        return tuple(self.part(name, steps) for name, steps in groups.items())
 
     def whole(self, name: str, chosen: Callable[[Part], bool]) -> Part | None:
         """The chosen parts as one; None where there is none."""
@@ -184,7 +184,8 @@ class DriveWork:
         steps = tuple(step for part in parts for step in part.steps)
         return Part(name, steps, sum((part.drawn for part in parts), Drawn()))
 
-    def _part(self, name: str, steps: Sequence[StepRecord]) -> Part:
+    def part(self, name: str, steps: Sequence[StepRecord]) -> Part:
+        """Some steps of the run, with the energy that they took."""
         drawn = Drawn()
         if self.meter is not None:
             for sample in (step.sample for step in steps):

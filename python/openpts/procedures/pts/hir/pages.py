@@ -79,31 +79,35 @@ def _accesses_plot(
     )
 
 
-def secondary_page(results: IdleRecoveryResults, title: str, head_line: str) -> Page:
-    """IOPS, response times and processor use of the baseline and of each wait state (Plot 11-5)."""
-    columns = [("Baseline", results.baseline)]
-    columns += [(f"WS {segment.state.number}", segment.active_summary) for segment in results.segments]
+def secondary_page(results: IdleRecoveryResults, powers: Sequence[Cell], title: str, head_line: str) -> Page:
+    """IOPS, response times, power and processor use of the baseline and of each wait state (Plot 11-5).
+
+    ``powers`` are average powers in the same order.
+    """
+    names = ["Baseline", *(f"WS {segment.state.number}" for segment in results.segments)]
+    summaries = [results.baseline, *(segment.active_summary for segment in results.segments)]
+    columns = list(zip(names, zip(summaries, powers, strict=True), strict=True))
     shown = grid(
         "hir-4-values",
         "HIR Secondary Metrics",
         Col("", cells.words, align="left", width=1.2),
-        [(Column(name), summary) for name, summary in columns],
+        [(Column(name), found) for name, found in columns],
         _SECONDARY,
-        cell=lambda name, summary: (
-            cells.missing("not reached") if summary is None else _SECONDARY[name](summary)
+        cell=lambda name, found: (
+            cells.missing("not reached") if found[0] is None else _SECONDARY[name](found[0], found[1])
         ),
-        note="IOPS of a wait state count its active time only.",
+        note="IOPS of a wait state count its active time only; its power is that of its pauses as well.",
     )
     return page(PlotName("hir-4", "", title), Verdict(head_line), shown)
 
 
-_SECONDARY: Final[dict[str, Callable[[SegmentSummary], Cell]]] = {
-    "IOPS": lambda summary: cells.number(summary.iops, 0),
-    "ART (ms)": lambda summary: cells.latency(summary.art_ns),
-    "MRT (ms)": lambda summary: cells.latency(summary.mrt_ns),
-    "Avg Power (mW)": lambda _summary: cells.no_power(),
-    "CPU Sys (%)": lambda summary: cells.cpu_share(summary.cpu_sys_pct, 2),
-    "CPU IO Wait (%)": lambda summary: cells.cpu_share(summary.cpu_iowait_pct, 2),
+_SECONDARY: Final[dict[str, Callable[[SegmentSummary, Cell], Cell]]] = {
+    "IOPS": lambda summary, _power: cells.number(summary.iops, 0),
+    "ART (ms)": lambda summary, _power: cells.latency(summary.art_ns),
+    "MRT (ms)": lambda summary, _power: cells.latency(summary.mrt_ns),
+    "Avg Power (mW)": lambda _summary, power: power,
+    "CPU Sys (%)": lambda summary, _power: cells.cpu_share(summary.cpu_sys_pct, 2),
+    "CPU IO Wait (%)": lambda summary, _power: cells.cpu_share(summary.cpu_iowait_pct, 2),
 }
 
 

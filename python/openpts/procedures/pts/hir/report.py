@@ -11,6 +11,8 @@ from openpts.pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Column, Figure, Page, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.drive_work.energy_page import power_cell
+from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import (
     Rows,
     active_range_text,
@@ -119,7 +121,9 @@ def _pages(
         tracking_window_page(tracked, _WINDOW, record),
         all_wait_states_page(results, "IOPS v Time for All Wait States"),
         *(wait_state_page(results, segment) for segment in results.segments),
-        secondary_page(results, "HIR Secondary Metrics", _head_line(run, conditions)),
+        secondary_page(
+            results, _powers(run, tracked, results), "HIR Secondary Metrics", _head_line(run, conditions)
+        ),
         *(
             (
                 _gain_page(results, "HIR Gain by Wait State"),
@@ -129,6 +133,14 @@ def _pages(
             else ()
         ),
     )
+
+
+def _powers(run: Run, tracked: TrackedPhase, results: IdleRecoveryResults) -> list[Cell]:
+    """Of the baseline, and of each wait state with its pauses."""
+    work, window = DriveWork(run), set(map(id, tracked.results.window_minutes))
+    baseline = [step for step in run.phase(Phase.WDPC) if id(step.sample) in window]
+    states = (run.phase(Phase.WAIT_STATE, number=one.state.number) for one in results.segments)
+    return [power_cell(work, steps) for steps in (baseline, *states)]
 
 
 def _alerts(standing: Standing, tracked: TrackedPhase) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from openpts.procedures.shared.rounds.matrix_pages import (
     tabular_page,
 )
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, response_times_page
+from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, power_page, response_times_page
 from openpts.procedures.shared.rounds.words import (
     alerts,
     demand,
@@ -256,7 +256,8 @@ def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
         plot_2d_page(table, _PLOT_2D.named(PREFIX, "IOPS - All RW Mix & BS - 2D Plot")),
         columns_3d_page(table, _COLUMNS_3D.named(PREFIX, "IOPS - All RW Mix & BS - 3D Columns")),
         response_times_page(matrix, _SECONDARY_TITLE),
-        merged_tail_page(matrix, f"{_SECONDARY_TITLE} (2)"),
+        merged_tail_page(matrix, run, f"{_SECONDARY_TITLE} (2)"),
+        *(() if (power := power_page(matrix, run, f"{_SECONDARY_TITLE} (3)")) is None else (power,)),
         repeatability_page(matrix, PlotName(f"{PREFIX}-x2", "Plot X-IOPS-2", "IOPS Round Repeatability")),
     )
 

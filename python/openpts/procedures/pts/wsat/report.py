@@ -54,26 +54,23 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         "IOPS",
         lambda zones: zones.end_zone_iops,
         absent=_END_ZONE_MISSING,
-        on_cover=False,
     ),
     Measure(
         "plateau_iops",
-        "{name}, FOB",
+        "{name}, FOB plateau",
         "IOPS",
         lambda zones: zones.plateau_iops,
         of_steady_state=False,
-        cover_label="{name}, plateau",
     ),
     Measure(
         "plateau_to_end_zone_ratio",
-        "{name}, FOB/end zone ratio",
+        "{name}, FOB plateau / end zone",
         "ratio",
         lambda zones: zones.ratio,
         decimals=2,
         absent=_END_ZONE_MISSING,
         on_cover=False,
     ),
-    Measure("final_iops", "{name}, end", "IOPS", lambda zones: zones.final_iops, is_key=False),
 )
 _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
     Measure("histogram_iops", "{name}, histogram", "IOPS", lambda times: times.iops, is_key=False),

@@ -73,12 +73,12 @@ def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cel
     never_left = "n/a (plateau never left)"
     settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
     items: list[tuple[str, str | Cell]] = [
-        ("Plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
-        ("Plateau, length (min)", cells.number(plateau_end, 0)),
+        ("FOB plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
+        ("FOB plateau, length (min)", cells.number(plateau_end, 0)),
         ("Transition begins", f"minute {plateau_end + 1}" if left else never_left),
         ("End zone begins", settled if left else never_left),
         ("Steady State", state),
-        ("Mean at the end (IOPS)", cells.number(zones.final_iops, 1)),
+        (f"Last {FINAL_MINUTES} minutes, mean (IOPS)", cells.number(zones.final_iops, 1)),
     ]
     for label, value, decimals in (
         ("End zone, mean (IOPS)", zones.end_zone_iops, 1),
@@ -89,8 +89,8 @@ def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cel
             None if zones.below_half_ns is None else zones.below_half_ns / 1e9,
             1,
         ),
-        ("Plateau / end zone", zones.ratio, 2),
-        ("End zone, share of the plateau (%)", zones.kept_pct, 1),
+        ("FOB plateau / end zone", zones.ratio, 2),
+        ("End zone, share of the FOB plateau (%)", zones.kept_pct, 1),
     ):
         items.append((label, cells.number_or("no end zone", value, decimals)))
     return items

@@ -7,6 +7,8 @@ from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.drive_work.energy_page import power_cell
+from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import (
     Rows,
     common_header,
@@ -89,7 +91,7 @@ def _names(conditions: CrossStimulusConditions) -> list[str]:
 
 def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
     conditions = run.conditions(CrossStimulusConditions)
-    line = head_line(run, Phase.ACCESS_GROUP)
+    line, work = head_line(run, Phase.ACCESS_GROUP), DriveWork(run)
     return (
         preparation_page(run, "xsr-preparation", "XSR Purge Report"),
         throughput_page(results, conditions),
@@ -100,7 +102,12 @@ def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) 
         ),
         response_times_page(results, conditions),
         table_page(results, conditions, line),
-        secondary_page(results, conditions, line),
+        secondary_page(
+            results,
+            conditions,
+            lambda number: power_cell(work, run.phase(Phase.ACCESS_GROUP, number=number)),
+            line,
+        ),
     )
 
 

@@ -50,11 +50,14 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
 
 
 def secondary_page(
-    results: CrossStimulusResults, conditions: CrossStimulusConditions, head_line: str
+    results: CrossStimulusResults,
+    conditions: CrossStimulusConditions,
+    power: Callable[[int], Cell],
+    head_line: str,
 ) -> Page:
-    """Processor use of each group (Plot 12-4)."""
+    """Average power, by the number of a group, and processor use of each (Plot 12-4)."""
     values: dict[str, Callable[[GroupSummary], Cell]] = {
-        "Avg Power (mW)": lambda _group: cells.no_power(),
+        "Avg Power (mW)": lambda group: power(group.number),
         "CPU Sys (%)": lambda group: cells.cpu_share(group.cpu_sys_pct, 2),
         "CPU IO Wait (%)": lambda group: cells.cpu_share(group.cpu_iowait_pct, 2),
     }

@@ -51,6 +51,18 @@ def absence(matrix: Matrix, block_size_bytes: int, sector_bytes: int) -> str:
 
 def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
     """Rows block size, columns R/W mix from all writes to all reads."""
+
+    def cell_at(block_size_bytes: int, read_pct: int) -> Cell:
+        cell = matrix.cell(block_size_bytes, read_pct)
+        return to_cell(cell) if cell is not None else Cell("n/a", tone="missing")
+
+    return placed_table(matrix, table_id, title, cell_at, note=note)
+
+
+def placed_table(
+    matrix: Matrix, table_id: str, title: str, cell_at: Callable[[int, int], Cell], *, note: str = ""
+) -> Table:
+    """The same rows and columns with cells by block size in bytes and share of reads."""
     return rows_table(
         f"{matrix.prefix}-{table_id}",
         title,
@@ -58,17 +70,13 @@ def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, 
         (
             (
                 Cell(block_size_kib(size), size / 1024),
-                *(_filled(matrix.cell(size, read_pct), to_cell) for read_pct in matrix.read_pcts),
+                *(cell_at(size, read_pct) for read_pct in matrix.read_pcts),
             )
             for size in matrix.block_sizes_bytes
         ),
         group="Read / Write Mix %",
         note=note,
     )
-
-
-def _filled(cell: MatrixCell | None, to_cell: ToCell) -> Cell:
-    return to_cell(cell) if cell is not None else Cell("n/a", tone="missing")
 
 
 def absences_note(matrix: Matrix, sector_bytes: int) -> str:

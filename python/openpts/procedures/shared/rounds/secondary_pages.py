@@ -1,18 +1,22 @@
 """Secondary metrics over the cells of a results matrix: response times and processor use (PTS 7.3.6.4)."""
 
+from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.latency import ios_needed
+from openpts.analysis.rounds import test_point
 from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Page, Verdict
+from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
+from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
-from openpts.procedures.shared.rounds.matrix_pages import Matrix, matrix_table
+from openpts.procedures.shared.rounds.matrix_pages import Matrix, matrix_table, placed_table
+from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.verdict import RoundPoint
 
 _SURE_COUNT_FACTOR: Final = 1.5
-_NO_POWER: Final = (
-    "Average Power, IOPS/W: not reported by element; where power was sampled, telemetry has it over time."
-)
-_NO_CPU: Final = f"CPU System Usage and CPU IO Wait: not recorded in any step of this run. {_NO_POWER}"
+_NO_CPU: Final = "CPU System Usage and CPU IO Wait: not recorded in any step of this run."
 
 
 def response_times_page(matrix: Matrix, title: str) -> Page:
@@ -38,8 +42,9 @@ def response_times_page(matrix: Matrix, title: str) -> Page:
     )
 
 
-def merged_tail_page(matrix: Matrix, title: str) -> Page:
-    """The percentile of all rounds' I/Os together, and the host's processor use."""
+def merged_tail_page(matrix: Matrix, run: Run, title: str) -> Page:
+    """The percentile of all rounds' I/Os together, the host's processor use, and why there is no power."""
+    no_power = Verdict(f"Average Power, IOPS/W: not measured ({NO_METER}).")
     return Page(
         f"{matrix.prefix}-merged-tail-cpu",
         title,
@@ -52,8 +57,34 @@ def merged_tail_page(matrix: Matrix, title: str) -> Page:
                 _tail_merged,
             ),
             *_cpu_blocks(matrix),
+            *(() if DriveWork(run).meter else (no_power,)),
         ),
     )
+
+
+def power_page(matrix: Matrix, run: Run, title: str) -> Page | None:
+    """Average power and IOPS per watt of the rounds of the window; None where nothing metered the drive."""
+    work = DriveWork(run)
+    if work.meter is None:
+        return None
+    steps: dict[RoundPoint | None, list[StepRecord]] = {}
+    for number in matrix.results.window.rounds:
+        for step in run.phase(Phase.ROUND, number=number):
+            steps.setdefault(test_point(step.sample.step.stimulus), []).append(step)
+
+    def by(cell: Callable[[DriveWork, list[StepRecord]], Cell]) -> Callable[[int, int], Cell]:
+        def cell_at(block_size_bytes: int, read_pct: int) -> Cell:
+            found = steps.get(RoundPoint(matrix.access_pattern, block_size_bytes, read_pct))
+            return cell(work, found) if found else Cell("n/a", tone="missing")
+
+        return cell_at
+
+    source = f"Power of the drive: {work.meter[1]}."
+    tables = (
+        placed_table(matrix, "power", "Average Power (mW)", by(power_cell), note=source),
+        placed_table(matrix, "iops-per-w", "IOPS/W", by(efficiency_cell)),
+    )
+    return Page(f"{matrix.prefix}-power", title, (Verdict(matrix.head_line), *tables))
 
 
 def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
@@ -70,7 +101,7 @@ def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
             "cpu-iowait",
             "CPU IO Wait (%)",
             lambda cell: cells.cpu_share(cell.cpu_iowait_pct),
-            note=f"Share of all processors. {_NO_POWER}",
+            note="Share of all processors.",
         ),
     )
 

@@ -11,6 +11,7 @@ from openpts.cli.baseline_option import BASELINE, baseline_option
 from openpts.cli.help_order import Decorator
 from openpts.cli.live_outputs import publish
 from openpts.cli.report import print_figures, print_paths, reports_on
+from openpts.cli.terminal import wrapped
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
@@ -167,6 +168,8 @@ def end_run(
     """
     written = () if no_report else reports_on(folder)
     for report in () if as_json else written:
+        for line in report.cover:
+            click.echo(wrapped(line, stream), file=stream)
         print_paths(report, stream)
     try:
         end_judged(folder, stream)

@@ -1,10 +1,13 @@
 """The table of key values in front of a report: the same columns for all tests."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Row, Table
+
+KEY_VALUES_ID: Final = "summary"
 
 
 def cover_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:
@@ -24,7 +27,7 @@ def _row(test: str, deviations: int, one: Measured, label: str, cell: Cell) -> R
 
 def _table(rows: Iterable[Row]) -> Table:
     return rows_table(
-        "summary",
+        KEY_VALUES_ID,
         "Key values",
         "Test:<0.6 | Key value:<1.4 | Result | Unit:<0.5 | Steady State:<1.2 | Deviations:^0.7",
         rows,

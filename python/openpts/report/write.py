@@ -16,7 +16,8 @@ import msgspec
 
 from openpts.errors import RecordError, failing_as
 from openpts.folder_files import write_files
-from openpts.pages.model import Report
+from openpts.pages.model import Report, Table, Verdict
+from openpts.pages.summary_table import KEY_VALUES_ID
 from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
 from openpts.report.build import report_of
@@ -77,7 +78,7 @@ class WrittenReport:
     """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted.
 
     ``notes`` has a line on files of an earlier report that were removed; ``figures`` are those that
-    ``--json`` prints, of each run folder.
+    ``--json`` prints, of each run folder; ``cover`` has the key values and the verdicts, a line each.
     """
 
     json: Path
@@ -87,6 +88,7 @@ class WrittenReport:
     sums: Path
     notes: tuple[str, ...] = ()
     figures: Mapping[Path, dict[str, Any]] = field(default_factory=dict)
+    cover: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[Path, ...]:
@@ -108,7 +110,17 @@ def write_report(
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
     written = _write(out or source.folder, report.stem if out else beside, contents, files)
-    return replace(written, figures=figures)
+    return replace(written, figures=figures, cover=tuple(_cover_lines(report)))
+
+
+def _cover_lines(report: Report) -> Iterator[str]:
+    """What the first page answers, for a terminal."""
+    blocks = report.front[0].blocks if report.front else ()
+    for table in (block for block in blocks if isinstance(block, Table) and block.id == KEY_VALUES_ID):
+        for label, value, unit, *_ in (row.cells for row in table.rows):
+            note = f" ({value.note})" if value.note else ""
+            yield f"{label.text}: {' '.join(filter(None, (value.text, unit.text)))}{note}"
+    yield from (block.text for block in blocks if isinstance(block, Verdict))
 
 
 def make_report(

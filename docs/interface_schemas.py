@@ -24,7 +24,7 @@ from openpts.cli.idle_flush import IdleFlushDocument
 from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
 from openpts.cli.lot import LotDocument
 from openpts.cli.plan import PlanList
-from openpts.cli.plan_text import PlanDocument
+from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
 from openpts.cli.rehearse import RehearsalDocument
 from openpts.cli.sim import PresetCheck, PresetList, TheoryCheck
@@ -93,6 +93,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "idle-flush": (IdleFlushDocument,),
     "io": (IoDocument, IoSteps, IoTargets),
     "plan TEST": (PlanDocument,),
+    "plan all": (SuitePlanDocument,),
     "plans": (PlanList,),
     "population": (PopulationFigures,),
     "purge": (Purged,),

@@ -75,9 +75,11 @@ def of_tests(
     make: "Callable[[Procedure], click.Command]",
     tests: "Iterable[Procedure]",
     summary: str = "{0.title} test ({0.source}).",
+    others: "Mapping[str, Place] | None" = None,
 ) -> CommandsOnDemand:
-    """A command for each test; ``summary`` is the form of what it does in a few words."""
-    return CommandsOnDemand({test.name: Place(partial(make, test), summary.format(test)) for test in tests})
+    """A command for each test, and others; ``summary`` is the form of what it does in a few words."""
+    places = {test.name: Place(partial(make, test), summary.format(test)) for test in tests}
+    return CommandsOnDemand({**places, **(others or {})})
 
 
 def _imported(where: str) -> click.Command:

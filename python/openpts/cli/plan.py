@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import together
@@ -35,7 +35,7 @@ from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
 from openpts.vocabulary.document import Document
 
-_BELOW_LABELS = " " * 12
+BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
 
 
@@ -43,7 +43,7 @@ _PURGE_OPTION = click.option(
     "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would do it."
 )
 
-_PLAN_OPTIONS = together(
+PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
     click.option(
@@ -55,7 +55,8 @@ _PLAN_OPTIONS = together(
     click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum read throughput."),
     click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum write throughput."),
     click.option("--latency-us", type=_above_zero, metavar="US", help="Assumed time of a single I/O."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    click.option("--steps", is_flag=True, help="Print every step in its order, too."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, steps included."),
 )
 
 
@@ -70,7 +71,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*options_of(test))
     @click.argument("targets", metavar="[TARGET]...", nargs=-1)
     @together(*([_PURGE_OPTION] if test.purges else []))
-    @_PLAN_OPTIONS
+    @PLAN_OPTIONS
     def command(as_json: bool, **options: Any) -> None:
         targets = options.pop("targets") if options["capacity"] else targets_of(test, options, None)
         if as_json and len(targets) > 1:
@@ -88,15 +89,20 @@ def _command(test: Procedure) -> click.Command:
 @click.group(
     "plan",
     cls=OnDemandInOrder,
-    commands=of_tests(_command, PROCEDURES.values(), "Plan the {0.title} test ({0.source})."),
+    commands=of_tests(
+        _command,
+        PROCEDURES.values(),
+        "Plan the {0.title} test ({0.source}).",
+        {"all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests.")},
+    ),
     subcommand_metavar="TEST [ARGS]...",
 )
 def plan_command() -> None:
     """Print what a test will do, without touching the target.
 
-    Prints every step in order, its time, bytes written, wear, the expected ledger, and whether a run would be
-    refused now. A drive is only queried for its identity, its purge methods and its use; a file is not
-    created; a simulated drive does not run.
+    Prints how long it takes, what it writes, wear and space; then its parts, with --steps every step in
+    order, the expected ledger, and whether a run would be refused now. A drive is only queried for its
+    identity, its purge methods and its use; a file is not created; a simulated drive does not run.
     """
 
 
@@ -105,6 +111,7 @@ def _print_plan(
     choices: Choices,
     *,
     as_json: bool,
+    steps: bool,
     capacity: str | None,
     tbw: int | None,
     purge: str | None = None,
@@ -113,16 +120,16 @@ def _print_plan(
     roots = SystemRoots()
     if target is not None:
         target = at_fitting_scale(target, [choices], log_stream(as_json=as_json))
-    unopened = _unopened(target, capacity, choices.test, roots)
-    plan = planned_run(choices, unopened, _drive(unopened, **rates))
-    steps = [step for planned in plan.longest for step in planned.apply.steps]
+    unopened = plan_target(target, capacity, choices.test, roots)
+    plan = planned_run(choices, unopened, assumed_drive(unopened, **rates))
+    planned = [step for planned in plan.longest for step in planned.apply.steps]
     if choices.test.cuts_power:
-        steps = []  # as in a run: a scale bears on no figure of it
+        planned = []  # as in a run: a scale bears on no figure of it
     cache = plan.conditions.write_cache_enabled
     choice = choices.purge(purge) if choices.test.purges else None
     by = "the test makes none" if choice is None else unopened.purge_text(choice)
     ledger = (
-        *unopened.deviations(steps, choice, cache, roots),
+        *unopened.deviations(planned, choice, cache, roots),
         *plan.deviations,
     )
     name = unopened.facts.path if unopened.preset is None else unopened.facts.name
@@ -134,16 +141,17 @@ def _print_plan(
         safety = None if verdict is None else SafetyVerdict.of(verdict)
         print_document(plan_document(plan, name, ledger, unopened.assumed, tbw, purge=by, safety=safety))
         return
-    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by):
-        click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
+    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by, steps=steps):
+        click.echo(wrapped(line, sys.stdout, BELOW_LABELS))
     if verdict is not None:
         for line in verdict_lines(verdict):
-            click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
+            click.echo(wrapped(line, sys.stdout, BELOW_LABELS))
 
 
-def _unopened(
+def plan_target(
     target: str | None, capacity: str | None, test: Procedure, roots: SystemRoots
 ) -> UnopenedTarget:
+    """What is planned for: a target, or a drive of that capacity. Raises UsageError for both or neither."""
     match target, capacity:
         case None, None:
             context = click.get_current_context()
@@ -160,7 +168,7 @@ def _unopened(
     raise UsageError("name either a target or --capacity to plan for")
 
 
-def _drive(
+def assumed_drive(
     unopened: UnopenedTarget,
     *,
     read_iops: float | None,
@@ -218,7 +226,7 @@ def plans_command(name: str | None, *, as_json: bool) -> None:
         )
         return
     for one, of in plans.items():
-        click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, _BELOW_LABELS))
+        click.echo(wrapped(f"{one:<12}{of['title']}", sys.stdout, BELOW_LABELS))
 
 
 @click.command("plan-schema")

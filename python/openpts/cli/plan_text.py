@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from openpts.cli.guard_verdict import SafetyVerdict
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply
+from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
 from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed
+from openpts.runner.resource_check import interval_ns
 from openpts.units import MB, NS_PER_US, format_capacity, format_count, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.document import Document
@@ -26,8 +27,9 @@ def plan_lines(
     tbw_bytes: int | None,
     *,
     purge: str,
+    steps: bool,
 ) -> Iterator[str]:
-    """Every step in its order, then time, bytes, assumptions and the ledger as it would be."""
+    """What it takes, its parts, with every step in its order if wanted, assumptions, the ledger to come."""
     conditions = plan.conditions
     yield (
         f"{plan.test.title} ({plan.test.source}), {conditions.class_text}, on {target}, "
@@ -40,21 +42,59 @@ def plan_lines(
             yield f"assumed     {assumption}"
         yield from _ledger_lines(ledger)
         return
-    cycle = 0
-    for block in plan.blocks:
-        if block.pattern[0].cycle != cycle:
-            cycle = block.pattern[0].cycle
-            yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
-        yield from _block_lines(block)
+    yield from answer_lines([plan], tbw_bytes)
     yield ""
     yield from _table_lines(plan)
     yield ""
-    yield from _total_lines(plan, tbw_bytes)
+    if steps:
+        yield from _step_lines(plan)
+        yield ""
     yield f"purge       {purge}"
     yield f"assumed     {_drive_text(plan.drive)}"
     for assumption in assumed:
         yield f"assumed     {assumption}"
     yield from _ledger_lines(ledger)
+
+
+def suite_lines(
+    plans: Sequence[RunPlan], target: str, assumed: Sequence[str], tbw_bytes: int | None
+) -> Iterator[str]:
+    """What several tests take together, each of them, and what is taken for granted."""
+    first = plans[0]
+    capacity = format_capacity(first.user_capacity_bytes)
+    yield f"{format_count(len(plans), 'test')}, {first.conditions.class_text}, on {target}, {capacity}"
+    yield ""
+    yield from answer_lines(plans, tbw_bytes)
+    yield ""
+    yield f"{'test':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
+    for plan in plans:
+        yield _extent_line(plan.test.name, plan.shortest_extent, plan.longest_extent)
+    yield ""
+    yield f"assumed     {_drive_text(first.drive)}"
+    for assumption in assumed:
+        yield f"assumed     {assumption}"
+
+
+def answer_lines(plans: Sequence[RunPlan], tbw_bytes: int | None) -> Iterator[str]:
+    """How long, how much it writes, how much of the endurance that is, and the room that the record takes."""
+    extents = [[getattr(plan, name) for plan in plans] for name in ("shortest_extent", "longest_extent")]
+    lengths = [format_duration(sum(extent.duration_ns for extent in of)) for of in extents]
+    purges = any(plan.longest and plan.test.purges for plan in plans)
+    yield f"takes       {_span(*lengths)}{', purges not counted' if purges else ''}"
+    written = [sum(extent.written_bytes for extent in of) for of in extents]
+    fills = (f"{amount / plans[0].user_capacity_bytes:.1f}" for amount in written)
+    yield f"writes      {_span(*map(format_capacity, written))}, {_span(*fills)} drive fills"
+    if tbw_bytes is None:
+        yield "wear        rated endurance unknown (--tbw)"
+    else:
+        shares = (f"{100 * amount / tbw_bytes:.2g} %" for amount in written)
+        yield f"wear        {_span(*shares)} of the rated {format_capacity(tbw_bytes)}"
+    stored = sum(
+        record_bytes(plan.longest, interval_ns(plan.conditions.minute_ns))
+        + capture_bytes(plan.longest, plan.drive)
+        for plan in plans
+    )
+    yield f"space       {format_capacity(stored)} for the {'records' if len(plans) > 1 else 'record'} at most"
 
 
 class PlannedExtent(Struct, frozen=True):
@@ -130,6 +170,12 @@ class PlanDocument(Document, frozen=True, kw_only=True, tag="openpts.plan/1"):
     safety: SafetyVerdict | None
 
 
+class SuitePlanDocument(Document, frozen=True, kw_only=True, tag="openpts.suite-plan/1"):
+    """What a suite would do: the plan of each test, but for purge, guard and a drive's own deviations."""
+
+    plans: tuple[PlanDocument, ...]
+
+
 def plan_document(
     plan: RunPlan,
     target: str,
@@ -166,6 +212,15 @@ def _extent(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> PlannedExte
     return PlannedExtent(
         extent.duration_ns, written_bytes, written_bytes / plan.user_capacity_bytes, tbw_share
     )
+
+
+def _step_lines(plan: RunPlan) -> Iterator[str]:
+    cycle = 0
+    for block in plan.blocks:
+        if block.pattern[0].cycle != cycle:
+            cycle = block.pattern[0].cycle
+            yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
+        yield from _block_lines(block)
 
 
 def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
@@ -241,10 +296,12 @@ def _table_lines(plan: RunPlan) -> Iterator[str]:
             _NAMES[phase.phase] if phase.longest_applies == 1 else f"{_NAMES[phase.phase]}, {_applies(phase)}"
         )
         cycle = f"cycle {phase.cycle}, " if several else ""
-        yield (
-            f"{cycle + name:<36}{format_duration(phase.shortest.duration_ns):>14}"
-            f"{format_duration(phase.longest.duration_ns):>14}{format_capacity(phase.longest.written_bytes):>16}"
-        )
+        yield _extent_line(cycle + name, phase.shortest, phase.longest)
+
+
+def _extent_line(name: str, shortest: Extent, longest: Extent) -> str:
+    lengths = (format_duration(extent.duration_ns) for extent in (shortest, longest))
+    return f"{name:<36}{next(lengths):>14}{next(lengths):>14}{format_capacity(longest.written_bytes):>16}"
 
 
 def _applies(phase: PhaseExtent) -> str:
@@ -274,22 +331,6 @@ _NAMES = {
     Phase.DRIVE_CYCLE: "drive cycles",
     Phase.LATER_READ: "later reads",
 }
-
-
-def _total_lines(plan: RunPlan, tbw_bytes: int | None) -> Iterator[str]:
-    shortest, longest = plan.shortest_extent, plan.longest_extent
-    fills = [extent.written_bytes / plan.user_capacity_bytes for extent in (shortest, longest)]
-    yield (
-        f"takes       {_span(format_duration(shortest.duration_ns), format_duration(longest.duration_ns))}"
-        + (", purges not counted" if plan.longest and plan.test.purges else "")
-    )
-    written = [format_capacity(extent.written_bytes) for extent in (shortest, longest)]
-    yield f"writes      {_span(*written)}, {_span(*(f'{fill:.1f}' for fill in fills))} drive fills"
-    if tbw_bytes is None:
-        yield "wear        rated endurance unknown (--tbw)"
-    else:
-        shares = [f"{100 * extent.written_bytes / tbw_bytes:.2g} %" for extent in (shortest, longest)]
-        yield f"wear        {_span(*shares)} of the rated {format_capacity(tbw_bytes)}"
 
 
 def _span(shortest: str, longest: str) -> str:

@@ -81,7 +81,7 @@ class _Tests(click.ParamType[tuple[str, ...]]):
         return names
 
 
-_SUITE_OPTIONS = together(
+SUITE_OPTIONS = together(
     CLASS_OPTION,
     PLAN_OPTION,
     QUICK_OPTION,
@@ -94,18 +94,18 @@ _SUITE_OPTIONS = together(
     ),
     *parameter_options(next(iter(PTS.values())), Conditions),  # all tests have these
     SEED_OPTION,
-    click.option(
-        "--keep-going/--stop-on-failure",
-        default=True,
-        show_default=True,
-        help="Continue with the next test after a failed I/O.",
-    ),
 )
 
 
 @click.command("all", cls=WithBaseline, short_help="Several tests, one after the other: all of PTS, or any.")
 @click.argument("targets", metavar="TARGET", nargs=-1, required=True)
-@_SUITE_OPTIONS
+@SUITE_OPTIONS
+@click.option(
+    "--keep-going/--stop-on-failure",
+    default=True,
+    show_default=True,
+    help="Continue with the next test after a failed I/O.",
+)
 @PURGE_OPTION
 @together(*limit_options())
 @together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
@@ -139,7 +139,7 @@ def run_all(
         )
     (target,) = targets
     stream = log_stream(as_json=as_json)
-    all_choices, consent = _choices_of(tests, options), consent_of(**taken(options))
+    all_choices, consent = choices_of_suite(tests, options), consent_of(**taken(options))
     target = at_fitting_scale(target, all_choices, stream)
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
@@ -338,7 +338,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> 
     )
 
 
-def _choices_of(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:
+def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:
     """The choices for each test; what a plan has for them counts less than what options say."""
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
@@ -355,7 +355,7 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
     """Refuse now what one of the tests would refuse later, and say how long all of them take."""
     unopened = UnopenedTarget.of(target, SystemRoots())
     drive = AssumedDrive.rated(unopened.preset.rated if unopened.preset else {})
-    plans = [_planned(choices, unopened, drive) for choices in all_choices]
+    plans = planned_suite(all_choices, unopened, drive)
     names = ", ".join(choices.test.name for choices in all_choices)
     shortest, longest = (
         sum(extent.duration_ns for extent in extents)
@@ -369,11 +369,16 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
     )
 
 
-def _planned(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
-    """The plan of one of the tests; what it would be refused for has its name."""
-    try:
-        if choices.test.runs_commands:
-            refuse_simulated(unopened.facts.path)
-        return planned_run(choices, unopened, drive)
-    except (UsageError, TargetError) as error:
-        raise type(error)(f"{choices.test.name}: {error}") from error
+def planned_suite(
+    all_choices: Sequence[Choices], unopened: UnopenedTarget, drive: AssumedDrive
+) -> list[RunPlan]:
+    """The plan of each test; what one would be refused for has its name. Raises UsageError, TargetError."""
+    plans = []
+    for choices in all_choices:
+        try:
+            if choices.test.runs_commands:
+                refuse_simulated(unopened.facts.path)
+            plans.append(planned_run(choices, unopened, drive))
+        except (UsageError, TargetError) as error:
+            raise type(error)(f"{choices.test.name}: {error}") from error
+    return plans

@@ -1,6 +1,7 @@
 """`openpts plan`: hours, bytes and wear by hand, and nothing touched."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,15 @@ def test_every_step_of_a_round_is_there_in_its_order() -> None:
 
 def test_an_amount_of_a_mix_says_that_it_counts_reads() -> None:
     """4 x 1 TB of writes are 11,429 GB of RW65 in all."""
-    lines = text_of("wsat", "--capacity", "1TB", "--workloads", "write_intensive,oltp").splitlines()
+    lines = text_of(
+        "wsat", "--capacity", "1TB", "--workloads", "write_intensive,oltp", "--steps"
+    ).splitlines()
     assert "    RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s or 4,000 GB" in lines
     assert "    RND 8 KiB 65/35, TC 4 QD 32, 1 min 0 s or 11,429 GB, reads included" in lines
 
 
 def test_the_text_tells_rounds_once_and_waits_in_their_order() -> None:
-    lines = text_of("hir", "--capacity", "1TB").splitlines()
+    lines = text_of("hir", "--capacity", "1TB", "--steps").splitlines()
     heads = [line.partition(":")[0] for line in lines if line.startswith(("prec", "wait", "return"))]
     assert heads[:2] == ["preconditioning, tracking round 1", "preconditioning, tracking rounds 2 to 25"]
     assert heads[2:12] == [
@@ -91,6 +94,33 @@ def test_every_test_can_be_planned(name: str, drive_class: str) -> None:
     assert f"PTS-{drive_class[0].upper()} 2.0.1" in text
     assert "rated endurance unknown (--tbw)" in text
     assert "ledger      empty as far as known without the device" in text
+
+
+def test_a_plan_begins_with_what_it_takes_and_has_steps_where_asked() -> None:
+    lines = text_of("hir", "--capacity", "1TB", "--tbw", "600").splitlines()
+    assert [line.split()[0] for line in lines[2:6]] == ["takes", "writes", "wear", "space"]
+    assert not any("RND 4 KiB" in line for line in lines)
+
+
+def test_a_suite_takes_what_its_tests_take_together() -> None:
+    words = ("--capacity", "1TB", "--tbw", "600")
+    document = plan_of("all", *words, "--tests", "lat,hir")
+    alone = [plan_of(name, *words) for name in ("lat", "hir")]
+    for extent in ("shortest", "longest"):
+        for one, plan in zip(alone, document["plans"], strict=True):
+            assert plan[extent] == one[extent]
+    lines = text_of("all", *words, "--tests", "lat,hir").splitlines()
+    hours = [sum(one[extent]["duration_ns"] for one in alone) / 3.6e12 for extent in ("shortest", "longest")]
+    said = [int(h) + int(m) / 60 for h, m in re.findall(r"(\d+) h (\d+) min", lines[2])]
+    assert said == pytest.approx(hours, abs=1 / 60)
+    written = sum(one["longest"]["written_bytes"] for one in alone)
+    assert f"to {written / 1e9:,.0f} GB" in lines[3]
+    assert f"to {100 * written / 600e12:.2g} % of the rated 600,000 GB" in lines[4]
+    # a record of as many steps as the longest runs have, by what docs/plan.md states of a second
+    seconds = sum(one["longest"]["duration_ns"] for one in alone) / 1e9
+    space = re.search(r"([\d.]+) (GB|MB)", lines[5])
+    assert space is not None
+    assert float(space[1]) * {"GB": 1e9, "MB": 1e6}[space[2]] < 2 * 6500 * seconds
 
 
 def test_the_ledger_is_that_of_the_run() -> None:

@@ -14,7 +14,7 @@ from openpts.procedures.shared.trace_replay.conditions import trace_of
 from openpts.traces.recipes import PREFIX, recipes
 from tests.unit.cli.test_first_contact import seen
 
-DRIVE = "sim:enterprise-tlc"
+DRIVE = "sim:enterprise-tlc?scale=1"
 WORDS = (
     "database",
     "office",

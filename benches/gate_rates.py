@@ -178,7 +178,7 @@ def law_rate(law: str, turns: Sequence[int], count: int) -> float:
     """How often a candidate that is exactly as good as the baseline fails at that limit, in per cent."""
     rule = ErrorRule(most_runs=1)
     side = np.array(turns)
-    made = [[Made("host", f"2026-01-{day:02}") for day in np.flatnonzero(side == one) + 1] for one in (0, 1)]
+    made = [[Made("host", float(place)) for place in np.flatnonzero(side == one)] for one in (0, 1)]
     apart = are_apart(*made)
     values = np.exp(drawn(law, turns, count, np.random.default_rng(7)))
     fired = 0

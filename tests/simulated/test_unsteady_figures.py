@@ -26,8 +26,8 @@ from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
-END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB plateau / end zone ratio"
-FOB = "RND 4 KiB RW0, FOB"
+END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB plateau / end zone"
+FOB = "RND 4 KiB RW0, FOB plateau"
 STATE = "Steady State n/a (3 of 5 tracked minutes)"
 
 
@@ -95,7 +95,7 @@ def test_a_plateau_that_was_left_for_no_level_is_not_called_unleft(tmp_path: Pat
     run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", shorter(120), f"sim:{preset}")
     table = build_report(run, REPORT_DATE).tables()["wsat-zones-table"]
     zones = {row.head.text: row.cells[0].text for row in table.rows}
-    assert zones["Plateau, length (min)"] == "20"
+    assert zones["FOB plateau, length (min)"] == "20"
     values = key_values(run)
     assert values[FOB].value == pytest.approx(60, rel=0.01)
     assert {values[name].noted_cell.note for name in (END_ZONE, RATIO)} == {"end zone not reached"}

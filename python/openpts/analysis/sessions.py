@@ -8,7 +8,6 @@ both sides; of sets one behind the other, or on two hosts, it can't be told from
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise, permutations
 from statistics import NormalDist, fmean
 from typing import Final
@@ -20,15 +19,10 @@ _MOST_PERMUTED: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Of a run: its host, and its start in ISO 8601, UTC."""
+    """Of a run: its host, and its start in seconds of any one clock."""
 
     host: str
-    started_at: str
-
-    @property
-    def at(self) -> datetime:
-        """The start."""
-        return datetime.fromisoformat(self.started_at)
+    started_s: float
 
 
 def are_apart(base: Sequence[Made | None], candidate: Sequence[Made | None]) -> bool:
@@ -40,7 +34,7 @@ def are_apart(base: Sequence[Made | None], candidate: Sequence[Made | None]) -> 
     if not all(sides):
         return False
     hosts = [{one.host for one in side} for side in sides]
-    times = [[one.at for one in side] for side in sides]
+    times = [[one.started_s for one in side] for side in sides]
     return not hosts[0] & hosts[1] or max(times[0]) < min(times[1]) or max(times[1]) < min(times[0])
 
 

@@ -43,6 +43,8 @@ _PURGE_OPTION = click.option(
     "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would do it."
 )
 
+_STEPS_OPTION = click.option("--steps", is_flag=True, help="Print every step in its order, too.")
+
 PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
@@ -55,7 +57,6 @@ PLAN_OPTIONS = together(
     click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum read throughput."),
     click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum write throughput."),
     click.option("--latency-us", type=_above_zero, metavar="US", help="Assumed time of a single I/O."),
-    click.option("--steps", is_flag=True, help="Print every step in its order, too."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object, steps included."),
 )
 
@@ -71,6 +72,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*options_of(test))
     @click.argument("targets", metavar="[TARGET]...", nargs=-1)
     @together(*([_PURGE_OPTION] if test.purges else []))
+    @_STEPS_OPTION
     @PLAN_OPTIONS
     def command(as_json: bool, **options: Any) -> None:
         targets = options.pop("targets") if options["capacity"] else targets_of(test, options, None)

@@ -11,7 +11,7 @@ from openpts.analysis.sessions import Made, are_apart, drift_chance
 
 
 def made(*days: int, host: str = "a") -> list[Made]:
-    return [Made(host, f"2026-03-{day:02}T08:00:00+00:00") for day in days]
+    return [Made(host, 86_400.0 * day) for day in days]
 
 
 def test_sides_are_apart_unless_they_were_made_in_turn_on_one_host() -> None:

@@ -74,7 +74,7 @@ def test_an_amount_of_a_mix_says_that_it_counts_reads() -> None:
 
 def test_the_text_tells_rounds_once_and_waits_in_their_order() -> None:
     lines = text_of("hir", "--capacity", "1TB", "--steps").splitlines()
-    heads = [line.partition(":")[0] for line in lines if line.startswith(("prec", "wait", "return"))]
+    heads = [line.partition(":")[0] for line in lines if re.match("(prec|wait|return).*:", line)]
     assert heads[:2] == ["preconditioning, tracking round 1", "preconditioning, tracking rounds 2 to 25"]
     assert heads[2:12] == [
         text

@@ -6,6 +6,7 @@ under the same conditions.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -52,7 +53,9 @@ class ComparedRun:
     def made(self) -> Made | None:
         """When and where; None of a simulated drive."""
         manifest = self.manifest
-        return None if manifest.target.simulation else Made(manifest.host_name, manifest.started_at)
+        if manifest.target.simulation:
+            return None
+        return Made(manifest.host_name, datetime.fromisoformat(manifest.started_at).timestamp())
 
     @property
     def values(self) -> tuple[Measured, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from statistics import fmean
 from typing import Final
@@ -94,7 +95,9 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     @property
     def made(self) -> Made | None:
         """When and where; None of a simulated drive."""
-        return Made(self.host, self.started_at) if self.seeds is None else None
+        if self.seeds is not None:
+            return None
+        return Made(self.host, datetime.fromisoformat(self.started_at).timestamp())
 
     @property
     def unfinished(self) -> str:

@@ -10,7 +10,7 @@ from openpts.vocabulary.imported import Imported
 
 _UNITS_NS: Final = {"ns": 1, "us": NS_PER_US}
 _LINE: Final = re.compile(r"(s?c?lat) \((ns|us)\) (.*)")
-_ONE: Final = re.compile(r"([0-9.]+) %: ([0-9,]*[0-9])(?=, |$)")
+_ONE: Final = re.compile(r"(?:^|, )([0-9]+(?:\.[0-9]+)?) %: ([0-9,]*[0-9])(?=, |$)")
 
 
 def stated_percentiles(

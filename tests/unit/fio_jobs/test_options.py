@@ -9,6 +9,7 @@ import pytest
 
 from openpts.fio_jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, Treatment
 from tests.support.fio_options_page import options_tables
+from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "fio-jobs.md"
 
@@ -79,3 +80,9 @@ def test_the_page_shows_the_table() -> None:
     page = PAGE.read_text()
     for table in options_tables():
         assert table in page, f"{PAGE} lacks:\n{table}"
+
+
+def test_the_page_shows_what_becomes_of_the_jobs_of_fio_3_41() -> None:
+    paths = fio_own_jobs()
+    assert len(paths) == 141
+    assert own_jobs_table(paths) in PAGE.read_text()

@@ -11,7 +11,7 @@ from openpts.units import parse_size_bytes
 from openpts.vocabulary.drive_class import DriveClass
 
 if TYPE_CHECKING:
-    from openpts.exchange.imports.imported_run import Wanted
+    from openpts.exchange.imports.imported_run import Results, Source, Wanted
 
 _FILES = click.argument(
     "files", metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False), nargs=-1, required=True
@@ -74,14 +74,13 @@ def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **give
     steps of one round, jobs its streams. Lines before and behind the JSON don't matter.
     """
     from openpts.exchange.imports.fio_import import fio_results  # noqa: PLC0415 loads the tests
-    from openpts.exchange.imports.imported_run import Source, write_imported  # noqa: PLC0415 likewise
+    from openpts.exchange.imports.imported_run import Source  # noqa: PLC0415 likewise
 
     wanted = _wanted(**given)
     read = [(source := Source.read(path), fio_results(source, wanted, job_path)) for path in files]
     for number, (source, found) in enumerate(read, start=1):
         folder = _folder(out, source.path, number if len(read) > 1 else 0)
-        write_imported(folder, source, found, wanted)
-        click.echo(f"run: {folder}")
+        _write(folder, source, found, wanted)
 
 
 @import_results.command("tkperf")
@@ -92,7 +91,7 @@ def tkperf(files: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     FILE is the XML of a test of an SSD; it becomes runs of the tests iops, tp, lat and wsat. Steady state is
     judged again by the specification's rule; what TKperf states is in the set-up page.
     """
-    from openpts.exchange.imports.imported_run import Source, write_imported  # noqa: PLC0415 loads the tests
+    from openpts.exchange.imports.imported_run import Source  # noqa: PLC0415 loads the tests
     from openpts.exchange.imports.tkperf_import import tkperf_results  # noqa: PLC0415 likewise
 
     wanted = _wanted(**given)
@@ -100,9 +99,17 @@ def tkperf(files: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     for number, (source, tests) in enumerate(read, start=1):
         above = _folder(out, source.path, number if len(read) > 1 else 0)
         for found in tests:
-            folder = above / found.conditions.test
-            write_imported(folder, source, found, wanted)
-            click.echo(f"run: {folder}")
+            _write(above / found.conditions.test, source, found, wanted)
+
+
+def _write(folder: Path, source: "Source", found: "Results", wanted: "Wanted") -> None:
+    """The run folder, and what the file doesn't state for the run."""
+    from openpts.exchange.imports.imported_run import write_imported  # noqa: PLC0415 loads the tests
+
+    write_imported(folder, source, found, wanted)
+    for text in found.missing:
+        click.echo(f"openpts: {source.path}: n/a: {text}", err=True)
+    click.echo(f"run: {folder}")
 
 
 def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "Wanted":

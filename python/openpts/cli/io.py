@@ -151,7 +151,10 @@ def _print_fio(targets: tuple[str, ...], options: Mapping[str, Any]) -> int:
     if len(targets) > 1:
         raise UsageError("--print-fio writes the job file of one target: name one")
     (order,) = orders_of(targets, options)
-    click.echo(job_text(order), nl=False)
+    text = job_text(order)
+    for note in order.notes:
+        click.echo(f"openpts: note: {note}", err=True)
+    click.echo(text, nl=False)
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.figures import Figures
+from openpts.exchange.stated_percentiles import percentiles_of
 from openpts.record.reader import Run, StepRecord, moment_of
 from openpts.report.standing import red_line_of
 from openpts.units import KIB, NS_PER_MS, NS_PER_S, NS_PER_US
@@ -96,7 +97,10 @@ def _output(run: Run, step: StepRecord, version: str) -> dict[str, Any]:
             "direct": "1",
             "group_reporting": "1",
         },
-        "jobs": [_job(step, number, *stream_part) for number, stream_part in enumerate(_parts(sample))],
+        "jobs": [
+            _with_stated(run, part[0], _job(step, number, *part))
+            for number, part in enumerate(_parts(sample))
+        ],
     }
 
 
@@ -202,6 +206,17 @@ def _directed(name: str, part: _Part, whole: Sample, intervals: Sequence[Measure
     }
 
 
+def _with_stated(run: Run, stream: Stream, job: dict[str, Any]) -> dict[str, Any]:
+    """The job with percentiles that imported results state without a distribution, of whichever latency."""
+    for name in _DIRECTIONS:
+        latency, stated = percentiles_of(run.manifest.imported, stream.name.removesuffix(f".{name}"), name)
+        if stated:
+            key = f"{latency}_ns"
+            known = job[name][key] if job[name][key]["N"] else {}
+            job[name][key] = known | {"percentile": {f"{level:f}": ns for level, ns in stated.items()}}
+    return job
+
+
 _NO_FIGURES: Final = Figures.of((), 0)
 
 
@@ -219,29 +234,42 @@ def _synced(part: _Part) -> dict[str, Any]:
 
 
 def _latencies(figures: Figures) -> dict[str, Any]:
-    """Exact but for the deviation, percentiles and bins, which are the histogram's; a bin is its middle."""
-    found: dict[str, Any] = {
-        "min": figures.min_latency_ns or 0,
-        "max": figures.max_latency_ns or 0,
-        "mean": figures.mean_latency_ns or 0.0,
-        "stddev": 0.0,
-        "N": figures.ios,
-    }
+    """Exact but for the deviation, percentiles and bins, which are the histogram's; a bin is its middle.
+
+    All 0 without an I/O, as fio has it; of imported I/Os what their source states, and N is 0 without any.
+    """
     if not figures.ios:
-        return found
+        return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    exact = {
+        "min": figures.min_latency_ns,
+        "max": figures.max_latency_ns,
+        "mean": figures.mean_latency_ns,
+    }
+    found = {name: value for name, value in exact.items() if value is not None}
+    found |= _distributed(figures) if figures.distribution.count else {}
+    return found | {"N": figures.ios if found else 0}
+
+
+def _distributed(figures: Figures) -> dict[str, Any]:
     bins = {(low + high) // 2: count for low, high, count in figures.distribution.buckets()}
     middle_ns = sum(value_ns * count for value_ns, count in bins.items()) / figures.ios
     squares = math.fsum(count * (value_ns - middle_ns) ** 2 for value_ns, count in bins.items())
-    found["stddev"] = math.sqrt(squares / (figures.ios - 1)) if figures.ios > 1 else 0.0
     percentiles = {f"{percentile:f}": figures.percentile_ns(percentile) for percentile in _PERCENTILES}
-    found["percentile"] = {name: value_ns for name, value_ns in percentiles.items() if value_ns is not None}
-    found["bins"] = {str(value_ns): count for value_ns, count in bins.items()}
-    return found
+    return {
+        "stddev": math.sqrt(squares / (figures.ios - 1)) if figures.ios > 1 else 0.0,
+        "percentile": {name: value_ns for name, value_ns in percentiles.items() if value_ns is not None},
+        "bins": {str(value_ns): count for value_ns, count in bins.items()},
+    }
 
 
 def _shares(part: _Part) -> dict[str, dict[str, float]]:
-    """Per cent of the transfers below each bound and not below the one before, each unit from 1 on."""
+    """Per cent of the transfers below each bound and not below the one before, each unit from 1 on.
+
+    Nothing where the transfers were imported without a distribution.
+    """
     figures = Figures.of(part.transfers, part.elapsed_ns)
+    if figures.ios and not figures.distribution.count:
+        return {}
     upper = [unit_ns * bound for unit_ns, bounds in _BOUNDS.values() for bound in bounds]
     counts = [0] * (len(upper) + 1)
     at = 0

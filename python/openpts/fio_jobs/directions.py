@@ -21,6 +21,7 @@ from openpts.vocabulary.stimulus import BlockSize
 
 _DEFAULT_BYTES: Final = 4096
 _MOST_SIZES: Final = 64
+_ALL_PCT: Final = 100
 _PAGE_BYTES: Final = 4096
 _MIXED: Final = (READ, WRITE)
 _WORDS: Final = {
@@ -168,6 +169,8 @@ def _stride(job: Job, modifier: str, sizes: list[tuple[BlockSize, ...]], *, rand
     """From one sequential access to the next: fio's ``rw=write:4k`` leaves 4 KiB between two."""
     if not modifier:
         return None
+    if modifier.startswith("-") and not random:
+        raise job.error("rw", "a sequence that runs backwards, which openpts has not")
     try:
         number = whole_number(modifier)
     except ValueTextError as error:
@@ -229,29 +232,32 @@ def _pareto(text: str) -> tuple[Placement, int | None]:
 
 
 def _zoned(text: str) -> tuple[Placement, int | None]:
-    zones = _pairs(text)
-    if sum(size for _, size in zones) != 100:
+    zones = _pairs(text, without=_ALL_PCT)
+    if sum(size for _, size in zones) != _ALL_PCT:
         raise ValueTextError("has zones that don't sum to 100 per cent of the range")
     return Zones(tuple(Zone(weight, size) for weight, size in zones)), None
 
 
 def _zoned_abs(text: str) -> tuple[Placement, int | None]:
-    zones = _pairs(text)
+    zones = _pairs(text, without=0)
     whole = sum(size for _, size in zones)
     return Zones(tuple(Zone(weight, 100 * size / whole) for weight, size in zones)), whole
 
 
-def _pairs(text: str) -> list[tuple[int, int]]:
-    """Share of the accesses and size of each zone."""
-    zones = []
+def _pairs(text: str, without: int) -> list[tuple[int, int]]:
+    """Share of the accesses and size of each zone; those without a size share what is left of ``without``."""
+    zones: list[tuple[int, int | None]] = []
     for part in text.split(":"):
-        weight, slash, size = (word.strip() for word in part.partition("/"))
-        if not slash or not re.fullmatch("[0-9]{1,3}", weight):
+        weight, _, size = (word.strip() for word in part.partition("/"))
+        if not re.fullmatch("[0-9]{1,3}", weight):
             raise ValueTextError("is no list of zones such as zoned:60/10:40/90")
-        zones.append((int(weight), whole_number(size.removesuffix("%"))))
-    if sum(weight for weight, _ in zones) != 100 or not all(size for _, size in zones):
+        zones.append((int(weight), whole_number(size.removesuffix("%")) if size else None))
+    unsized = sum(size is None for _, size in zones)
+    left = max(0, without - sum(size or 0 for _, size in zones)) // max(1, unsized)
+    sized = [(weight, left if size is None else size) for weight, size in zones]
+    if sum(weight for weight, _ in sized) != _ALL_PCT or not all(size for _, size in sized):
         raise ValueTextError("has zones without a size, or accesses that don't sum to 100 per cent")
-    return zones
+    return sized
 
 
 _DISTRIBUTIONS: Final[dict[str, Callable[[str], tuple[Placement, int | None]]]] = {

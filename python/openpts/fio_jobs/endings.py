@@ -66,10 +66,11 @@ def ending_of(job: Job, directions: Sequence[Direction], part: Part) -> Ending:
 def steady_of(job: Job) -> Steady | None:
     """The steady state that ends it; None without one. Raises JobError.
 
-    fio's slope is that from one second to the next, ours that over all windows. Its other rule limits how
-    far a second is from the mean, ours how far any two are from each other: that is stricter.
+    fio's slope is that from one window to the next, ours that over all windows. Its other rule limits how
+    far a window is from the mean, ours how far any two are from each other: that is stricter.
     """
-    windows = job.time_ns("steadystate_duration") // NS_PER_S
+    window_ns = job.time_ns("steadystate_check_interval") or NS_PER_S
+    windows = job.time_ns("steadystate_duration") // window_ns
     if not windows:
         return None
     name, _, limit = job.text("steadystate", "iops_slope:0.01%").partition(":")
@@ -83,8 +84,8 @@ def steady_of(job: Job) -> Steady | None:
     if not limit.endswith("%") or not 0 <= pct < math.inf:
         raise job.error("steadystate", "is no limit in per cent of the mean, which alone openpts has")
     if windows < 2:
-        raise job.error("steadystate_duration", "is less than two seconds")
+        raise job.error("steadystate_duration", "is less than two windows of steadystate_check_interval")
     if slope:
-        return Steady(_FIGURES[figure], NS_PER_S, windows, _ANY_PCT, pct * (windows - 1))
-    job.note("steadystate", f"the range of the seconds within {pct:g} % of the mean, which is stricter")
-    return Steady(_FIGURES[figure], NS_PER_S, windows, pct, _ANY_PCT)
+        return Steady(_FIGURES[figure], window_ns, windows, _ANY_PCT, pct * (windows - 1))
+    job.note("steadystate", f"the range of the windows within {pct:g} % of the mean, which is stricter")
+    return Steady(_FIGURES[figure], window_ns, windows, pct, _ANY_PCT)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from openpts.fio_jobs.job_file import GivenOption, Section
-from openpts.fio_jobs.options import BY_WORD, Option, Treatment
+from openpts.fio_jobs.options import BY_WORD, OTHER_ENGINES, Option, Treatment
 from openpts.fio_jobs.values import (
     KIB_BASE,
     Size,
@@ -47,7 +47,11 @@ class Job:
     def _take(self, written: GivenOption, values: Mapping[str, str]) -> None:
         option = BY_WORD.get(written.word)
         given = written.filled(values)
-        if option is None:
+        if engines := OTHER_ENGINES.get(written.word):
+            self.problems.append(
+                given.complaint(f"is an option of fio's ioengine {engines}, which openpts has not")
+            )
+        elif option is None:
             near = near_word(written.word, BY_WORD)
             meant = f", did you mean {near}?" if near else ""
             self.problems.append(given.complaint(f"fio has no such option{meant}"))

@@ -4,6 +4,7 @@
 that file's lines, found beside the file that names it.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final
 
 from openpts.operator_files.source_position import Place
 from openpts.operator_files.written_file import WrittenFileError, at, read_written
+from openpts.units import MIB
 
 _MOST_KIB: Final = 256
 _MOST_INCLUDES: Final = 16
@@ -81,12 +83,23 @@ class JobFile:
 def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
     """The jobs of the file; a file that has only ``[global]`` is one job that has the file's name.
 
-    ``values`` are what ``${NAME}`` and ``$NAME`` stand for. Raises UsageError where a file can't be read, and
-    WrittenFileError with the places of lines that are neither a section nor an option.
+    ``values`` are what ``${NAME}`` and ``$NAME`` stand for, beside fio's own keywords. Raises UsageError
+    where a file can't be read, and WrittenFileError with the places of lines that are neither a section nor
+    an option.
     """
     complaints: list[str] = []
     said = [line for each in _raw_lines(path, (), complaints) if (line := _said(*each)) is not None]
-    return _jobs(path, said, complaints, values or {})
+    return _jobs(path, said, complaints, {**_keywords(), **(values or {})})
+
+
+def _keywords() -> dict[str, str]:
+    """What fio itself knows of the machine."""
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    return {
+        "pagesize": str(page_bytes),
+        "mb_memory": str(page_bytes * os.sysconf("SC_PHYS_PAGES") // MIB),
+        "ncpus": str(os.sysconf("SC_NPROCESSORS_ONLN")),
+    }
 
 
 def job_lines(path: Path) -> tuple[str, ...]:

@@ -115,6 +115,7 @@ def _steps(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:
     steady = _steady(group)
     if steady is not None:
         ramp_ns += _same(group, "steadystate_ramp_time")
+    _refuse_several_flows(group)
     stop, streams = _ended(named, ramp_ns, steady)
     if ramp_ns and any(one.ending.amount_bytes or one.ending.ios for one in named):
         group[0].note("ramp_time", "an amount counts from the end of the ramp-up")
@@ -149,6 +150,13 @@ def _ramp_ns(group: Sequence[Job]) -> int:
     if ramp_ns and len(ends_ns) > 1:
         group[0].note("ramp_time", "begins with the step, and not with each job that has a startdelay")
     return ramp_ns
+
+
+def _refuse_several_flows(group: Sequence[Job]) -> None:
+    """Raises JobError where jobs share in flows apart from each other: a step has one."""
+    sharing = [job for job in group if job.number("flow", 0)]
+    if len({job.number("flow_id", 0) for job in sharing}) > 1:
+        raise sharing[-1].error("flow_id", "is not the same in all jobs side by side that have a flow")
 
 
 def _same(group: Sequence[Job], name: str) -> int:

@@ -1,5 +1,7 @@
 """Job files of fio in and out of `openpts io`, and fio's spellings of its options."""
 
+import mmap
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.io import io
 from openpts.errors import UsageError
+from openpts.fio_jobs.job_file import read_jobs
 from openpts.vocabulary.stop import Duration
 from tests.unit.cli.test_io_stimulus import orders
 
@@ -129,6 +132,24 @@ def test_what_is_ignored_and_what_is_printed(job: Path, snapshot: SnapshotAssert
     result = run("--fio", str(job), "--fio-value", "TIME=7", "--seed", "1", "--print-fio", SIMULATED)
     assert result.stderr == snapshot(name="stderr")
     assert result.stdout == snapshot(name="job file")
+
+
+def test_what_is_printed_otherwise_than_it_was_written_is_said(
+    job: Path, snapshot: SnapshotAssertion
+) -> None:
+    job.write_text("[trimmer]\nrw=trim\niodepth=4\nioengine=libaio\ndirect=1\ntime_based\nruntime=5\n")
+    result = run("--fio", str(job), "--print-fio", SIMULATED)
+    assert result.stderr == snapshot
+    assert "iodepth=1\n" in result.stdout
+
+
+def test_keywords_of_fio_are_those_of_this_machine(job: Path) -> None:
+    job.write_text("[a]\nrw=randread\nbs=$pagesize\nnumjobs=$ncpus\ndirect=1\ntime_based\nruntime=5\n")
+    (made,) = orders("--fio", str(job), targets=(SIMULATED,))
+    (stimulus,) = made.steps[0].stimuli
+    assert stimulus.block_size_bytes == mmap.PAGESIZE
+    assert stimulus.tc == os.cpu_count()
+    assert read_jobs(job).used_values == {"pagesize": str(mmap.PAGESIZE), "ncpus": str(os.cpu_count())}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
@@ -197,6 +198,13 @@ def test_rounds_of_tkperf_are_rounds(tmp_path: Path) -> None:
     )
 
 
+def test_the_command_says_what_the_file_lacks(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    path = DATA / "untimed-fio-3.json"
+    words = ["--capacity", "2TB", "--out", str(tmp_path / "run")]
+    run = CliRunner().invoke(cli, ["import", "fio", str(path), *words])
+    assert run.stderr.replace(str(DATA), "DATA") == snapshot
+
+
 def test_imported_runs_are_compared_with_others(tmp_path: Path) -> None:
     one, other = (fio_run(f"fio-3-{name}.json", tmp_path / name) for name in ("bins", "plain"))
     comparison = compare_runs([Entry(one, "before"), Entry(other, "after")])
@@ -249,6 +257,10 @@ def test_the_last_of_several_reports_counts(tmp_path: Path) -> None:
     path.write_text(f"note: x {{\n{report.replace('10,', '7,')}\nnote: y\n{report}\n")
     (job,) = parse_output(Source.read(path)).jobs
     assert job.operations["read"].ios == 10
+    run = CliRunner().invoke(
+        cli, ["import", "fio", str(path), "--capacity", "2TB", "--out", str(tmp_path / "run")]
+    )
+    assert "n/a: what reports before the last of 2 state" in run.stderr
 
 
 @pytest.mark.parametrize(
@@ -377,6 +389,39 @@ def test_what_was_exported_for_fio_comes_back(tmp_path: Path) -> None:
                 assert times[0].percentile_ns(level) == pytest.approx(
                     times[1].percentile_ns(level), rel=1 / 64
                 )
+
+
+def exported(run: Run, folder: Path) -> list[dict[str, Any]]:
+    """The jobs of all files that the run is written as for readers of fio's output."""
+    CliRunner().invoke(cli, ["export", str(run.folder), "--fio-json", str(folder)])
+    files = sorted(folder.glob("*/*/*/*.json"))
+    assert files
+    return [job for path in files for job in json.loads(path.read_text())["jobs"]]
+
+
+def test_what_fio_did_not_time_is_exported_as_unknown_and_not_as_0(tmp_path: Path) -> None:
+    (job,) = exported(fio_run("untimed-fio-3.json", tmp_path / "run"), tmp_path / "fio")
+    (stated,) = stated_jobs(DATA / "untimed-fio-3.json")
+    assert stated["read"]["lat_ns"]["N"] == 0
+    assert job["read"]["total_ios"] == stated["read"]["total_ios"] > 0
+    assert job["read"]["lat_ns"] == {"N": 0}
+    assert "latency_us" not in job
+
+
+@pytest.mark.parametrize("name", ["fio-2-plain", "fio-3-plain"])
+def test_percentiles_without_a_distribution_are_exported_as_fio_states_them(
+    name: str, tmp_path: Path
+) -> None:
+    run = fio_run(f"{name}.json", tmp_path / "run")
+    jobs = {job["jobname"]: job for job in exported(run, tmp_path / "fio")}
+    reader = next(job["read"] for job in stated_jobs(DATA / f"{name}.json") if job["jobname"] == "reader")
+    key, unit_ns = ("clat_ns", 1) if "3" in name else ("clat", 1000)
+    wanted = {
+        float(level): value * unit_ns for level, value in reader[key]["percentile"].items() if float(level)
+    }
+    found = jobs["reader"]["read"]["clat_ns"]["percentile"]
+    assert {float(level): value for level, value in found.items()} == wanted
+    assert "percentile" not in jobs["reader"]["read"]["lat_ns"]
 
 
 def load_of(sample: Any) -> tuple[Any, ...]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from openpts.fio_jobs.options import BY_WORD, OPTIONS, Treatment
+from openpts.fio_jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, Treatment
 from tests.support.fio_options_page import options_tables
+from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "fio-jobs.md"
-_ENGINES = ("libaio", "io_uring", "io_uring_cmd")
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,35 @@ def _listed(*words: str) -> list[str]:
 
 def test_each_option_that_fio_lists_is_in_the_table(fio: str) -> None:
     listed = set(_listed(fio, "--cmdhelp=all"))
-    for engine in _ENGINES:
-        listed |= set(_listed(fio, f"--enghelp={engine}"))
     assert len(listed) > 200
     assert listed - set(BY_WORD) == set()
+
+
+def test_each_option_of_an_engine_that_fio_has_is_known(fio: str) -> None:
+    said = subprocess.run([fio, "--enghelp"], capture_output=True, text=True, check=False).stdout
+    engines = re.findall(r"^\s+([\w-]+)$", said, re.MULTILINE)
+    assert {"libaio", "io_uring_cmd", "sg", "net"} <= set(engines)
+    for engine in engines:
+        for word in _listed(fio, f"--enghelp={engine}"):
+            assert word in BY_WORD or engine in OTHER_ENGINES[word], f"{engine}: {word}"
+
+
+@pytest.mark.parametrize(
+    ("word", "treatment"),
+    [
+        ("sg_write_mode", Treatment.REFUSED),
+        ("write_mode", Treatment.REFUSED),
+        ("num_range", Treatment.REFUSED),
+        ("log_issue_time", Treatment.IGNORED),
+        ("log_window_value", Treatment.IGNORED),
+        ("spr_num_regions", Treatment.IGNORED),
+        ("fdp_pli", Treatment.IGNORED),
+        ("apptag_mask", Treatment.IGNORED),
+        ("steadystate_check_interval", Treatment.COUNTS),
+    ],
+)
+def test_options_of_fio_3_41_are_known(word: str, treatment: Treatment) -> None:
+    assert BY_WORD[word].treatment is treatment
 
 
 @pytest.mark.slow
@@ -55,3 +80,9 @@ def test_the_page_shows_the_table() -> None:
     page = PAGE.read_text()
     for table in options_tables():
         assert table in page, f"{PAGE} lacks:\n{table}"
+
+
+def test_the_page_shows_what_becomes_of_the_jobs_of_fio_3_41() -> None:
+    paths = fio_own_jobs()
+    assert len(paths) == 141
+    assert own_jobs_table(paths) in PAGE.read_text()

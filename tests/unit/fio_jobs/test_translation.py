@@ -212,6 +212,9 @@ def test_data(options: str, data: object) -> None:
     [
         ("zipf:1.2", Zipf(1.2)),
         ("pareto:0.2:0.1", Pareto(0.2)),
+        # as fio's own debug output has them
+        ("zoned:50/5:30/15:20/", Zones((Zone(50, 5), Zone(30, 15), Zone(20, 80)))),
+        ("zoned:60/10:20:20", Zones((Zone(60, 10), Zone(20, 45), Zone(20, 45)))),
         ("zoned:60/10:40/90", Zones((Zone(60, 10), Zone(40, 90)))),
         ("zoned_abs:60/8m:40/24m", Zones((Zone(60, 25), Zone(40, 75)))),
     ],
@@ -272,6 +275,35 @@ def test_a_steady_state_is_that_of_the_step() -> None:
         "of each of several jobs"
         in complaints(text.replace("group_reporting\n", "") + TIMED + "[a]\n[b]\n")[0]
     )
+
+
+def test_the_windows_of_a_steady_state_are_as_long_as_fio_checks_it() -> None:
+    step = only_step(f"[job]\nrw=read\n{TIMED}ss=iops:2%\nss_dur=300\nss_interval=30s\n")
+    assert step.stop == FirstOf(
+        (Steady(SteadyFigure.IOPS, 30 * NS_PER_S, 10, 2, 1e9), Duration(10 * NS_PER_S))
+    )
+
+
+def test_jobs_of_one_flow_share_in_it_by_whatever_number() -> None:
+    text = f"[global]\nrw=read\n{TIMED}flow_id=1\n[a]\nflow=3\n[b]\nflow=1\n"
+    assert [stream.share for stream in only_step(text).streams] == [3, 1]
+    assert complaints(text + "flow_id=2\n")[0].endswith(
+        "flow_id=2: is not the same in all jobs side by side that have a flow"
+    )
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "rw=read:-8k",
+        "hostname=a",
+        "sg_write_mode=verify_bytchk_01",
+        "num_range=8",
+        "rw=randread\nrandom_distribution=zoned:9/",
+    ],
+)
+def test_what_openpts_lacks_is_named(option: str, snapshot: SnapshotAssertion) -> None:
+    assert complaints(f"[job]\n{option}\n") == snapshot
 
 
 def test_what_is_written_in_sequence_and_verified_is_read_back_in_another_step() -> None:

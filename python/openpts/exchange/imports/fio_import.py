@@ -162,6 +162,11 @@ def _other_options(output: FioOutput) -> Iterator[tuple[str, str]]:
 
 def _missing(output: FioOutput) -> Iterator[str]:
     operations = [operation for one in output.jobs for operation in one.operations.values()]
+    if output.reports > 1:
+        yield (
+            f"what reports before the last of {output.reports} state: where fio wrote them with "
+            "--status-interval, the last has the sums of the whole run"
+        )
     yield "courses over time: fio's output has sums of the whole run"
     if any(not operation.histogram for operation in operations):
         yield "distributions of response times: the output has no bins, which fio writes as JSON+"

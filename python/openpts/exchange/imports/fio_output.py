@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from openpts.analysis.latency import encode_counts
 from openpts.exchange.imports.imported_run import MOST, Source, storable
+from openpts.exchange.stated_percentiles import stated_percentiles
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.sample import OperationSample
@@ -96,13 +97,14 @@ class FioJobResult:
 
 @dataclass(frozen=True, slots=True)
 class FioOutput:
-    """All of one output. ``form`` names what kind of output it is."""
+    """All of one output. ``form`` names what kind of output it is, the last of ``reports`` in the file."""
 
     version: str
     form: str
     ended_at: datetime | None
     options: Mapping[str, str | None]
     jobs: tuple[FioJobResult, ...]
+    reports: int = 1
 
 
 def parse_output(source: Source) -> FioOutput:
@@ -119,7 +121,7 @@ def parse_output(source: Source) -> FioOutput:
     form = f"JSON{'+' if has_bins else ''}{' of a server' if output.client_stats else ''}"
     ended = None if output.timestamp is None else datetime.fromtimestamp(output.timestamp, UTC)
     note = f", the last of {several} reports" if several > 1 else ""
-    return FioOutput(output.version or "fio", form + note, ended, output.options, found)
+    return FioOutput(output.version or "fio", form + note, ended, output.options, found, several)
 
 
 def _decoded(source: Source) -> tuple[_Output, int]:
@@ -170,8 +172,8 @@ def _job(source: Source, job: _Job) -> FioJobResult:
         except (OverflowError, ValueError) as error:
             raise source.error(f"{subject}: a figure is larger than any run can have") from error
         runtime_ms = max(runtime_ms, one.runtime)
-        if not operations[name].histogram and read.percentiles:
-            stated.append((f"Percentiles of {subject}", read.percentiles))
+        if not operations[name].histogram and (line := read.stated(job.jobname, name)):
+            stated.append(line)
         only_completion |= bool(read.bins) and not read.of_all
     if operations and not runtime_ms:
         raise source.error(f"job {job.jobname} has I/Os and a runtime of 0")
@@ -209,7 +211,13 @@ class _Read:
     mean: float
     bins: Counter[int] = field(default_factory=Counter)
     of_all: bool = True
-    percentiles: str = ""
+    percentiles: Sequence[tuple[float, float]] = ()
+    latency: str = ""
+    unit: str = ""
+
+    def stated(self, job: str, operation: str) -> tuple[str, str] | None:
+        """The percentiles as a line, of ``latency`` in fio's word and in ``unit``; None without any."""
+        return stated_percentiles(job, operation, self.latency, self.unit, self.percentiles)
 
     def operation(self, ios: int, moved_bytes: int) -> OperationSample:
         """With what is known; 0 and None stand for no response times. Raises OverflowError."""
@@ -235,7 +243,9 @@ def _latencies(one: _Direction) -> _Read:
         mean=total.mean * unit,
         bins=_bins(binned.bins, unit),
         of_all=of_all,
-        percentiles=_percentiles(stated.percentile, name, "ns" if unit == 1 else "us"),
+        percentiles=_percentiles(stated.percentile),
+        latency=name,
+        unit="ns" if unit == 1 else "us",
     )
 
 
@@ -263,12 +273,11 @@ def _latency_of_bin(number: int, bits: int) -> int:
     return (1 << shift + bits) + (number % (1 << bits) << shift) + (1 << shift - 1)
 
 
-def _percentiles(stated: Mapping[str, msgspec.Raw], name: str, unit: str) -> str:
-    values: Sequence[tuple[float, float]] = []
+def _percentiles(stated: Mapping[str, msgspec.Raw]) -> Sequence[tuple[float, float]]:
+    values: list[tuple[float, float]] = []
     for key, raw in stated.items():
         try:
-            values = [*values, (float(key), msgspec.json.decode(raw, type=_Figure))]
+            values.append((float(key), msgspec.json.decode(raw, type=_Figure)))
         except (ValueError, msgspec.MsgspecError):
             continue  # fio 2 lists unused ones, and lengths of others
-    text = ", ".join(f"{level:g} %: {value:,.0f}" for level, value in sorted(values) if level)
-    return f"{name} ({unit}) {text}" if text else ""
+    return values

@@ -262,7 +262,9 @@ def _relative(
 
 def _drifting(side: Sequence[tuple[Figure, HeldAgainst]]) -> str:
     """Why runs of a real drive are no repeats of each other, if their order says so."""
-    made = [(run.made.started_s, figure.value or 0.0, run.folder) for figure, run in side if run.made is not None]
+    made = [
+        (run.made.started_s, figure.value or 0.0, run.folder) for figure, run in side if run.made is not None
+    ]
     made.sort(key=lambda one: one[0])
     chance = drift_chance([value for _, value, _ in made])
     if chance > DRIFT_LIMIT:

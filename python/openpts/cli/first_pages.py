@@ -1,113 +1,142 @@
 """What `openpts` and `openpts --help` show, and the examples of each command: neither loads a command."""
 
-from collections.abc import Iterable
-from typing import Final
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import click
 
-from openpts.cli.commands_on_demand import OnDemand
+from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place
 
 # None of them writes to a drive, and each works on any machine.
 FIRST_EXAMPLES: Final = (
     ("openpts devices", "List the drives of this machine, and why one cannot be tested."),
     (
         "openpts plan iops --capacity 1TB",
-        "Print what a test does to a drive, how long it takes and how much it writes.",
+        "Print how long a test takes, and how much it writes.",
     ),
     (
         "openpts run iops sim:enterprise-tlc --quick",
-        "Run a shortened test on a simulated drive, in less than a minute, and make its report.",
+        "Run a shortened test on a simulated drive, and make its report.",
     ),
 )
 
-# Quoted where a shell would take a question mark for a pattern: zsh ends with "no matches found" otherwise.
-EXAMPLES: Final = (
-    ("openpts devices", "Show the drives of this machine, and whether each is free to be tested."),
-    (
-        'openpts run iops "file:./scratch?size=4GiB" --quick',
-        "Make a short run on a scratch file: nothing is erased, good for a first look.",
-    ),
-    (
-        "openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL",
-        "Run the real thing: it erases the drive and takes many hours.",
-    ),
-    (
-        "openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml",
-        "Run another test with the settings of a plan file; options override it.",
-    ),
-    (
-        'openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300',
-        "Shorten all durations and repetitions by the same factor; the report lists them.",
-    ),
-    (
-        "openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10",
-        "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
-    ),
-    (
-        "openpts run all sim:enterprise-tlc --quick",
-        "Run a shortened suite on a simulated drive, one folder for each test and an index page over them.",
-    ),
-    (
-        "openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf",
-        "Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.",
-    ),
-    (
-        "openpts purge /dev/nvme0n1 --confirm-serial S3R1AL",
-        "Erase a drive by the best method that it has, and prove it: nothing is measured.",
-    ),
-    (
-        "openpts plan xsr /dev/nvme0n1 --tbw 1.2PB",
-        "Print what a test would do, how long it takes and what it wears, without touching the drive.",
-    ),
-    (
-        "openpts run iops sim:enterprise-tlc",
-        "Run the same test on a simulated drive in virtual time: minutes instead of hours, no drive needed.",
-    ),
-    (
-        'openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1',
-        "Fill a simulated drive of that capacity, and see when its cache ends.",
-    ),
-    (
-        "openpts unlock /dev/sda",
-        "Remove the password that an interrupted ATA Security Erase left on a drive.",
-    ),
-    (
-        "openpts conformance openpts-runs/R1AL-20261120T220000Z-iops",
-        "Check a run against every requirement of the specification.",
-    ),
-    (
-        "openpts report openpts-runs/R1AL-20261120T220000Z-iops",
-        "Rebuild the report from a run folder, on any machine.",
-    ),
-    (
-        "openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish",
-        "Make one report of all tests of a suite, without the drive's serial number.",
-    ),
-    (
-        "openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
-        "Go on with a run that was cut off.",
-    ),
-    (
-        "openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops",
-        "Run a test on the drive in a slot of another host, at most once.",
-    ),
-    (
-        "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
-        "Recompute every number of a report from its record.",
-    ),
-    (
-        "openpts trace convert server.csv.gz -o server.parquet",
-        "Read a trace of any format, count what is wrong with it, and keep it in a few bytes for each I/O.",
-    ),
-    (
-        "openpts archive add openpts-runs/* --to runs-archive",
-        "Keep finished runs in one place, here or on S3, and ask all of them with `openpts archive query`.",
-    ),
-    (
-        "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
-        "Compare the runs of two drives.",
-    ),
+_THE_REAL_THING: Final = (
+    "openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL",
+    "Run the real thing: it erases the drive and takes many hours.",
 )
+
+# Of each command, the whole line and what it does. Quoted where a shell would take a question mark for a
+# pattern: zsh ends with "no matches found" otherwise.
+EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "run": (
+        (
+            'openpts run iops "file:./scratch?size=4GiB" --quick',
+            "Make a short run on a scratch file: nothing is erased, good for a first look.",
+        ),
+        _THE_REAL_THING,
+        (
+            "openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml",
+            "Run another test with the settings of a plan file; options override it.",
+        ),
+        (
+            'openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300',
+            "Shorten all durations and repetitions by the same factor; the report lists them.",
+        ),
+        (
+            "openpts run all sim:enterprise-tlc --quick",
+            "Run a shortened suite on a simulated drive, a folder for each test and an index page.",
+        ),
+        (
+            "openpts run all /dev/nvme0n1 --confirm-serial S3R1AL --plan tkperf",
+            "Run the tests of a plan that ships, here those of TKperf; `openpts plans` lists them.",
+        ),
+        (
+            "openpts run iops sim:enterprise-tlc",
+            "Run the same test on a simulated drive in virtual time: minutes instead of hours.",
+        ),
+    ),
+    "io": (
+        (
+            "openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10",
+            "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
+        ),
+        (
+            'openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1',
+            "Fill a simulated drive of that capacity, and see when its cache ends.",
+        ),
+    ),
+    "purge": (
+        (
+            "openpts purge /dev/nvme0n1 --confirm-serial S3R1AL",
+            "Erase a drive by the best method that it has, and prove it: nothing is measured.",
+        ),
+    ),
+    "plan": (
+        (
+            "openpts plan xsr /dev/nvme0n1 --tbw 1.2PB",
+            "Print what a test would do, how long it takes and what it wears, without touching the drive.",
+        ),
+    ),
+    "unlock": (
+        (
+            "openpts unlock /dev/sda",
+            "Remove the password that an interrupted ATA Security Erase left on a drive.",
+        ),
+    ),
+    "conformance": (
+        (
+            "openpts conformance openpts-runs/R1AL-20261120T220000Z-iops",
+            "Check a run against every requirement of the specification.",
+        ),
+    ),
+    "report": (
+        (
+            "openpts report openpts-runs/R1AL-20261120T220000Z-iops",
+            "Rebuild the report from a run folder, on any machine.",
+        ),
+        (
+            "openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish",
+            "Make one report of all tests of a suite, without the drive's serial number.",
+        ),
+    ),
+    "resume": (
+        (
+            "openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL",
+            "Go on with a run that was cut off.",
+        ),
+    ),
+    "fleet": (
+        (
+            "openpts fleet submit --host h1 --slot s07 --serial S3R1AL iops",
+            "Run a test on the drive in a slot of another host, at most once.",
+        ),
+    ),
+    "verify": (
+        (
+            "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
+            "Recompute every number of a report from its record.",
+        ),
+    ),
+    "trace": (
+        (
+            "openpts trace convert server.csv.gz -o server.parquet",
+            "Read a trace of any format, count what is wrong with it, and keep it in a few bytes an I/O.",
+        ),
+    ),
+    "archive": (
+        (
+            "openpts archive add openpts-runs/* --to runs-archive",
+            "Keep finished runs in one place, here or on S3; ask all of them by `openpts archive query`.",
+        ),
+    ),
+    "compare": (
+        (
+            "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
+            "Compare the runs of two drives.",
+        ),
+    ),
+}
 
 _A_TEST: Final = "iops sim:enterprise-tlc"
 _A_RUN: Final = "01a20758-6951-7850-b2ef-49adaa4b6e21"
@@ -234,8 +263,23 @@ _EXIT_CODES = [
 ]
 
 
-class FirstPages(OnDemand):
-    """The first page, and the first page of the help; neither loads a command."""
+class FirstPages(OnDemandInOrder):
+    """The first page, and the first page of the help; neither loads a command.
+
+    ``purposes`` are the places of the commands by what they are for, in the order of the help.
+    """
+
+    def __init__(self, name: str, *, purposes: Mapping[str, Mapping[str, Place]], **settings: Any) -> None:
+        places = {command: place for of in purposes.values() for command, place in of.items()}
+        super().__init__(name, commands=CommandsOnDemand(places), **settings)
+        self._purposes = purposes
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name; its help ends with its examples."""
+        command = super().get_command(ctx, name)
+        if command is not None and name in EXAMPLES and not command.epilog:
+            command.epilog = _examples_text(EXAMPLES[name])
+        return command
 
     def first_page(self, context: click.Context) -> str:
         """What is shown where no command was given: what openpts is, what to try, and where help is."""
@@ -250,12 +294,25 @@ class FirstPages(OnDemand):
         _write_wrapped(formatter, _WHERE_HELP_IS)
         return formatter.getvalue().rstrip("\n")
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
+        """A section for each purpose, a line for each command."""
+        width = max(map(len, self.commands))  # one column for all sections
+        for purpose, places in self._purposes.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(f"{name:{width}}", place.summary) for name, place in places.items()])
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
         """Examples and exit codes."""
-        with formatter.section("Examples"):
-            _write_examples(formatter, EXAMPLES)
+        with formatter.section("Examples; the help of each command has more"):
+            _write_examples(formatter, (*FIRST_EXAMPLES, _THE_REAL_THING))
         with formatter.section("Exit codes"):
             formatter.write_dl(_EXIT_CODES)
+
+
+def _examples_text(examples: Iterable[tuple[str, str]]) -> str:
+    """As an epilog of click, which wraps no paragraph behind a backspace: a command line stays whole."""
+    lines = [f"{command}\n{textwrap.indent(textwrap.fill(text, 54), '  ')}" for command, text in examples]
+    return "\n".join(["Examples:", "", "\b", *lines])
 
 
 def _write_wrapped(formatter: click.HelpFormatter, text: str) -> None:

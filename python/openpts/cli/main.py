@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from openpts.cli.broken_pipe import lasting, open_closed_streams
-from openpts.cli.commands_on_demand import CommandsOnDemand, Place
+from openpts.cli.commands_on_demand import Place
 from openpts.cli.first_pages import FirstPages, example_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
@@ -90,59 +90,81 @@ def _has(command: click.Command, name: str) -> bool:
 
 _VERSION_LINE = "openpts %(version)s"
 
-# Where each command is; it is loaded when it is asked for, which for some takes half a second.
-_COMMANDS = {
-    "archive": Place("openpts.cli.archive:archive", "Keep finished runs in one place, and ask all of them."),
+# Where each command is, by what it is for, in the order of use. It is loaded when it is asked for, which for
+# some takes half a second.
+_MEASURE = {
+    "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
+    "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
+    "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
+    "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
+    "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
+    "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
+    "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
+    "crosscheck": Place(
+        "openpts.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
+    ),
+}
+_LOOK = {
+    "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
+    "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
+    "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
+    "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
     "benchmarks": Place(
         "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
-    ),
-    "campaign": Place(
-        "openpts.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
     ),
     "capture": Place(
         "openpts.cli.capture:capture_command", "Record the I/O of devices while programs use them."
     ),
-    "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
+    "trace": Place("openpts.cli.trace:trace", "Check, convert and filter traces of block I/O."),
+}
+_JUDGE = {
+    "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
+    "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
     "conformance": Place(
         "openpts.cli.conformance:conformance_command",
         "Check a run against every requirement of the specification.",
     ),
-    "crosscheck": Place(
-        "openpts.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
-    ),
-    "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
-    "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
-    "export": Place("openpts.cli.export:export", "Write runs in the forms of other programs."),
-    "fleet": Place("openpts.cli.fleet:fleet", "Run tests on the drives of other hosts."),
+    "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
     "gate": Place("openpts.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
-    "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
+}
+_KEEP = {
     "import": Place("openpts.cli.import_results:import_results", "Make runs of results of fio and TKperf."),
-    "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
-    "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
-    "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
-    "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
+    "export": Place("openpts.cli.export:export", "Write runs in the forms of other programs."),
+    "archive": Place("openpts.cli.archive:archive", "Keep finished runs in one place, and ask all of them."),
+}
+_MANY = {
+    "campaign": Place(
+        "openpts.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
+    ),
+    "fleet": Place("openpts.cli.fleet:fleet", "Run tests on the drives of other hosts."),
     "population": Place(
         "openpts.cli.population:population", "Show how drives of one kind differ, and which stand out."
     ),
-    "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
-    "rehearse": Place(
-        "openpts.cli.rehearse:rehearse_command",
-        "Rehearse a test on a simulated drive.",
-    ),
-    "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
-    "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
-    "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
+}
+_SIMULATE = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
+    "rehearse": Place("openpts.cli.rehearse:rehearse_command", "Rehearse a test on a simulated drive."),
     "sweep": Place("openpts.cli.sweep:sweep_command", "Run a test on simulated drives over ranges."),
-    "trace": Place("openpts.cli.trace:trace", "Check, convert and filter traces of block I/O."),
-    "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
-    "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
+}
+_PURPOSES = {
+    "Measure": _MEASURE,
+    "Look": _LOOK,
+    "Judge": _JUDGE,
+    "Keep": _KEEP,
+    "Many drives": _MANY,
+    "Simulate": _SIMULATE,
+    "Help": {
+        "help": Place(
+            "openpts.cli.main:help_", "Show the help of a command, such as `openpts help run iops`."
+        ),
+        "version": Place("openpts.cli.main:version_", "Show the version."),
+    },
 }
 
 
 @click.group(
     cls=FirstPages,
-    commands=CommandsOnDemand(_COMMANDS),
+    purposes=_PURPOSES,
     invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -163,7 +185,7 @@ def cli(context: click.Context) -> None:
         click.echo(cli.first_page(context))
 
 
-@cli.command("version")
+@click.command("version")
 def version_() -> None:
     """Show the version."""
     from importlib.metadata import version  # noqa: PLC0415 takes a fifth of the time of a start
@@ -171,7 +193,7 @@ def version_() -> None:
     click.echo(_VERSION_LINE % {"version": version("openpts")})
 
 
-@cli.command("help", short_help="Show the help of a command, such as `openpts help run iops`.")
+@click.command("help")
 @click.argument("command", nargs=-1)
 @click.pass_context
 def help_(context: click.Context, command: tuple[str, ...]) -> None:

@@ -30,8 +30,8 @@ class _Commands(OnDemandInOrder):
         """The command of that name, in either spelling."""
         return super().get_command(context, _OTHER_NAMES.get(name, name))
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
-        """What can be read, and what can be written."""
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What can be read, what can be written, and examples."""
         from openpts.traces import treatment  # noqa: PLC0415 the first pages of help load no command
         from openpts.traces.recipes import recipes  # noqa: PLC0415
 
@@ -42,6 +42,7 @@ class _Commands(OnDemandInOrder):
             formatter.write_dl([(one.name, one.label) for one in recipes().values()])
         with formatter.section("Formats that are written"):
             formatter.write_dl([(name, known.get(name, name)) for name in treatment.outputs()])
+        super().format_epilog(ctx, formatter)
 
 
 @click.group(

@@ -16,6 +16,7 @@ import sys
 import termios
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -169,7 +170,7 @@ def test_what_is_missing_is_said_with_usage_and_example(words: tuple[str, ...]) 
 
 
 def commands_of_examples() -> list[str]:
-    shown = [command for command, _ in (*FIRST_EXAMPLES, *EXAMPLES)]
+    shown = [command for command, _ in (*FIRST_EXAMPLES, *chain.from_iterable(EXAMPLES.values()))]
     return list(dict.fromkeys([*shown, *(example_of(" ".join(["openpts", *words])) for words in TREE)]))
 
 
@@ -205,7 +206,7 @@ def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
         (("ruN",), "Did you mean 'run'?"),
         (
             ("iops",),
-            "Did you mean `openpts plan iops`, `openpts rehearse iops`, `openpts run iops`, `openpts sw",
+            "Did you mean `openpts plan iops`, `openpts run iops`, `openpts rehearse iops`, `openpts sw",
         ),
         (("serve",), "Did you mean `openpts sim serve`?"),
         (("run", "ipos"), "Did you mean 'iops'? `openpts run --help` lists all."),
@@ -236,7 +237,9 @@ def test_the_first_pages_fit_a_narrow_terminal(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    commands = {command for command, _ in EXAMPLES}  # to be copied, so never broken
+    commands = {
+        command for command, _ in chain.from_iterable(EXAMPLES.values())
+    }  # to be copied, so never broken
     text, _ = seen(*words)
     assert not [line for line in text.splitlines() if len(line) > 60 and line.strip() not in commands]
 

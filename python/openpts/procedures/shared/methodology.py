@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Cells, rows_table
+from openpts.pages.kit import Cells, PlotName, page_of, rows_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
@@ -154,4 +154,4 @@ def _conditioning_row(run: Run, step: StepRecord) -> Cells:
 
 def nothing_page(page_id: str, title: str, reason: str) -> Page:
     """A page of what was never measured."""
-    return Page(page_id, title, (Verdict(f"{title}: n/a ({reason}).", "fail"),), mandatory=True)
+    return page_of(PlotName(page_id, "", title), absent=reason)

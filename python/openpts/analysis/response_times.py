@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
-from openpts.units import NS_PER_S
+from openpts.units import per_second
 from openpts.vocabulary.sample import Measured, Sample
 
 BINS_PER_DECADE: Final = 20
@@ -48,7 +48,7 @@ class ResponseTimes:
     @property
     def iops(self) -> float:
         """Mean rate."""
-        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.ios, self.elapsed_ns)
 
     @property
     def recorded_ios(self) -> int:

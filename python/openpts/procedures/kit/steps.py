@@ -12,7 +12,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid
 from openpts.pages.measure import NOT_MEASURED, Measure
-from openpts.pages.model import Axis, Cell, Column, Figure, Table
+from openpts.pages.model import Axis, Cell, Column, Figure, Series, Table
 from openpts.record.reader import StepRecord
 from openpts.units import MB, NS_PER_MS
 from openpts.vocabulary.sample import Sample, StepState
@@ -63,8 +63,8 @@ class HasFigures(Protocol):
         """Maximum response time; None without an I/O."""
 
 
-class HasPercentiles(Protocol):
-    """Response times of which percentiles are known."""
+class HasResponseTimes(HasFigures, Protocol):
+    """Figures with the distribution of the response times."""
 
     def percentile_ns(self, percentile: float) -> int | None:
         """A percentile of the response time; None where there are too few I/Os to state it."""
@@ -126,7 +126,7 @@ LONGEST: Final = Metric[HasFigures](
 )
 
 
-def percentile(pct: float) -> Metric[HasPercentiles]:
+def percentile(pct: float) -> Metric[HasResponseTimes]:
     """A percentile of the response time, which needs enough I/Os."""
     return Metric(
         f"p{pct:.10g}_ms".replace(".", "_"),
@@ -137,6 +137,11 @@ def percentile(pct: float) -> Metric[HasPercentiles]:
         None,
         f"below {ios_needed(pct):,} I/Os",
     )
+
+
+def response_times(pcts: Iterable[float]) -> tuple[Metric[HasResponseTimes], ...]:
+    """Mean, percentiles and longest."""
+    return (MEAN, *map(percentile, pcts), LONGEST)
 
 
 def values_json(measured: T | None, metrics: Iterable[Metric[T]]) -> dict[str, float | None]:
@@ -223,6 +228,11 @@ def summarize(rows: Iterable[Row[T]], key: Key[R], figure: Callable[[T], S]) -> 
     return {each: found[each] for each in sorted(found)}
 
 
+def line_series(shown: Table) -> tuple[Series, ...]:
+    """A line for each column of a table, in the colors that lines have beside one another."""
+    return column_series(shown, color_of=lambda n, _column: LINE_COLORS[n % len(LINE_COLORS)])
+
+
 def lines_over(
     shown: Table,
     name: PlotName,
@@ -241,7 +251,7 @@ def lines_over(
     plot = Plot(
         x=x,
         y=y,
-        series=column_series(shown, color_of=lambda n, _column: LINE_COLORS[n % len(LINE_COLORS)]),
+        series=line_series(shown),
         alt=f"{{rows}} {rows}, from {{low}} to {{high}} {unit}.",
         decimals=1,
         height_px=260,

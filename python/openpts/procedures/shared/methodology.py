@@ -14,7 +14,7 @@ from openpts.procedures.kit.header import Rows, common_header, demand_text, setu
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.preparation_page import largest_gap, purge_table, purge_verdict
 from openpts.record.reader import Run, StepRecord
-from openpts.units import GB, MB, NS_PER_S, format_duration
+from openpts.units import GB, MB, format_duration, per_second
 from openpts.vocabulary.condition_text import data_text as data_words
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
@@ -138,7 +138,7 @@ def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
 def _conditioning_row(run: Run, step: StepRecord) -> Cells:
     sample, capacity = step.sample, run.manifest.target.user_capacity_bytes
     stimulus, written = sample.step.stimulus, sample.write.bytes
-    rate = written * NS_PER_S / sample.elapsed_ns / MB if sample.elapsed_ns else 0.0
+    rate = per_second(written, sample.elapsed_ns) / MB
     complete = sample.state is StepState.COMPLETE
     return (
         str(step.place.number),

@@ -10,7 +10,7 @@ from openpts.pages.measure import Measure
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.procedures.shared.fio_job.streams import parts_named, stream_names
 from openpts.procedures.shared.histogram_figures import times_figures
-from openpts.units import MB, NS_PER_S
+from openpts.units import MB, per_second
 from openpts.vocabulary.sample import NOTHING, Measured, Sample
 
 _OPERATIONS: Final = ("read", "write", "trim")
@@ -34,7 +34,7 @@ class StreamTimes:
     def mb_per_s(self) -> float:
         """Throughput."""
         elapsed_ns = self.times.elapsed_ns
-        return self.moved_bytes * NS_PER_S / elapsed_ns / MB if elapsed_ns else 0.0
+        return per_second(self.moved_bytes, elapsed_ns) / MB
 
 
 def stream_times(samples: Sequence[Sample]) -> tuple[StreamTimes, ...]:

@@ -23,6 +23,7 @@ LINE_COLORS: Final = (2, 3, 1, 6, 4, 5)
 M_contra = TypeVar("M_contra", contravariant=True)  # a metric of whatever has figures is one of samples too
 T = TypeVar("T")
 S = TypeVar("S")
+K = TypeVar("K")
 R = TypeVar("R", bound="Ordered")
 C = TypeVar("C", bound=Hashable)
 
@@ -101,6 +102,14 @@ class Metric(Generic[M_contra]):
         if isinstance(found, int) and self.per == 1:
             return cells.count(found)
         return cells.number(found / self.per if self.per != 1 else found, self.decimals)
+
+    def shown(self, value: float | None) -> Cell:
+        """A value in the unit, such as a mean of several."""
+        if value is None:
+            return cells.missing(self.absent)
+        if self.decimals is None:
+            return cells.latency(value * self.per)
+        return cells.number(value, self.decimals)
 
     def column(self, measured_in: Callable[[T], M_contra | None]) -> Col[T]:
         """A column of a table whose rows hold what was measured."""
@@ -220,11 +229,13 @@ def pivot(rows: Iterable[Row[T]], row: Key[R], column: Key[C]) -> Pivot[R, C, T]
     return Pivot({key: found[key] for key in sorted(found)})
 
 
-def summarize(rows: Iterable[Row[T]], key: Key[R], figure: Callable[[T], S]) -> dict[R, tuple[S, ...]]:
-    """The figures of all steps with the same key, in the order of the steps; keys in rising order."""
+def summarize(
+    rows: Iterable[tuple[K, T]], key: Callable[[K], R], figure: Callable[[T], S]
+) -> dict[R, tuple[S, ...]]:
+    """The figures of all rows with the same key, in the order of the rows; keys in rising order."""
     found: dict[R, tuple[S, ...]] = {}
-    for stimulus, measured in rows:
-        found[key(stimulus)] = (*found.get(key(stimulus), ()), figure(measured))
+    for applied, measured in rows:
+        found[key(applied)] = (*found.get(key(applied), ()), figure(measured))
     return {each: found[each] for each in sorted(found)}
 
 

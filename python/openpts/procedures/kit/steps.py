@@ -5,7 +5,7 @@ what was measured. Columns, cells, measures and JSON come of the same metrics.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from openpts.analysis.latency import ios_needed
@@ -133,6 +133,10 @@ MEAN: Final = Metric[HasFigures](
 LONGEST: Final = Metric[HasFigures](
     "longest_ms", "Longest (ms)", "ms", lambda one: one.max_latency_ns, NS_PER_MS, None, "no I/O timed"
 )
+
+ART: Final = replace(MEAN, key="art_ms", label="ART (ms)")
+MRT: Final = replace(LONGEST, key="mrt_ms", label="MRT (ms)")
+"""Average and maximum response time under the specification's names."""
 
 
 def percentile(pct: float) -> Metric[HasResponseTimes]:

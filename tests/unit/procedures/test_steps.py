@@ -112,3 +112,5 @@ def test_a_measure_of_the_run_is_the_metric_under_another_name() -> None:
         "2.000",
         2,
     )
+    assert MEAN.measure("access", "Access").of(one).text == "2.00"
+    assert THROUGHPUT.measure("rate", "Rate").of(one).value == 500 * 4 * KIB / 2 / MB

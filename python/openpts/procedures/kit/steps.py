@@ -115,11 +115,17 @@ class Metric(Generic[M_contra]):
         """A column of a table whose rows hold what was measured."""
         return Col(self.label, lambda row: self.cell(measured_in(row)))
 
-    def measure(self, key: str, label: str, **facts: Any) -> Measure[M_contra]:
-        """A measure of the run under another name; ``facts`` are further ones of ``Measure``."""
-        return Measure(
-            key, label, self.unit, self.of, per=self.per, **{"decimals": self.decimals or 0, **facts}
-        )
+    def measure(
+        self, key: str, label: str, *, decimals: int | None = None, **facts: Any
+    ) -> Measure[M_contra]:
+        """A measure of the run under another name; ``facts`` are further ones of ``Measure``.
+
+        A response time has the text of its cell unless ``decimals`` are given.
+        """
+        digits = self.decimals if decimals is None else decimals
+        if digits is None:
+            return Measure(key, label, self.unit, self.cell, **facts)
+        return Measure(key, label, self.unit, self.of, per=self.per, decimals=digits, **facts)
 
 
 IOS: Final = Metric[HasFigures]("ios", "I/Os", "", lambda one: one.ios)

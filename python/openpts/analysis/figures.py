@@ -49,8 +49,8 @@ class Figures:
 
     @property
     def mean_latency_ns(self) -> float | None:
-        """Average response time; None without an I/O."""
-        return self.latency_sum_ns / self.ios if self.ios else None
+        """Average response time; None without an I/O, and where an imported result states no times."""
+        return self.latency_sum_ns / self.ios if self.ios and self.latency_sum_ns else None
 
     def percentile_ns(self, percentile: float) -> int | None:
         """A percentile of the response time; None where there are too few I/Os to state it.

@@ -115,6 +115,11 @@ def format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def per_second(amount: float, elapsed_ns: float) -> float:
+    """The rate of an amount of I/Os or bytes; 0 without any time, in which nothing was done."""
+    return amount * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+
+
 def in_ms(time_ns: float | None) -> float | None:
     """A time in ms for machines; None stays None."""
     return None if time_ns is None else time_ns / NS_PER_MS

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.entropy.conditions import EntropyConditions
+from openpts.procedures.extended.entropy import EntropyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.hdd.conditions import RotationalConditions
+from openpts.procedures.extended.hdd import RotationalConditions
 from openpts.record.reader import Run
 from openpts.report.summary import summarise
 from openpts.units import MIB, NS_PER_S

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.units import NS_PER_S
+from openpts.units import per_second
 from openpts.vocabulary.sample import Measured, OperationSample
 
 
@@ -40,12 +40,12 @@ class Figures:
     @property
     def iops(self) -> float:
         """I/Os per second."""
-        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.ios, self.elapsed_ns)
 
     @property
-    def bytes_per_s(self) -> float:
+    def bandwidth_bytes_per_s(self) -> float:
         """Throughput."""
-        return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.bytes, self.elapsed_ns)
 
     @property
     def mean_latency_ns(self) -> float | None:

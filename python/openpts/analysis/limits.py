@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
-from openpts.units import NS_PER_S
+from openpts.units import per_second
 from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitVerdict
 from openpts.vocabulary.sample import OperationSample, Sample, StepState
 
@@ -62,7 +62,7 @@ def _unjudged(limit: Limit, samples: Sequence[Sample]) -> str:
 
 def _rate(limit: Limit, done: Sequence[OperationSample], elapsed_ns: int) -> float:
     amounts = [one.ios if limit.figure is LimitedFigure.IOPS else one.bytes for one in done]
-    return sum(amounts) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    return per_second(sum(amounts), elapsed_ns)
 
 
 def _latency_ns(limit: Limit, done: Sequence[OperationSample], distribution: LatencyDistribution) -> float:

@@ -7,11 +7,12 @@ response time (reading AMB-18 of openpts).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from openpts.analysis.figures import Figures
 from openpts.analysis.latency import LatencyDistribution, ios_needed
-from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import Measured, Sample
 
 BINS_PER_DECADE: Final = 20
@@ -29,38 +30,23 @@ class Bin:
     level_pct: float
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseTimes:
-    """The results of a stimulus of one or several steps; latencies in ns.
+@dataclass(frozen=True)  # without slots: the bins are kept
+class ResponseTimes(Figures):
+    """The results of a stimulus of one or several steps.
 
     ``ios`` and ``elapsed_ns`` are those of the steps together. ``distribution`` holds the I/Os whose response
     time is recorded: all of them, but on a simulated drive with a scale only those that were simulated.
-    ``art_ns`` and ``mrt_ns`` are exact; None without an I/O.
     """
 
-    ios: int
-    elapsed_ns: int
-    art_ns: float | None
-    mrt_ns: int | None
-    distribution: LatencyDistribution
-    bins: tuple[Bin, ...]
-
-    @property
-    def iops(self) -> float:
-        """Mean rate."""
-        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+    @cached_property
+    def bins(self) -> tuple[Bin, ...]:
+        """The histogram as it is plotted."""
+        return log_bins(self.distribution, self.max_latency_ns)
 
     @property
     def recorded_ios(self) -> int:
         """I/Os in the histogram: they decide which percentiles can be stated."""
         return self.distribution.count
-
-    def percentile_ns(self, percentile: float) -> int | None:
-        """A percentile that the I/Os suffice for, never above the maximum; otherwise None."""
-        if not self.distribution.supports(percentile):
-            return None
-        value_ns = self.distribution.percentile_ns(percentile)
-        return value_ns if value_ns is None or self.mrt_ns is None else min(value_ns, self.mrt_ns)
 
     def level_pct(self, latency_ns: float) -> float | None:
         """The confidence level of a response time: per cent of the I/Os that do not exceed it.
@@ -69,7 +55,7 @@ class ResponseTimes:
         """
         if not self.recorded_ios:
             return None
-        if self.mrt_ns is not None and latency_ns >= self.mrt_ns:
+        if self.max_latency_ns is not None and latency_ns >= self.max_latency_ns:
             return 100.0
         (below,) = self.distribution.counts_up_to([latency_ns])
         return 100 * below / self.recorded_ios
@@ -93,21 +79,8 @@ def recorded_ios(sample: Sample) -> int:
 
 def response_times(samples: Sequence[Measured]) -> ResponseTimes:
     """All steps of a stimulus together, their histograms merged."""
-    ios = sum(sample.ios for sample in samples)
-    maxima = [sample.max_latency_ns for sample in samples if sample.max_latency_ns is not None]
-    latency_sum_ns = sum(operation.latency_sum_ns for sample in samples for operation in sample.transfers)
-    distribution = LatencyDistribution.merged(
-        operation.histogram for sample in samples for operation in sample.transfers if operation.histogram
-    )
-    mrt_ns = max(maxima, default=None)
-    return ResponseTimes(
-        ios=ios,
-        elapsed_ns=sum(sample.elapsed_ns for sample in samples),
-        art_ns=latency_sum_ns / ios if ios and latency_sum_ns else None,
-        mrt_ns=mrt_ns,
-        distribution=distribution,
-        bins=log_bins(distribution, mrt_ns),
-    )
+    transfers = (operation for sample in samples for operation in sample.transfers)
+    return ResponseTimes.of(transfers, sum(sample.elapsed_ns for sample in samples))
 
 
 def log_bins(

@@ -12,7 +12,7 @@ from openpts.characteristics.applied_workload import CountedStream, applied_work
 from openpts.characteristics.look_alikes import LIKE, steps_like
 from openpts.characteristics.shipped import shipped_hint
 from openpts.errors import UsageError
-from openpts.units import KIB, NS_PER_S
+from openpts.units import KIB, per_second
 from openpts.visible_text import visible_line
 
 MOST_STEPS: Final = 10_000
@@ -81,12 +81,12 @@ class CaptureStep(Struct, frozen=True, array_like=True):
     @property
     def iops(self) -> float:
         """I/Os per second."""
-        return self.ios * NS_PER_S / self.length_ns if self.length_ns else 0.0
+        return per_second(self.ios, self.length_ns)
 
     @property
     def bytes_per_s(self) -> float:
         """Throughput."""
-        return self.bytes * NS_PER_S / self.length_ns if self.length_ns else 0.0
+        return per_second(self.bytes, self.length_ns)
 
 
 class Capture(Struct, frozen=True):

@@ -9,7 +9,7 @@ from openpts.pages.cells import fixed
 from openpts.pages.kit import Plot, PlotName, rows_table
 from openpts.pages.model import Cell, Column, Figure, Series, Table
 from openpts.pages.ticks import linear_axis, time_axis
-from openpts.units import NS_PER_S
+from openpts.units import per_second
 
 OTHER: Final = "other"
 _COLORS: Final = 8
@@ -32,7 +32,7 @@ class MapStep:
             if column == OTHER
             else self.ios.get(column, 0)
         )
-        return ios * NS_PER_S / self.length_ns if self.length_ns else 0.0
+        return per_second(ios, self.length_ns)
 
 
 def stream_map(

@@ -146,7 +146,7 @@ class IntervalLines:
             texts = (
                 f"{ended_s:,.{2 if self.interval_ns < NS_PER_S // 10 else 1}f}",
                 f"{figures.iops:,.0f}",
-                f"{figures.bytes_per_s / MB:,.1f}",
+                f"{figures.bandwidth_bytes_per_s / MB:,.1f}",
                 latency_text(figures.mean_latency_ns),
                 latency_text(figures.percentile_ns(99)),
                 latency_text(figures.max_latency_ns),

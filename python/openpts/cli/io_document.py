@@ -54,7 +54,8 @@ class MeasuredFigures(Struct, frozen=True, kw_only=True):
         figures = Figures.of(operations, elapsed_ns)
         further = tuple(nines for nines in FURTHER_PERCENTILES if figures.distribution.supports(nines))
         percentiles_ns = {f"{nines:.10g}": figures.percentile_ns(nines) for nines in PERCENTILES + further}
-        return filled(cls, figures, percentiles_ns=percentiles_ns)
+        rate = figures.bandwidth_bytes_per_s
+        return filled(cls, figures, bytes_per_s=rate, percentiles_ns=percentiles_ns)
 
 
 class _ByOperation(MeasuredFigures, frozen=True, kw_only=True):

@@ -94,7 +94,7 @@ def _table(started: MeasurementStarted, sample: Sample) -> Table:
     table.add_row("I/Os", *(f"{one.ios:,}" for one in figures))
     table.add_row("data", *(format_capacity(one.bytes) for one in figures))
     table.add_row("IOPS", *(f"{one.iops:,.0f}" for one in figures))
-    table.add_row("MB/s", *(f"{one.bytes_per_s / MB:,.1f}" for one in figures))
+    table.add_row("MB/s", *(f"{one.bandwidth_bytes_per_s / MB:,.1f}" for one in figures))
     table.add_row("latency in us")
     table.add_row("  minimum", *(latency_text(one.min_latency_ns) for one in figures))
     table.add_row("  mean", *(latency_text(one.mean_latency_ns) for one in figures))

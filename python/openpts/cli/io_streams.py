@@ -44,7 +44,7 @@ def streams_table(sample: Sample, latency: Callable[[float | None], str]) -> Tab
         texts = [
             f"{figures.ios:,}",
             f"{figures.iops:,.0f}",
-            f"{figures.bytes_per_s / MB:,.1f}",
+            f"{figures.bandwidth_bytes_per_s / MB:,.1f}",
             latency(figures.mean_latency_ns),
             *(latency(figures.percentile_ns(percentile)) for percentile in _PERCENTILES),
             latency(figures.max_latency_ns),

@@ -11,7 +11,7 @@ from openpts.procedures.shared.benchmark.results import row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.trace_replay.passes import Pass, passes_of
-from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
+from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Stream
@@ -46,7 +46,7 @@ def _ends_with_tracked_minute(progress: RunProgress) -> bool:
 def _filled(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     """An amount that was written: how much, how fast, how long."""
     amount_bytes, elapsed_ns = sum(s.bytes for s in samples), sum(s.elapsed_ns for s in samples)
-    rate = amount_bytes * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    rate = per_second(amount_bytes, elapsed_ns)
     return f"{format_capacity(amount_bytes)} at {rate / MB:,.0f} MB/s, {format_duration(elapsed_ns)}"
 
 
@@ -108,7 +108,7 @@ def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
     if any(sample.streams for sample in busy):
         return _each_figure(busy)
     elapsed_ns = sum(s.elapsed_ns for s in busy)
-    rate = sum(s.bytes for s in busy) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    rate = per_second(sum(s.bytes for s in busy), elapsed_ns)
     return f"{busy[0].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, busy)}"
 
 

@@ -147,7 +147,7 @@ def _operation(
         ios=operation.ios,
         bytes=operation.bytes,
         iops=figures.iops,
-        bytes_per_s=figures.bytes_per_s,
+        bytes_per_s=figures.bandwidth_bytes_per_s,
         latency_mean_ns=operation.latency_sum_ns / operation.ios,
         latency_min_ns=operation.latency_min_ns,
         latency_max_ns=operation.latency_max_ns,

@@ -177,13 +177,13 @@ def _directed(name: str, part: _Part, whole: Sample, intervals: Sequence[Measure
     of_all = whole.operations[name].bytes
     some = [one for one in intervals if one.elapsed_ns and operation.ios]
     rates = [Figures.of([one.operations[name]], one.elapsed_ns) for one in some]
-    bw = _spread([rate.bytes_per_s / KIB for rate in rates])
+    bw = _spread([rate.bandwidth_bytes_per_s / KIB for rate in rates])
     iops = _spread([rate.iops for rate in rates])
     return {
         "io_bytes": operation.bytes,
         "io_kbytes": operation.bytes // KIB,
-        "bw_bytes": int(figures.bytes_per_s),
-        "bw": int(figures.bytes_per_s) // KIB,
+        "bw_bytes": int(figures.bandwidth_bytes_per_s),
+        "bw": int(figures.bandwidth_bytes_per_s) // KIB,
         "iops": figures.iops,
         "runtime": part.elapsed_ns // NS_PER_MS if operation.ios else 0,
         "total_ios": operation.ios,
@@ -303,6 +303,6 @@ def _logs(name: str, sample: Sample) -> Iterator[tuple[str, bytes]]:
 
 def _logged(operation: OperationSample, elapsed_ns: int) -> dict[str, int]:
     figures = Figures.of([operation], elapsed_ns)
-    values = {"bw": int(figures.bytes_per_s / KIB), "iops": int(figures.iops)}
+    values = {"bw": int(figures.bandwidth_bytes_per_s / KIB), "iops": int(figures.iops)}
     mean_ns = figures.mean_latency_ns
     return values if mean_ns is None else {**values, "lat": int(mean_ns)}

@@ -294,6 +294,12 @@ def page(name: PlotName, *blocks: Block | None, mandatory: bool = True) -> Page:
     return Page(name.id, name.title, shown, mandatory=mandatory)
 
 
+def page_of(name: PlotName, *blocks: Block | None, absent: str) -> Page:
+    """A required page of the blocks that there are; without one, of the reason why."""
+    shown = [block for block in blocks if block is not None]
+    return page(name, *(shown or [Verdict(f"{name.title}: n/a ({absent}).", "fail")]))
+
+
 def plot_page(
     name: PlotName,
     lead: Block | None,

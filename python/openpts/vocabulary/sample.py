@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.units import NS_PER_S
+from openpts.units import per_second
 from openpts.vocabulary.replay import Played
 from openpts.vocabulary.stimulus import Step
 
@@ -146,12 +146,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def iops(self) -> float:
         """I/Os completed per second."""
-        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.ios, self.elapsed_ns)
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
         """Throughput, all transfers together."""
-        return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.bytes, self.elapsed_ns)
 
     @property
     def mean_latency_ns(self) -> float | None:

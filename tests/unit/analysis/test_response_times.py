@@ -33,8 +33,8 @@ LATENCIES = np.random.default_rng(3).lognormal(12, 1.2, 120_000).astype(int).tol
 def test_average_maximum_and_percentiles_are_those_of_all_ios_of_all_steps() -> None:
     times = response_times([step_of([LATENCIES[:70_000]]), step_of([LATENCIES[70_000:]])])
     assert (times.ios, times.recorded_ios, times.iops) == (120_000, 120_000, 60_000)
-    assert times.art_ns == pytest.approx(np.mean(LATENCIES))
-    assert times.mrt_ns == max(LATENCIES)
+    assert times.mean_latency_ns == pytest.approx(np.mean(LATENCIES))
+    assert times.max_latency_ns == max(LATENCIES)
     ordered = sorted(LATENCIES)
     for percentile in ("90.0", "99.9", "99.99", "99.999"):
         expected = ordered[math.ceil(Fraction(percentile) / 100 * len(ordered)) - 1]
@@ -69,7 +69,12 @@ def test_bins_hold_every_io_once_and_reach_the_maximum(counts: list[tuple[int, i
 
 def test_no_ios_make_no_bins() -> None:
     empty = response_times([with_changes(step_of([[]]), write=NOTHING)])
-    assert (empty.bins, empty.art_ns, empty.mrt_ns, empty.level_pct(5)) == ((), None, None, None)
+    assert (empty.bins, empty.mean_latency_ns, empty.max_latency_ns, empty.level_pct(5)) == (
+        (),
+        None,
+        None,
+        None,
+    )
     assert log_bins(distribution_of([])) == ()
 
 

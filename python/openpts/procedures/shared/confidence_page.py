@@ -71,9 +71,9 @@ def histogram_figure(times: ResponseTimes, name: PlotName, table: Table, *, leve
 
 def response_time_rules(times: ResponseTimes) -> tuple[Rule, ...]:
     """ART, 3 to 5 nines as far as the I/Os suffice, and MRT as lines at their response time."""
-    named: list[tuple[str, float | None, str]] = [("ART", times.art_ns, "average")]
+    named: list[tuple[str, float | None, str]] = [("ART", times.mean_latency_ns, "average")]
     named += [(f"{n} 9s", times.percentile_ns(nines_percentile(n)), "limit") for n in USUAL_NINES]
-    named.append(("MRT", times.mrt_ns, "limit"))
+    named.append(("MRT", times.max_latency_ns, "limit"))
     return tuple(
         Rule(f"{label} {format_latency_ms(value_ns)}", value_ns / NS_PER_MS, style, axis="x")
         for label, value_ns, style in named
@@ -118,7 +118,7 @@ def levels_table(table_id: str, times: ResponseTimes, applied: Applied) -> Table
         (
             ("Average (ART)", *_average_cells(times)),
             *(_nines_row(times, nines) for nines in _nines_shown(times, applied)),
-            ("Maximum (MRT)", cells.latency(times.mrt_ns), Cell("100", 100)),
+            ("Maximum (MRT)", cells.latency(times.max_latency_ns), Cell("100", 100)),
         ),
         note="Confidence level: share of the I/Os at or below the response time. N nines need 10^N I/Os; 1.5 "
         "times that is recommended (9.2 step 3.3.3). " + _counted(times),
@@ -140,16 +140,18 @@ def percentile_cell(times: ResponseTimes, nines: int, *, required: bool = False)
     if value_ns is not None:
         sure = ios >= SURE_COUNT_FACTOR * ios_needed(percentile)
         return cells.latency(value_ns, note="" if sure else f"low n, N = {ios:,}")
-    if required and ios and times.mrt_ns is not None:
-        return cells.latency(times.mrt_ns, note=f"= MRT, N = {ios:,}")
+    if required and ios and times.max_latency_ns is not None:
+        return cells.latency(times.max_latency_ns, note=f"= MRT, N = {ios:,}")
     return cells.too_few(ios)
 
 
 def _average_cells(times: ResponseTimes) -> tuple[Cell, Cell]:
-    if times.art_ns is None:
+    if times.mean_latency_ns is None:
         return cells.missing("no I/O"), cells.missing("no I/O")
-    level_pct = times.level_pct(times.art_ns)
-    return cells.latency(times.art_ns), cells.missing("no I/O") if level_pct is None else _level(level_pct)
+    level_pct = times.level_pct(times.mean_latency_ns)
+    return cells.latency(times.mean_latency_ns), cells.missing("no I/O") if level_pct is None else _level(
+        level_pct
+    )
 
 
 def _nines_row(times: ResponseTimes, nines: int) -> Row:

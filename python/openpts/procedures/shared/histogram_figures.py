@@ -21,7 +21,7 @@ def times_figures(times: ResponseTimes | None, nines: int | None) -> dict[str, A
         "recorded_ios": times.recorded_ios,
         "elapsed_s": times.elapsed_ns / 1e9,
         "iops": times.iops,
-        "art_ms": in_ms(times.art_ns),
+        "art_ms": in_ms(times.mean_latency_ns),
         **percentiles,
-        "mrt_ms": in_ms(times.mrt_ns),
+        "mrt_ms": in_ms(times.max_latency_ns),
     }

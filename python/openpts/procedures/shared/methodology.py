@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Cells, rows_table
+from openpts.pages.kit import Cells, PlotName, page_of, rows_table
 from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, common_header, demand_text, setup_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.preparation_page import largest_gap, purge_table, purge_verdict
 from openpts.record.reader import Run, StepRecord
-from openpts.units import GB, MB, NS_PER_S, format_duration
+from openpts.units import GB, MB, format_duration, per_second
 from openpts.vocabulary.condition_text import data_text as data_words
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
@@ -138,7 +138,7 @@ def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
 def _conditioning_row(run: Run, step: StepRecord) -> Cells:
     sample, capacity = step.sample, run.manifest.target.user_capacity_bytes
     stimulus, written = sample.step.stimulus, sample.write.bytes
-    rate = written * NS_PER_S / sample.elapsed_ns / MB if sample.elapsed_ns else 0.0
+    rate = per_second(written, sample.elapsed_ns) / MB
     complete = sample.state is StepState.COMPLETE
     return (
         str(step.place.number),
@@ -154,4 +154,4 @@ def _conditioning_row(run: Run, step: StepRecord) -> Cells:
 
 def nothing_page(page_id: str, title: str, reason: str) -> Page:
     """A page of what was never measured."""
-    return Page(page_id, title, (Verdict(f"{title}: n/a ({reason}).", "fail"),), mandatory=True)
+    return page_of(PlotName(page_id, "", title), absent=reason)

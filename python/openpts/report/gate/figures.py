@@ -282,7 +282,7 @@ def _value(times: ResponseTimes, part: Measured, word: str, percentile: float | 
     elif word == "mb_per_s":
         return part.bytes * NS_PER_S / part.elapsed_ns / MB if part.elapsed_ns else None
     else:
-        found_ns = times.art_ns if word == "mean" else times.mrt_ns
+        found_ns = times.mean_latency_ns if word == "mean" else times.max_latency_ns
     return None if found_ns is None else found_ns / NS_PER_MS
 
 

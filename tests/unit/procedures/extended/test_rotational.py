@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, mean_bytes_per_s
+from openpts.analysis.figures import Figures
+from openpts.procedures.extended.hdd.report import harmonic_mean, last_to_first, zone_rates
 from openpts.procedures.extended.hdd.script import script as rotational_test
 from openpts.procedures.extended.hdd.script import standard_conditions
 from openpts.units import GB, KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
-from openpts.vocabulary.stimulus import ActiveRange, Stimulus
+from openpts.vocabulary.sample import OperationSample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.unit.procedures.pts.trace.player import Drive
 
@@ -68,11 +70,14 @@ def test_zones_tile_the_range_in_equal_parts(first: float, last: float, zones: i
         assert one.end_pct - one.start_pct == pytest.approx((last - first) / zones)
 
 
-def sequential(*rates_mb: float, read: bool = True) -> list[ZoneRate]:
-    step = 100 / len(rates_mb)
+def sequential(*rates_mb: int, read: bool = True) -> list[tuple[Stimulus, Figures]]:
+    """A second in each of as many zones as there are rates."""
+    ends = [100 * n / len(rates_mb) for n in range(len(rates_mb) + 1)]
+    zones = [ActiveRange(*span) for span in pairwise(ends)]
+    moved = [OperationSample(rate, rate * MB, 0, None, None, b"") for rate in rates_mb]
     return [
-        ZoneRate(n * step, (n + 1) * step, False, read, 4, rate * MB, rate, None, None)
-        for n, rate in enumerate(rates_mb)
+        (Stimulus.of(AccessPattern.SEQUENTIAL, MIB, 100 * read, 1, 4, zone), Figures.of([one], NS_PER_S))
+        for zone, one in zip(zones, moved, strict=True)
     ]
 
 
@@ -80,25 +85,29 @@ def test_all_zones_together_take_the_time_of_each() -> None:
     """A third at 300, 200 and 100 MB/s takes (1/300 + 1/200 + 1/100) / 3: 1800/11 MB/s."""
     exact = 1 / (sum(Fraction(1, rate) for rate in (300, 200, 100)) / 3)
     assert exact == Fraction(1800, 11)
-    assert mean_bytes_per_s(sequential(300, 200, 100), 3, read=True) == pytest.approx(float(exact) * MB)
+    rates = zone_rates(sequential(300, 200, 100), 3, "Read")
+    assert harmonic_mean(rates) == pytest.approx(float(exact) * MB)
 
 
 def test_the_last_zone_over_the_first() -> None:
-    rates = sequential(250, 200, 125) + sequential(240, 90, read=False)
-    assert inner_to_outer(rates, 3, read=True) == pytest.approx(0.5)
-    assert inner_to_outer(rates, 2, read=False) == pytest.approx(0.375)
+    rows = sequential(250, 200, 125) + sequential(240, 90, read=False)
+    assert last_to_first(zone_rates(rows, 3, "Read")) == pytest.approx(0.5)
+    assert last_to_first(zone_rates(rows, 2, "Write")) == pytest.approx(0.375)
+
+
+def test_zones_are_in_the_order_of_their_places() -> None:
+    assert zone_rates(reversed(sequential(300, 200, 100)), 3, "Read") == [300 * MB, 200 * MB, 100 * MB]
 
 
 def test_what_was_not_measured_has_no_figure() -> None:
-    assert inner_to_outer([], 2, read=True) is None
-    assert inner_to_outer(sequential(100), 1, read=True) is None
-    assert mean_bytes_per_s([], 2, read=True) is None
-    assert mean_bytes_per_s(sequential(100, 0), 2, read=True) is None
+    assert last_to_first([]) is None
+    assert last_to_first(zone_rates(sequential(100), 1, "Read")) is None
+    assert harmonic_mean([]) is None
+    assert zone_rates(sequential(100, 0), 2, "Read") == []
 
 
 def test_some_of_the_zones_are_not_all_of_them() -> None:
     """A run that was stopped, or a zone that failed: what is left is neither the whole disk nor its end."""
-    rates = sequential(300, 200, 100)
-    assert inner_to_outer(rates, 16, read=True) is None
-    assert mean_bytes_per_s(rates, 16, read=True) is None
-    assert inner_to_outer([rates[0], rates[2]], 3, read=True) is None
+    rows = sequential(300, 200, 100)
+    assert zone_rates(rows, 16, "Read") == []
+    assert zone_rates([rows[0], rows[2]], 3, "Read") == []

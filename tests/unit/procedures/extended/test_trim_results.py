@@ -2,8 +2,9 @@
 
 import pytest
 
+from openpts.analysis.figures import Figures
 from openpts.analysis.latency import encode_counts
-from openpts.procedures.extended.trim.results import Beside, Effect, Times, size_name
+from openpts.procedures.extended.trim.results import Beside, Effect, size_name
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample
 
@@ -11,15 +12,15 @@ US = 1_000
 MS = 1_000_000
 
 
-def times(*counts: tuple[int, int]) -> Times:
+def times(*counts: tuple[int, int]) -> Figures:
     """So many I/Os of each response time, in a second."""
     if not counts:
-        return Times.of(NOTHING, NS_PER_S)
+        return Figures.of([NOTHING], NS_PER_S)
     ios = sum(count for _, count in counts)
     latencies = [latency_ns for latency_ns, _ in counts]
     total_ns = sum(latency_ns * count for latency_ns, count in counts)
     sample = OperationSample(ios, ios * 4096, total_ns, min(latencies), max(latencies), encode_counts(counts))
-    return Times.of(sample, NS_PER_S)
+    return Figures.of([sample], NS_PER_S)
 
 
 QUICK = times((100 * US, 10_000))
@@ -38,9 +39,9 @@ QUICK = times((100 * US, 10_000))
         (times((200 * US, 9_000), (50 * MS, 400)), ("percentile", "longest", "rate")),
     ],
 )
-def test_the_rule(beside: Times, reasons: tuple[str, ...]) -> None:
+def test_the_rule(beside: Figures, reasons: tuple[str, ...]) -> None:
     judged = Beside(QUICK, beside, QUICK)
-    assert judged.reasons == reasons
+    assert judged.broken() == reasons
     assert judged.effect is (Effect.STALLED if reasons else Effect.CLEAN)
 
 
@@ -50,7 +51,11 @@ def test_the_slower_load_without_trims_counts() -> None:
     assert Beside(QUICK, beside, QUICK).effect is Effect.STALLED
     # between both loads without trims nothing can be told
     judged = Beside(QUICK, beside, slower)
-    assert (judged.reasons, judged.doubts, judged.effect) == ((), ("percentile",), Effect.UNDECIDED)
+    assert (judged.broken(), judged.broken(against_faster=True), judged.effect) == (
+        (),
+        ("percentile",),
+        Effect.UNDECIDED,
+    )
     assert judged.factor(99.9) == pytest.approx(250 / 160, rel=0.002)
     assert Beside(QUICK, times((320 * US, 10_000)), slower).effect is Effect.STALLED
 
@@ -58,7 +63,7 @@ def test_the_slower_load_without_trims_counts() -> None:
 def test_what_is_as_fast_as_the_faster_load_is_clean() -> None:
     slow = times((50 * MS, 9_000))
     assert Beside(QUICK, QUICK, slow).effect is Beside(slow, QUICK, QUICK).effect is Effect.CLEAN
-    assert Beside(QUICK, slow, slow).doubts == ("percentile", "longest", "rate")
+    assert Beside(QUICK, slow, slow).broken(against_faster=True) == ("percentile", "longest", "rate")
 
 
 def test_the_percentile_judged_is_one_that_all_loads_have_ios_for() -> None:

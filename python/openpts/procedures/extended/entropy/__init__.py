@@ -1,10 +1,58 @@
 """Entropy and Write Share: practice beyond the PTS."""
 
-from typing import Final
+from typing import Annotated, Final
 
-from openpts.procedures.extended.entropy.conditions import EntropyConditions
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import WHOLE_PERCENT, listed, percent
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.phase import Phase
+
+
+class EntropyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="entropy"):
+    """Two sequential and random sweeps of the entropy of what is written, and one of the share of writes.
+
+    ``precondition_passes`` counts in user capacities, written before the sequential sweep in its order and
+    again before the random ones in theirs. ``entropies_pct`` are levels of entropy, ``write_pcts`` the shares
+    of writes in mixes. Each level is measured for ``minute_ns`` on the way up and again on the way down.
+    """
+
+    parameters = ("segments", "tc", "qd", "sequential_tc", "sequential_qd", ...)
+
+    sequential_block_size_bytes: Annotated[
+        int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of sequential writes.")
+    ]
+    sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of sequential writes.")]
+    sequential_qd: Annotated[int, usual.SEQUENTIAL_QD.but(help="Queue depth of sequential writes.")]
+    random_block_size_bytes: Annotated[
+        int, usual.RANDOM_BLOCK_SIZE.but(help="Block size of random writes and mixes.")
+    ]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    precondition_passes: Annotated[
+        float,
+        usual.PRECONDITION_PASSES.but(
+            help="Times the user capacity written before the sequential sweep and before the random ones."
+        ),
+    ]
+    entropies_pct: Annotated[
+        tuple[float, ...],
+        Field(
+            "Entropies asked for (%)",
+            "Entropy of what is written, as per cent of that of random bytes.",
+            listed(percent(ge=0, le=100)),
+        ),
+    ]
+    write_pcts: Annotated[
+        tuple[int, ...],
+        Field(
+            "Shares of writes (%)",
+            "Mixes as per cent of writes, in the order of the way up.",
+            listed(WHOLE_PERCENT),
+        ),
+    ]
+
 
 PROCEDURE: Final = Procedure(
     package=__name__,

@@ -4,20 +4,24 @@ Implements: LSI-ENT-01, LSI-MIX-01.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
-from typing import Final
+from typing import Final, TypeVar
 
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.analysis.student_t import critical_value
+from openpts.procedures.kit.steps import summarize
 
 REDUCTION_LIMIT: Final = 1.05
 """A drive reduces data only if it is at least so many times as fast at the least entropy as at the most."""
 
 CONFIDENCE: Final = 0.99
 _VISITS: Final = 2
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +80,11 @@ class EntropyEffect:
         return Reduction.NONE if high < REDUCTION_LIMIT else Reduction.UNDECIDED
 
 
-def levels_of(visits: Iterable[tuple[float, float]]) -> tuple[Level, ...]:
-    """Levels in rising order, from (level, figure) in the order in which they were measured."""
-    found: dict[float, list[float]] = {}
-    for level, figure in visits:
-        found.setdefault(level, []).append(figure)
-    return tuple(Level(level, tuple(found[level])) for level in sorted(found))
+def levels_of(
+    rows: Iterable[tuple[K, T]], key: Callable[[K], float], figure: Callable[[T], float]
+) -> tuple[Level, ...]:
+    """Levels in rising order, of what was applied and measured in the order of the visits."""
+    return tuple(Level(level, visits) for level, visits in summarize(rows, key, figure).items())
 
 
 def entropy_effect(levels: tuple[Level, ...]) -> EntropyEffect | None:

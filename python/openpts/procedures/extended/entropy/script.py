@@ -18,7 +18,7 @@ Reported
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from openpts.procedures.extended.entropy.conditions import EntropyConditions
+from openpts.procedures.extended.entropy import EntropyConditions
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.units import KIB
 from openpts.vocabulary.data import DataPattern, ReducibleData

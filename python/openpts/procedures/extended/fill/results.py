@@ -12,7 +12,7 @@ from typing import Final
 
 from openpts.procedures.extended.fill.change_points import Segment, segments_of
 from openpts.procedures.extended.fill.rate_fall import Fall, fall_between
-from openpts.units import NS_PER_S
+from openpts.units import NS_PER_S, per_second
 from openpts.vocabulary.sample import Sample
 
 LEAST_GAIN: Final = 1.5
@@ -42,7 +42,7 @@ class FillPoint:
     @property
     def bytes_per_s(self) -> float:
         """Mean rate."""
-        return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.bytes, self.elapsed_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +176,6 @@ def _segment(points: Sequence[FillPoint], segment: Segment, fall: Fall | None) -
     return FillSegment(
         start_bytes=inside[0].end_bytes - inside[0].bytes,
         end_bytes=inside[-1].end_bytes,
-        bytes_per_s=written * NS_PER_S / elapsed_ns if elapsed_ns else 0.0,
+        bytes_per_s=per_second(written, elapsed_ns),
         fall=fall,
     )

@@ -79,7 +79,7 @@ def alone_page(found: RwsRun) -> Page:
         head,
         [
             Col("IOPS", lambda row: cells.number(row[1].alone.iops, 1)),
-            Col("MB/s", lambda row: cells.number(row[1].alone.bytes_per_s / MB, 1)),
+            Col("MB/s", lambda row: cells.number(row[1].alone.bandwidth_bytes_per_s / MB, 1)),
             Col("Average (ms)", lambda row: cells.latency(row[1].alone.mean_latency_ns)),
             Col("99.999 % (ms)", lambda row: percentile(row[1].alone)),
             Col("Maximum (ms)", lambda row: cells.latency(row[1].alone.max_latency_ns)),

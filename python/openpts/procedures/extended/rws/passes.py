@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.units import MB, NS_PER_MS, NS_PER_S
+from openpts.units import MB, NS_PER_MS, per_second
 from openpts.vocabulary.sample import Sample
 
 PASS_FIGURES: Final = ("average response time", "throughput")
@@ -16,4 +16,4 @@ def pass_figures(samples: Sequence[Sample]) -> tuple[float, float]:
     elapsed_ns = sum(sample.elapsed_ns for sample in samples)
     art_ms = sum(one.latency_sum_ns for one in operations) / ios / NS_PER_MS if ios else 0.0
     moved_bytes = sum(sample.bytes for sample in samples)
-    return art_ms, moved_bytes * NS_PER_S / elapsed_ns / MB if elapsed_ns else 0.0
+    return art_ms, per_second(moved_bytes, elapsed_ns) / MB

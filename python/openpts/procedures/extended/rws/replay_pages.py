@@ -134,7 +134,7 @@ def _step_cells(step: CaptureStep, sample: Sample) -> tuple[Cell, ...]:
         cells.number(step.iops, 1),
         cells.number(figures.iops, 1),
         cells.number(step.bytes_per_s / MB, 2),
-        cells.number(figures.bytes_per_s / MB, 2),
+        cells.number(figures.bandwidth_bytes_per_s / MB, 2),
         unknown if step.art_ns is None else cells.latency(step.art_ns),
         cells.latency(figures.mean_latency_ns),
         unknown if step.p99_ns is None else cells.latency(step.p99_ns),

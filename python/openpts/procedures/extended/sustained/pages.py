@@ -9,22 +9,23 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, labels_axis, page, table
+from openpts.pages.kit import Col, Plot, PlotName, labels_axis, page, page_of, table
 from openpts.pages.model import WIDTH_PX, Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts.procedures.extended.sustained.claims import ClaimSource
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.extended.sustained.results import ClaimResult, Pair
 from openpts.procedures.kit.benchmark_profile import FigureUnit
+from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
 from openpts.procedures.shared.benchmark.tables import (
     definition_table,
     definition_verdicts,
     figure_cell,
     passes_table,
 )
-from openpts.procedures.shared.methodology import fills_text, nothing_page, stimulus_words
+from openpts.procedures.shared.methodology import fills_text, stimulus_words
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.record.reader import Run
-from openpts.units import GB, MB, format_duration, format_latency_ms
+from openpts.units import GB, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Stimulus
 
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
@@ -106,9 +107,9 @@ def _label(pair: Pair, unit: FigureUnit) -> str:
 # HYP-SUS-02, HYP-SUS-03
 def ratio_page(measured: SustainedRun) -> Page:
     """Run #1 and run #2 side by side for each unit, the ratio below each pair."""
-    page_id, title = "sustained-ratio", "Sustained Performance: Run #2 / Run #1"
+    name = PlotName("sustained-ratio", "", "Sustained Performance: Run #2 / Run #1")
     if not any(pair.fresh.passes for pair in measured.pairs):
-        return nothing_page(page_id, title, "no figure was measured")
+        return page_of(name, absent="no figure was measured")
     tables = [_pairs_table(part) for part in measured.parts]
     figures = [_bars(part, table) for part, table in zip(measured.parts, tables, strict=True)]
     rule = Verdict(
@@ -116,16 +117,14 @@ def ratio_page(measured: SustainedRun) -> Page:
         "written in sequence. Sustained performance is run #2 in per cent of run #1; of response times it is "
         "run #1 in per cent of run #2."
     )
-    return Page(page_id, title, (*figures, rule, *_unwritten(measured), *tables), mandatory=True)
+    return page(name, *figures, rule, _unwritten(measured), *tables)
 
 
-def _unwritten(measured: SustainedRun) -> tuple[Verdict, ...]:
+def _unwritten(measured: SustainedRun) -> Verdict | None:
     """A warning about rows that read LBAs which were never written in run #1."""
     names = [pair.name for pair in measured.pairs if pair.row.span_bytes is None and pair.row.read_pct]
-    if not names:
-        return ()
     text = "read the whole range, most of which run #1 never wrote: not figures of the flash"
-    return (Verdict(f"{', '.join(names)}: {text}.", "fail"),)
+    return Verdict(f"{', '.join(names)}: {text}.", "fail") if names else None
 
 
 def _pairs_table(part: _Part) -> Table:
@@ -134,16 +133,12 @@ def _pairs_table(part: _Part) -> Table:
         Col("Run #1 (fresh)", lambda pair: figure_cell(pair.fresh.figure(unit))),
         Col("Run #2 (after the load)", lambda pair: figure_cell(pair.sustained.figure(unit))),
         Col(
-            "Run #1 / run #2 (%)" if unit.is_time else "Run #2 / run #1 (%)", lambda pair: _ratio(pair, unit)
+            "Run #1 / run #2 (%)" if unit.is_time else "Run #2 / run #1 (%)",
+            lambda pair: cells.percent_or("no figure in both runs", pair.ratio_pct(unit)),
         ),
     ]
     head: Col[Pair] = Col("Row", lambda pair: Cell(pair.row.title), align="left")
     return table(f"sustained-pairs-{part.number}", part.title, head, columns, part.pairs)
-
-
-def _ratio(pair: Pair, unit: FigureUnit) -> Cell:
-    ratio_pct = pair.ratio_pct(unit)
-    return cells.percent_or("no figure in both runs", ratio_pct)
 
 
 def _bars(part: _Part, shown: Table) -> Figure:
@@ -169,21 +164,21 @@ def _bars(part: _Part, shown: Table) -> Figure:
 # SOL-BMK-04, LSI-GEN-03
 def definition_page(measured: SustainedRun) -> Page:
     """What exactly each row applied, and the passes of both runs."""
-    page_id = "sustained-definition"
+    name = PlotName("sustained-definition", "", "Rows of Run #1 and Run #2 - Definition and Passes")
     blocks: list[Block] = []
     for number, benchmark in enumerate(measured.conditions.benchmarks, start=1):
         rows = [pair.fresh for pair in measured.pairs if pair.benchmark in {"", benchmark.title}]
         blocks += [
-            definition_table(f"{page_id}-{number}", benchmark, rows, measured.run.manifest.target),
+            definition_table(f"{name.id}-{number}", benchmark, rows, measured.run.manifest.target),
             *definition_verdicts(benchmark),
         ]
     for run, named in (
         ("Run #1", [pair.fresh for pair in measured.pairs]),
         ("Run #2", [pair.sustained for pair in measured.pairs]),
     ):
-        passes = passes_table(f"{page_id}-passes-{run[-1]}", named)
+        passes = passes_table(f"{name.id}-passes-{run[-1]}", named)
         blocks.append(replace(passes, title=f"{run}: {passes.title}"))
-    return Page(page_id, "Rows of Run #1 and Run #2 - Definition and Passes", tuple(blocks), mandatory=True)
+    return page(name, *blocks)
 
 
 # HYP-SUS-04, HYP-SUS-05
@@ -193,7 +188,7 @@ def load_page(measured: SustainedRun) -> Page:
     title = f"Load: IOPS v Time - {measured.conditions.workload.title}"
     name = PlotName("sustained-load", f"Plot X-SUSTAINED-{len(measured.parts) + 1}", title)
     if not load.minutes:
-        return nothing_page(name.id, name.title, "the load never began")
+        return page_of(name, absent="the load never began")
     time = minutes_axis(load.minutes)
     shown = table(
         f"{name.id}-values",
@@ -220,17 +215,23 @@ def load_page(measured: SustainedRun) -> Page:
     return page(name, plot.over(name, shown), sentence, shown)
 
 
-def _interval(spread: tuple[float, float] | None, end: int) -> Cell:
-    return cells.number_or("no whole interval", None if spread is None else spread[end], 1)
+_Point = tuple[Minute, tuple[float, float] | None]
+"""A minute, and its lowest and highest interval (IOPS)."""
 
 
-_LOAD_COLUMNS: Final[tuple[Col[tuple[Minute, tuple[float, float] | None]], ...]] = (
-    Col("IOPS", lambda one: cells.number(one[0].iops, 1)),
-    Col("Lowest interval (IOPS)", lambda one: _interval(one[1], 0)),
-    Col("Highest interval (IOPS)", lambda one: _interval(one[1], 1)),
-    Col("MB/s", lambda one: cells.number(one[0].bandwidth_bytes_per_s / MB, 1)),
-    Col("ART (ms)", lambda one: cells.latency(one[0].mean_latency_ns)),
-    Col("MRT (ms)", lambda one: cells.latency(one[0].max_latency_ns)),
+def _minute(point: _Point) -> Minute:
+    return point[0]
+
+
+def _interval(label: str, end: int) -> Col[_Point]:
+    return Col(label, lambda one: cells.number_or("no whole interval", one[1] and one[1][end], 1))
+
+
+_LOAD_COLUMNS: Final = (
+    IOPS.column(_minute),
+    _interval("Lowest interval (IOPS)", 0),
+    _interval("Highest interval (IOPS)", 1),
+    *(metric.column(_minute) for metric in (THROUGHPUT, ART, MRT)),
 )
 
 

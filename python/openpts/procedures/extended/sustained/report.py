@@ -11,7 +11,7 @@ from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import spread_of
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Page, Verdict
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.extended.sustained.claims import ClaimSource, claims_page, claims_verdict
 from openpts.procedures.extended.sustained.conditions import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts.procedures.extended.sustained.pages import (
@@ -28,10 +28,11 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
 from openpts.procedures.kit.spread import repeat_figures
+from openpts.procedures.kit.steps import MRT
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row, spread_verdicts, value_text
 from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
-from openpts.units import NS_PER_MS, NS_PER_S, format_duration
+from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
@@ -162,27 +163,19 @@ _RATIO: Final = Measure[Pair](
 )
 
 
-def _slowest(load: Load) -> Cell | None:
-    slowest_ns = None if load.slowest is None else load.slowest.max_latency_ns
-    return None if slowest_ns is None else cells.latency(slowest_ns)
-
-
+_MRT: Final = replace(MRT, absent="no load")
 _SLOWEST: Final = Measure[Load](
-    "load_max_response_time", "Load, maximum response time", "ms", _slowest, absent="no load"
+    "load_max_response_time", "Load, maximum response time", "ms", lambda load: _MRT.cell(load.slowest)
 )
 
 
 def _pages(measured: SustainedRun) -> tuple[Page, ...]:
+    claims, source, manifest = measured.claims, measured.claim_source, measured.run.manifest
     return (
         ratio_page(measured),
         definition_page(measured),
         load_page(measured),
-        claims_page(
-            measured.claims,
-            measured.claim_source,
-            measured.conditions.workload.title,
-            measured.run.manifest.purpose,
-        ),
+        claims_page(claims, source, measured.conditions.workload.title, manifest.purpose),
         state_page(measured.run, "Purge and Test Files"),
     )
 
@@ -206,7 +199,6 @@ def _test_rows(measured: SustainedRun) -> Rows:
 def _figures(measured: SustainedRun) -> dict[str, Any]:
     """Key numbers, JSON-ready."""
     load = measured.load
-    slowest_ns = None if load.slowest is None else load.slowest.max_latency_ns
     return {
         "figures": [
             {
@@ -225,7 +217,7 @@ def _figures(measured: SustainedRun) -> dict[str, Any]:
         "load": {
             "elapsed_s": load.elapsed_ns / NS_PER_S,
             "written_bytes": load.written_bytes,
-            "max_response_time_ms": None if slowest_ns is None else slowest_ns / NS_PER_MS,
+            "max_response_time_ms": MRT.value(load.slowest),
             "ended_by": load.ended_by or None,
         },
         "claims": [

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
-from openpts.units import NS_PER_S
+from openpts.units import NS_PER_S, per_second
 
 SLOW_SHARE: Final = 0.8
 """A minute is slow below this share of the reference speed."""
@@ -64,7 +64,7 @@ class HeatPoint:
     @property
     def bytes_per_s(self) -> float:
         """Its speed."""
-        return self.written_bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+        return per_second(self.written_bytes, self.elapsed_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """The report of the test of trims."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from openpts.analysis.response_times import nines_percentile
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE, TrimConditions
 from openpts.procedures.extended.trim.pages import (
-    TrimRun,
     beside_page,
     effect_verdict,
     promise_verdict,
@@ -17,21 +16,30 @@ from openpts.procedures.extended.trim.pages import (
 from openpts.procedures.extended.trim.results import (
     PERCENTILES,
     Beside,
-    RatePoint,
-    Times,
-    beside_of,
-    rate_points,
+    TrimRun,
     size_name,
+    size_of,
+    toio_of,
+    trim_run,
 )
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.steps import (
+    IOPS,
+    IOS,
+    MEAN,
+    THROUGHPUT,
+    HasResponseTimes,
+    Metric,
+    response_times,
+    rows_json,
+    values_json,
+)
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
-from openpts.units import MB, NS_PER_MS, format_block_size, format_capacity, format_duration, in_ms
+from openpts.units import NS_PER_MS, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
 
 _TITLE: Final = "Trims"
 
@@ -72,47 +80,9 @@ def _curve(name: str, beside: Beside) -> Curve:
     )
 
 
-def trim_run(run: Run) -> TrimRun:
-    """What was measured of it."""
-    conditions = run.conditions(TrimConditions)
-    loads = {
-        number: [step.sample for step in run.phase(Phase.LOAD, number=number)]
-        for number in (BEFORE, BESIDE, AFTER)
-    }
-    trims = [
-        (stream.stimulus, Times.of(sample.trim, sample.elapsed_ns))
-        for sample in loads[BESIDE]
-        for stream in sample.step.streams
-        if stream.stimulus.operations.trim and sample.state is StepState.COMPLETE
-    ]
-    return TrimRun(
-        run=run,
-        conditions=conditions,
-        points=rate_points(step.sample for step in run.phase(Phase.SWEEP)),
-        beside=beside_of(loads),
-        trims=trims[-1] if trims else None,
-        trimmed=run.manifest.trimmed,
-    )
-
-
-_POINT: Final[tuple[Measure[RatePoint], ...]] = (
-    Measure(
-        "per_s",
-        "Trims of {name}",
-        "trims/s",
-        lambda point: point.times.per_s,
-        better=Better.HIGHER,
-        decimals=1,
-    ),
-    Measure(
-        "mean",
-        "Trims of {name}, mean response time",
-        "ms",
-        lambda point: point.times.mean_ns,
-        per=NS_PER_MS,
-        decimals=3,
-        on_cover=False,
-    ),
+_POINT: Final = (
+    replace(IOPS, unit="trims/s").measure("per_s", "Trims of {name}", better=Better.HIGHER),
+    MEAN.measure("mean", "Trims of {name}, mean response time", decimals=3, on_cover=False),
 )
 _BESIDE: Final[tuple[Measure[Beside], ...]] = (
     Measure(
@@ -128,7 +98,7 @@ _BESIDE: Final[tuple[Measure[Beside], ...]] = (
         "longest_beside_trims",
         "{name} beside trims, longest",
         "ms",
-        lambda beside: beside.beside.max_ns,
+        lambda beside: beside.beside.max_latency_ns,
         per=NS_PER_MS,
         decimals=3,
     ),
@@ -145,11 +115,11 @@ _BESIDE: Final[tuple[Measure[Beside], ...]] = (
 
 def _measures(found: TrimRun) -> tuple[Measured, ...]:
     """Of each size with the fewest outstanding, and of reads and writes beside trims."""
-    conditions = found.conditions
-    qd = min(conditions.qds)
+    points, asked = found.by_size, found.asked
+    qd = min(asked.qds)
     of_points = [
-        measure.of(found.point(size, qd), Subject(f"{size_name(size)} QD {qd}"))
-        for size in sorted(conditions.sizes_bytes)
+        measure.of(points.at(size, qd), Subject(f"{size_name(size)} QD {qd}"))
+        for size in sorted(asked.sizes_bytes)
         for measure in _POINT
     ]
     of_loads = [
@@ -161,67 +131,54 @@ def _measures(found: TrimRun) -> tuple[Measured, ...]:
 
 
 def _test_rows(found: TrimRun) -> Rows:
-    conditions = found.conditions
-    random = format_block_size(conditions.random_block_size_bytes)
-    sizes = ", ".join(size_name(size) for size in conditions.sizes_bytes)
+    asked = found.asked
+    random = format_block_size(asked.random_block_size_bytes)
+    sizes = ", ".join(size_name(size) for size in asked.sizes_bytes)
     return stimulus_rows(
         found.run,
         ("Test Stimulus 1", f"SEQ trims of {sizes}"),
-        ("TOIO - TC/QD", f"TC {', '.join(map(str, conditions.qds))} / QD 1"),
-        ("Range", f"up to {format_capacity(conditions.range_bytes)}, written before"),
+        ("TOIO - TC/QD", f"TC {', '.join(map(str, asked.qds))} / QD 1"),
+        ("Range", f"up to {format_capacity(asked.range_bytes)}, written before"),
         ("Test Stimulus 2", f"RND {random} R and W, {found.trims_text} beside"),
-        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
-        ("Load", f"R {conditions.read_load_pct:g} %, W {conditions.write_load_pct:g} % of the rates alone"),
-        ("Duration", f"{format_duration(conditions.minute_ns)} each"),
+        ("TOIO - TC/QD", demand_text(asked.tc, asked.qd)),
+        ("Load", f"R {asked.read_load_pct:g} %, W {asked.write_load_pct:g} % of the rates alone"),
+        ("Duration", f"{format_duration(asked.minute_ns)} each"),
         ("Steady State", NO_STEADY_STATE),
     )
 
 
+_KEYS: Final = {"size_bytes": size_of, "qd": toio_of}
+_TIMES: Final[tuple[Metric[HasResponseTimes], ...]] = (
+    IOS,
+    replace(IOPS, key="per_s"),
+    *response_times(PERCENTILES),
+)
+
+
 def _figures(found: TrimRun) -> dict[str, Any]:
     """Key numbers, JSON-ready."""
-    trimmed = found.trimmed
+    trimmed, trims = found.trimmed, found.trims
     return {
-        "points": [
-            {
-                "size_bytes": point.size_bytes,
-                "qd": point.qd,
-                "mb_per_s": point.times.bytes_per_s / MB,
-                **_times_figures(point.times),
-            }
-            for point in found.points
-        ],
+        "points": rows_json(found.points, _KEYS, (THROUGHPUT, *_TIMES)),
         "beside": {
             name: {
                 "effect": beside.effect.value,
-                "broken": list(beside.reasons),
+                "broken": list(beside.broken()),
                 "judged_pct": beside.judged_pct,
                 "factors": {f"{pct:.10g}": beside.factor(pct) for pct in PERCENTILES},
-                "before": _times_figures(beside.before),
-                "beside": _times_figures(beside.beside),
-                "after": _times_figures(beside.after),
+                **{
+                    when: values_json(getattr(beside, when), _TIMES) for when in ("before", "beside", "after")
+                },
             }
             for name, beside in found.beside.items()
         },
-        "trims_beside": None
-        if found.trims is None
-        else {"size_bytes": found.trims[0].block_size_bytes, **_times_figures(found.trims[1])},
-        "trimmed_reads": None
-        if trimmed is None
-        else {
+        "trims_beside": trims and {"size_bytes": size_of(trims[0]), **values_json(trims[1], _TIMES)},
+        "trimmed_reads": trimmed
+        and {
             "promise": trimmed.promise.value,
             "source": trimmed.source,
             "seen": trimmed.seen,
             "kept": trimmed.kept.value,
             "sectors": trimmed.sectors,
         },
-    }
-
-
-def _times_figures(times: Times) -> dict[str, Any]:
-    return {
-        "ios": times.sample.ios,
-        "per_s": times.per_s,
-        "mean_ms": in_ms(times.mean_ns),
-        **{f"p{pct:.10g}_ms".replace(".", "_"): in_ms(times.percentile_ns(pct)) for pct in PERCENTILES},
-        "longest_ms": in_ms(times.max_ns),
     }

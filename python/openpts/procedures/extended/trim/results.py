@@ -1,14 +1,20 @@
 """What trims take, and what they do to the reads and writes beside them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from openpts.analysis.latency import LatencyDistribution
-from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE
-from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, format_block_size
-from openpts.vocabulary.sample import OperationSample, Sample, StepState
+from openpts.analysis.figures import Figures
+from openpts.pages import cells
+from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE, TrimConditions
+from openpts.procedures.kit.steps import Pivot, Row, pivot, select
+from openpts.record.reader import Run
+from openpts.units import GIB, MIB, NS_PER_MS, format_block_size
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.trimmed_reads import TrimLimits, TrimmedReads
 
 FACTOR_LIMIT: Final = 2.0
 """Trims stall what takes so many times as long beside them, at the judged percentile."""
@@ -29,69 +35,6 @@ def size_name(size_bytes: int) -> str:
     return format_block_size(size_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """The response times of one operation in a step of ``elapsed_ns``."""
-
-    sample: OperationSample
-    elapsed_ns: int
-    distribution: LatencyDistribution
-
-    @classmethod
-    def of(cls, sample: OperationSample, elapsed_ns: int) -> "Times":
-        """Those of the step's histogram."""
-        histograms = (sample.histogram,) if sample.histogram else ()
-        return cls(sample, elapsed_ns, LatencyDistribution.merged(histograms))
-
-    @property
-    def per_s(self) -> float:
-        """Completed each second."""
-        return self.sample.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
-
-    @property
-    def bytes_per_s(self) -> float:
-        """Bytes transferred or trimmed each second."""
-        return self.sample.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
-
-    @property
-    def mean_ns(self) -> float | None:
-        """Exact; None without an I/O."""
-        return self.sample.latency_sum_ns / self.sample.ios if self.sample.ios else None
-
-    @property
-    def max_ns(self) -> int | None:
-        """Exact; None without an I/O."""
-        return self.sample.latency_max_ns
-
-    def percentile_ns(self, percentile: float) -> int | None:
-        """One that the I/Os suffice for, never above the longest; else None."""
-        if not self.distribution.supports(percentile):
-            return None
-        found_ns = self.distribution.percentile_ns(percentile)
-        return found_ns if found_ns is None or self.max_ns is None else min(found_ns, self.max_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class RatePoint:
-    """Trims of a size with so many outstanding."""
-
-    size_bytes: int
-    qd: int
-    times: Times
-
-
-def rate_points(samples: Iterable[Sample]) -> tuple[RatePoint, ...]:
-    """Those of the steps that trim, of all that came to their end."""
-    return tuple(
-        RatePoint(stimulus.block_size_bytes, stimulus.toio, Times.of(sample.trim, sample.elapsed_ns))
-        for sample in samples
-        if sample.state is StepState.COMPLETE
-        and (stimulus := sample.step.stimulus) is not None
-        and stimulus.operations.trim
-        and sample.trim.ios
-    )
-
-
 class Effect(Enum):
     """What trims do to an operation beside them."""
 
@@ -100,101 +43,151 @@ class Effect(Enum):
     UNDECIDED = "no verdict"
 
 
-_Pick = Callable[[Iterable[float]], float]
-
-
 @dataclass(frozen=True, slots=True)
 class Beside:
     """An operation without trims, beside them, and without them again."""
 
-    before: Times
-    beside: Times
-    after: Times
+    before: Figures
+    beside: Figures
+    after: Figures
 
     @property
-    def alone(self) -> tuple[Times, Times]:
-        """Both times without trims."""
+    def alone(self) -> tuple[Figures, Figures]:
+        """Both loads without trims."""
         return self.before, self.after
+
+    def slowest_alone_ns(self, pct: float, pick: Callable[[Iterable[float]], float] = max) -> float:
+        """A percentile in the slower load without trims; with ``min``, in the faster."""
+        return pick(load.percentile_ns(pct) or 0 for load in self.alone)
+
+    @property
+    def longest_alone_ns(self) -> int:
+        """The longest response time without trims."""
+        return max(load.max_latency_ns or 0 for load in self.alone)
 
     @property
     def judged_pct(self) -> float | None:
         """The percentile judged; None where there are too few I/Os for any."""
-        three = (*self.alone, self.beside)
-        supported = (
-            pct for pct in JUDGED_PCTS if all(times.percentile_ns(pct) is not None for times in three)
-        )
+        loads = (*self.alone, self.beside)
+        supported = (pct for pct in JUDGED_PCTS if all(one.percentile_ns(pct) is not None for one in loads))
         return next(supported, None)
 
-    def factor(self, percentile: float) -> float | None:
-        """Response time beside trims over the longer of both without; None without one of them."""
-        found = [times.percentile_ns(percentile) for times in (*self.alone, self.beside)]
-        return None if None in found else _ratio(found[2], max(found[0] or 0, found[1] or 0))
-
-    @property
-    def longest_alone_ns(self) -> int:
-        """The longest without trims."""
-        return max(times.max_ns or 0 for times in self.alone)
+    def factor(self, pct: float) -> float | None:
+        """Response time beside trims over that of the slower load without; None without one of them."""
+        loads = (*self.alone, self.beside)
+        if any(load.percentile_ns(pct) is None for load in loads):
+            return None
+        return _ratio(self.beside.percentile_ns(pct), self.slowest_alone_ns(pct))
 
     @property
     def rate_share(self) -> float | None:
-        """Rate beside trims over the lower of both without."""
-        return _ratio(self.beside.per_s, min(times.per_s for times in self.alone))
+        """Rate beside trims over the lower rate without."""
+        return _ratio(self.beside.iops, min(load.iops for load in self.alone))
 
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Which parts of the rule are broken against the slower load without trims: ``percentile``,
-        ``longest`` and ``rate``.
+    def broken(self, *, against_faster: bool = False) -> tuple[str, ...]:
+        """Parts of the rule that are broken: ``percentile``, ``longest`` and ``rate``.
+
+        Loads are held against the slower one without trims, or against the faster one.
         """
-        return self._broken(max, min)
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """The same against the faster load."""
-        return self._broken(min, max)
-
-    def _broken(self, time: _Pick, rate: _Pick) -> tuple[str, ...]:
-        """``time`` and ``rate`` choose between the figures of both loads without trims."""
-        pct, longest_ns = self.judged_pct, self.beside.max_ns or 0
+        time, rate = (min, max) if against_faster else (max, min)
+        pct, longest_ns = self.judged_pct, self.beside.max_latency_ns or 0
         found_ns = 0 if pct is None else self.beside.percentile_ns(pct) or 0
-        alone_ns = 0 if pct is None else time(times.percentile_ns(pct) or 0 for times in self.alone)
-        longest_alone_ns = time(times.max_ns or 0 for times in self.alone)
-        broken = {
+        alone_ns = 0 if pct is None else self.slowest_alone_ns(pct, time)
+        longest_alone_ns = time(load.max_latency_ns or 0 for load in self.alone)
+        parts = {
             "percentile": alone_ns > 0 and found_ns >= FACTOR_LIMIT * alone_ns,
             "longest": longest_ns > max(STALL_NS, FACTOR_LIMIT * longest_alone_ns),
-            "rate": self.beside.per_s < RATE_LIMIT * rate(times.per_s for times in self.alone),
+            "rate": self.beside.iops < RATE_LIMIT * rate(load.iops for load in self.alone),
         }
-        return tuple(name for name, is_broken in broken.items() if is_broken)
+        return tuple(name for name, is_broken in parts.items() if is_broken)
 
     @property
     def effect(self) -> Effect:
         """By the rule of the test."""
-        if self.reasons:
+        if self.broken():
             return Effect.STALLED
-        return Effect.UNDECIDED if self.judged_pct is None or self.doubts else Effect.CLEAN
+        is_doubtful = self.judged_pct is None or self.broken(against_faster=True)
+        return Effect.UNDECIDED if is_doubtful else Effect.CLEAN
 
 
 def _ratio(above: float | None, below: float) -> float | None:
     return above / below if above is not None and below else None
 
 
-def beside_of(loads: Mapping[int, Sequence[Sample]]) -> dict[str, Beside]:
-    """Reads and writes by name, where all three loads came to their end; empty otherwise."""
-    found = {
-        number: [
-            sample
-            for sample in samples
-            if len(sample.step.streams) > 1 and sample.state is StepState.COMPLETE
-        ]
-        for number, samples in loads.items()
-    }
-    if not all(found.get(number) for number in (BEFORE, BESIDE, AFTER)):
-        return {}
+@dataclass(frozen=True, slots=True)
+class TrimRun:
+    """What was measured; what was not is empty or None.
 
-    def times(number: int, name: str) -> Times:
-        sample = found[number][-1]
-        return Times.of(sample.operations[name], sample.elapsed_ns)
+    ``points`` are steps that trim. ``beside`` has reads and writes by name. ``trims`` are those beside reads
+    and writes: their stimulus, and what became of them.
+    """
 
-    return {
-        f"{name}s": Beside(times(BEFORE, name), times(BESIDE, name), times(AFTER, name))
-        for name in ("read", "write")
+    run: Run
+    asked: TrimConditions
+    points: list[Row[Figures]]
+    beside: dict[str, Beside]
+    trims: Row[Figures] | None
+    trimmed: TrimmedReads | None
+
+    @property
+    def by_size(self) -> Pivot[int, int, Figures]:
+        """Points by size and number outstanding."""
+        return pivot(self.points, size_of, toio_of)
+
+    @property
+    def limits(self) -> TrimLimits:
+        """Limits of the device, as far as they are known."""
+        return TrimLimits() if self.trimmed is None else self.trimmed.limits
+
+    @property
+    def trims_text(self) -> str:
+        """What was beside reads and writes: ``trims of 32 MiB, 10.0/s``."""
+        if self.trims is None:
+            return "trims"
+        stimulus, figures = self.trims
+        return f"trims of {size_name(stimulus.block_size_bytes)}, {cells.fixed(figures.iops, 1)}/s"
+
+
+def size_of(stimulus: Stimulus) -> int:
+    """Size of the trims of a point."""
+    return stimulus.block_size_bytes
+
+
+def toio_of(stimulus: Stimulus) -> int:
+    """Number of trims outstanding at a point."""
+    return stimulus.toio
+
+
+def trim_run(run: Run) -> TrimRun:
+    """The results, from the samples in the record."""
+    loads = {
+        number: [step.sample for step in run.phase(Phase.LOAD, number=number) if _is_whole_load(step.sample)]
+        for number in (BEFORE, BESIDE, AFTER)
     }
+    trims = [
+        (stream.stimulus, _figures(sample, "trim"))
+        for sample in loads[BESIDE]
+        for stream in sample.step.streams
+        if stream.stimulus.operations.trim
+    ]
+    points = select(run.phase(Phase.SWEEP), lambda stimulus: bool(stimulus.operations.trim))
+    return TrimRun(
+        run=run,
+        asked=run.conditions(TrimConditions),
+        points=[(stimulus, _figures(sample, "trim")) for stimulus, sample in points if sample.trim.ios],
+        beside={
+            f"{name}s": Beside(*(_figures(samples[-1], name) for samples in loads.values()))
+            for name in ("read", "write")
+            if all(loads.values())
+        },
+        trims=trims[-1] if trims else None,
+        trimmed=run.manifest.trimmed,
+    )
+
+
+def _is_whole_load(sample: Sample) -> bool:
+    return len(sample.step.streams) > 1 and sample.state is StepState.COMPLETE
+
+
+def _figures(sample: Sample, operation: str) -> Figures:
+    return Figures.of([sample.operations[operation]], sample.elapsed_ns)

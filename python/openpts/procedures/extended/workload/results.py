@@ -9,7 +9,7 @@ from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.procedures.extended.workload.conditions import FIGURES, RoundFigure, WorkloadConditions
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.procedures.shared.fio_job.streams import parts_named
-from openpts.units import MB, NS_PER_MS, NS_PER_S
+from openpts.units import MB, NS_PER_MS, per_second
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -29,10 +29,10 @@ def tracked_value(conditions: WorkloadConditions, samples: Round) -> float:
     ios, elapsed_ns = (sum(getattr(part, name) for part in parts) for name in ("ios", "elapsed_ns"))
     match conditions.figure:
         case RoundFigure.IOPS:
-            return ios * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+            return per_second(ios, elapsed_ns)
         case RoundFigure.THROUGHPUT:
             moved_bytes = sum(part.bytes for part in parts)
-            return moved_bytes * NS_PER_S / elapsed_ns / MB if elapsed_ns else 0.0
+            return per_second(moved_bytes, elapsed_ns) / MB
         case RoundFigure.MEAN_LATENCY:
             return _mean_ms(parts, ios)
         case RoundFigure.P99_LATENCY:

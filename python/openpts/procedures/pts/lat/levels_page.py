@@ -92,7 +92,7 @@ def _levels(most_nines: int) -> tuple[float, ...]:
 def _columns(curve: _Curve, color: int, levels: Sequence[float]) -> Iterator[_Column]:
     """What is sure of the curve, and beside it what rests on a low N, if anything does."""
     sure, low = zip(*(_pair(curve, level, levels) for level in levels), strict=True)
-    of_all = (cells.latency(curve.times.mrt_ns), Cell(f"{curve.times.recorded_ios:,}"))
+    of_all = (cells.latency(curve.times.max_latency_ns), Cell(f"{curve.times.recorded_ios:,}"))
     yield _Column(curve.label, (*sure, *of_all), color)
     if any(cell.value is not None for cell in low):
         yield _Column(f"{curve.label}, low n", (*low, Cell("-"), Cell("-")), color, style="dashed")

@@ -78,7 +78,7 @@ _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
         "histogram_art",
         "{name}, histogram ART",
         "ms",
-        lambda times: None if times.art_ns is None else cells.latency(times.art_ns),
+        lambda times: None if times.mean_latency_ns is None else cells.latency(times.mean_latency_ns),
         is_key=False,
     ),
     Measure(

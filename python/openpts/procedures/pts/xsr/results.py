@@ -11,7 +11,7 @@ from statistics import median
 from typing import Final
 
 from openpts.analysis.minutes import Minute, mean_cpu, minutes_of, whole_minutes
-from openpts.units import NS_PER_S
+from openpts.units import per_second
 from openpts.vocabulary.sample import Sample
 
 RECOVERED_SHARES: Final = (0.80, 0.90, 0.95, 1.00)
@@ -161,4 +161,4 @@ def _after_ns(minute: Minute, second: GroupSummary, third: GroupSummary) -> int:
 
 
 def _per_s(amount: int, elapsed_ns: int) -> float:
-    return amount * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    return per_second(amount, elapsed_ns)

@@ -95,11 +95,11 @@ def _histogram(demand: DemandRun, histogram: Histogram) -> dict[str, Any] | None
         "iops": times.iops,
         "ios": times.ios,
         "recorded_ios": times.recorded_ios,
-        "art_ms": in_ms(times.art_ns),
+        "art_ms": in_ms(times.mean_latency_ns),
         "p99_9_ms": in_ms(times.percentile_ns(99.9)),
         "p99_99_ms": in_ms(times.percentile_ns(99.99)),
         "p99_999_ms": in_ms(times.percentile_ns(99.999)),
-        "mrt_ms": in_ms(times.mrt_ns),
+        "mrt_ms": in_ms(times.max_latency_ns),
     }
 
 

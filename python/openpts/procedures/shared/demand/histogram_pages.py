@@ -107,7 +107,7 @@ def histogram_page(demand: DemandRun, histogram: Histogram) -> Page:
 
 def _figure(name: PlotName, table: Table, times: ResponseTimes) -> Figure:
     figure = histogram_figure(times, name, table)
-    mrt = "n/a" if times.mrt_ns is None else f"{format_latency_ms(times.mrt_ns)} ms"
+    mrt = "n/a" if times.max_latency_ns is None else f"{format_latency_ms(times.max_latency_ns)} ms"
     (bars,) = figure.series
     return replace(
         figure,
@@ -119,7 +119,11 @@ def _figure(name: PlotName, table: Table, times: ResponseTimes) -> Figure:
 
 def _legend(at: str, times: ResponseTimes) -> str:
     """What the plot has to state beside its bars (Table 13-3); of percentiles what the I/Os suffice for."""
-    named = [("MRT", times.mrt_ns), ("ART", times.art_ns), ("5 9s", times.percentile_ns(nines_percentile(5)))]
+    named = [
+        ("MRT", times.max_latency_ns),
+        ("ART", times.mean_latency_ns),
+        ("5 9s", times.percentile_ns(nines_percentile(5))),
+    ]
     told = [f"{name} {format_latency_ms(value_ns)} ms" for name, value_ns in named if value_ns is not None]
     told += [
         f"{cells.fixed(times.iops, 1)} IOPS",
@@ -138,12 +142,12 @@ def _facts(demand: DemandRun, page_id: str, step: StepRecord, times: ResponseTim
             "Operating point",
             Cell(f"TC {stimulus.tc} / QD {stimulus.qd}" if stimulus else "n/a"),
             "ART (ms)",
-            cells.latency(times.art_ns),
+            cells.latency(times.mean_latency_ns),
         ),
         ("Time", Cell(format_duration(times.elapsed_ns)), "3 nines (ms)", percentile_cell(times, 3)),
         ("IOPS", cells.number(times.iops, 1), "4 nines (ms)", percentile_cell(times, 4)),
         ("MB/s", bandwidth, "5 nines (ms)", percentile_cell(times, 5)),
-        ("Number of I/Os", Cell(f"{times.ios:,}"), "MRT (ms)", cells.latency(times.mrt_ns)),
+        ("Number of I/Os", Cell(f"{times.ios:,}"), "MRT (ms)", cells.latency(times.max_latency_ns)),
         ("In the histogram", Cell(f"{times.recorded_ios:,}"), "5 % to 95 % (ms)", _middle(times)),
         (
             f"Slower than {_OUTLIER_FACTOR} x ART",
@@ -175,9 +179,9 @@ def _middle(times: ResponseTimes) -> Cell:
 
 
 def _outliers(times: ResponseTimes) -> Cell:
-    if times.art_ns is None or not times.recorded_ios:
+    if times.mean_latency_ns is None or not times.recorded_ios:
         return cells.missing("no I/O")
-    limit_ns = _OUTLIER_FACTOR * times.art_ns
+    limit_ns = _OUTLIER_FACTOR * times.mean_latency_ns
     slower = sum(ios for low_ns, _, ios in times.distribution.buckets() if low_ns > limit_ns)
     return Cell(f"{slower:,} I/Os = {100 * slower / times.recorded_ios:.4f} %")
 

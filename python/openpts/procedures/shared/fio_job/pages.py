@@ -1,6 +1,7 @@
 """Blocks of pages of the tests that apply job files: what a job is, and what its streams did."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from openpts.analysis.figures import Figures, counted
@@ -12,6 +13,7 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
 from openpts.pages.model import Block, Cell, Column, Page, Series, Table, Verdict
 from openpts.procedures.kit.header import demand_text
+from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT
 from openpts.procedures.shared.confidence_page import percentile_cell
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
 from openpts.procedures.shared.fio_job.steps import translation_of
@@ -48,18 +50,19 @@ def _streams_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
         head,
         [
             Col("Operation", lambda one: Cell(one.operation), align="left", width=0.8),
-            Col("I/Os", lambda one: cells.count(one.times.ios)),
-            Col("IOPS", lambda one: cells.number(one.times.iops, 1)),
-            Col("MB/s", lambda one: cells.number(one.mb_per_s, 1)),
-            Col("Average", lambda one: cells.latency(one.times.art_ns)),
+            *(metric.column(_times) for metric in (IOS, IOPS, THROUGHPUT, replace(MEAN, label="Average"))),
             Col("99 %", lambda one: percentile_cell(one.times, 2)),
             Col("99.9 %", lambda one: percentile_cell(one.times, 3)),
             Col("99.99 %", lambda one: percentile_cell(one.times, 4)),
-            Col("Maximum", lambda one: cells.latency(one.times.mrt_ns)),
+            replace(LONGEST, label="Maximum").column(_times),
         ],
         found,
         note="A percentile of N nines needs 10^N I/Os.",
     )
+
+
+def _times(one: StreamTimes) -> ResponseTimes:
+    return one.times
 
 
 def _levels(found: Sequence[StreamTimes]) -> tuple[float, ...]:

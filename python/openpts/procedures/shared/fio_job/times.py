@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from openpts.analysis.response_times import ResponseTimes, response_times
+from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells
 from openpts.pages.measure import Measure
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.fio_job.conditions import ALL_STREAMS
 from openpts.procedures.shared.fio_job.streams import parts_named, stream_names
 from openpts.procedures.shared.histogram_figures import times_figures
-from openpts.units import MB, NS_PER_S
-from openpts.vocabulary.sample import NOTHING, Measured, Sample
+from openpts.vocabulary.sample import Sample
 
 _OPERATIONS: Final = ("read", "write", "trim")
 
@@ -22,19 +22,12 @@ class StreamTimes:
 
     stream: str
     operation: str
-    moved_bytes: int
     times: ResponseTimes
 
     @property
     def name(self) -> str:
         """``reader, read``."""
         return f"{self.stream}, {self.operation}"
-
-    @property
-    def mb_per_s(self) -> float:
-        """Throughput."""
-        elapsed_ns = self.times.elapsed_ns
-        return self.moved_bytes * NS_PER_S / elapsed_ns / MB if elapsed_ns else 0.0
 
 
 def stream_times(samples: Sequence[Sample]) -> tuple[StreamTimes, ...]:
@@ -47,10 +40,10 @@ def stream_times(samples: Sequence[Sample]) -> tuple[StreamTimes, ...]:
 def _of_stream(samples: Sequence[Sample], name: str) -> Iterator[StreamTimes]:
     parts = parts_named(samples, name)
     for operation in _OPERATIONS:
-        done = [(part.operations[operation], part.elapsed_ns) for part in parts]
-        if any(one.ios for one, _ in done):
-            alone = [Measured(read=one, write=NOTHING, elapsed_ns=ns, cpu=None) for one, ns in done]
-            yield StreamTimes(name, operation, sum(one.bytes for one, _ in done), response_times(alone))
+        alone = (part.operations[operation] for part in parts)
+        times = ResponseTimes.of(alone, sum(part.elapsed_ns for part in parts))
+        if times.ios:
+            yield StreamTimes(name, operation, times)
 
 
 def whole_of(found: Sequence[StreamTimes]) -> tuple[StreamTimes, ...]:
@@ -60,8 +53,17 @@ def whole_of(found: Sequence[StreamTimes]) -> tuple[StreamTimes, ...]:
 
 STREAM_MEASURES: Final[tuple[Measure[StreamTimes], ...]] = (
     Measure("iops", "{name}, IOPS", "IOPS", lambda one: one.times.iops, on_cover=False),
-    Measure("mb_per_s", "{name}, throughput", "MB/s", lambda one: one.mb_per_s, decimals=1, on_cover=False),
-    Measure("mean", "{name}, average", "ms", lambda one: cells.latency(one.times.art_ns), on_cover=False),
+    Measure(
+        "mb_per_s",
+        "{name}, throughput",
+        "MB/s",
+        lambda one: THROUGHPUT.value(one.times),
+        decimals=1,
+        on_cover=False,
+    ),
+    Measure(
+        "mean", "{name}, average", "ms", lambda one: cells.latency(one.times.mean_latency_ns), on_cover=False
+    ),
     Measure("p99", "{name}, 99 %", "ms", lambda one: _percentile(one, 99.0), on_cover=False),
     Measure("p99_99", "{name}, 99.99 %", "ms", lambda one: _percentile(one, 99.99), on_cover=False),
 )
@@ -79,7 +81,7 @@ def times_of_stream(one: StreamTimes) -> dict[str, Any]:
     return {
         "stream": one.stream,
         "operation": one.operation,
-        "bytes": one.moved_bytes,
-        "mb_per_s": one.mb_per_s,
+        "bytes": one.times.bytes,
+        "mb_per_s": THROUGHPUT.value(one.times),
         **(times_figures(one.times, None) or {}),
     }

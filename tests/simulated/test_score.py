@@ -134,6 +134,16 @@ def test_what_is_on_the_pages(tmp_path: Path, snapshot: SnapshotAssertion) -> No
     )
 
 
+def test_what_is_written_before_a_trace_is_shown_as_the_sequence_that_it_is(tmp_path: Path) -> None:
+    run = scored(tmp_path, recipe(tmp_path, "one", 1), passes=1)
+    (shown,) = (
+        table
+        for name, table in build_report(run, "2026-02-03T04:05:06Z").tables().items()
+        if name.endswith("-conditioning")
+    )
+    assert {row.cells[0].text for row in shown.rows} == {"SEQ 128 KiB 0/100, TC 1 / QD 32"}
+
+
 def test_the_log_has_the_scores_of_all_passes_of_a_trace(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     run = both(tmp_path)
     steps = run.phase(Phase.LOAD, number=3)

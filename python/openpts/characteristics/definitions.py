@@ -27,12 +27,13 @@ DEFINITIONS: Final[dict[str, str]] = {
     "idle_gaps": "CHR-BSY-01: spans with nothing in flight between two I/Os",
     "latency": "CHR-LAT-01: from issue to completion at the trace's level",
     "footprint": "CHR-LBA-01: distinct blocks of 4 KiB; read before write: the first access is a read",
-    "working_set": "CHR-LBA-01: distinct blocks in windows that follow each other from the trace's start",
+    "working_set": "CHR-LBA-01: distinct blocks in windows that follow each other from the trace's start; "
+    "the mean is that of whole ones",
     "hot_cold": "CHR-LBA-02: accesses by blocks of 4 KiB, the most used first; Zipf: slope of log "
     "accesses over log rank by least squares, from 200 blocks on",
     "map": "CHR-LBA-03: I/Os by offset and time; devices are drawn over each other",
     "reuse": "CHR-REU-01: distinct blocks used between two uses of a block; misses of an LRU cache of "
-    "reads and writes; SHARDS with 32,768 blocks, mean error at most 1 %",
+    "reads and writes; SHARDS with 32,768 blocks, 95 % error",
     "updates": "CHR-REU-02: time between two successive accesses to a block of 4 KiB, by both operations; "
     "coverage: written blocks that are written again",
     "endurance": "CHR-DWP-01: bytes written per day over capacity; trimmed bytes are not deducted",

@@ -14,7 +14,7 @@ from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.pages.model import Report, Table, Verdict
 from openpts.report.population.build import build_population
 from openpts.report.population.drives import read_populations
-from openpts.report.population.findings import population_figures
+from openpts.report.population.findings import LEAST_DIFFERENCE, population_figures
 from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.write import ReportOptions, WrittenReport, write_model
 
@@ -28,10 +28,26 @@ _PIPE_COLUMNS = 150
     type=click.Path(path_type=Path, file_okay=False),
     help="Write HTML, PDF, data and model into this folder.",
 )
+@click.option(
+    "--least-difference",
+    metavar="PCT",
+    type=click.FloatRange(min=0),
+    default=LEAST_DIFFERENCE,
+    show_default=True,
+    help="Name no drive that is off by less, in per cent of the median; of temperatures in K.",
+)
 @PAPER
 @REDACT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def population(runs: tuple[Path, ...], *, out: Path | None, paper: str, redact: bool, as_json: bool) -> None:
+def population(
+    runs: tuple[Path, ...],
+    *,
+    out: Path | None,
+    least_difference: float,
+    paper: str,
+    redact: bool,
+    as_json: bool,
+) -> None:
     """Show how drives of one kind differ, and name those that do not belong to the others.
 
     A folder stands for all runs below it. Runs of one test on drives of one model under the same conditions
@@ -39,20 +55,23 @@ def population(runs: tuple[Path, ...], *, out: Path | None, paper: str, redact: 
     report. Values that go with slot, host, link or the order of starts are shown as such, so that a slow path
     is not taken for a slow drive.
     """
-    show_population(runs, out=out, paper=paper, redact=redact, as_json=as_json)
+    show_population(
+        runs, out=out, least_difference=least_difference, paper=paper, redact=redact, as_json=as_json
+    )
 
 
 def show_population(
     runs: tuple[Path, ...],
     *,
     out: Path | None,
+    least_difference: float = LEAST_DIFFERENCE,
     paper: str = "a4",
     redact: bool = False,
     as_json: bool = False,
 ) -> None:
     """Print the population of runs, and write its report where ``out`` says so."""
     populations = read_populations(runs)
-    found = population_figures(populations)
+    found = population_figures(populations, least_difference)
     report = build_population(populations, found, paper=paper)
     figures: dict[str, Any] = msgspec.to_builtins(found)
     if redact:

@@ -238,7 +238,19 @@ def test_footprint_and_working_set(case: tuple[Ios, dict[str, Any]]) -> None:
         for block, _, at in accesses(ios):
             counts[at // length_ns].add(block)
         assert window["max_bytes"] == 4096 * max(map(len, counts))
-        assert window["mean_bytes"] == pytest.approx(4096 * np.mean([len(one) for one in counts]))
+        whole = [len(one) for one in counts[:-1]]  # the trace ends in the last one
+        mean_bytes = 4096 * float(np.mean(whole)) if whole else None
+        assert window["mean_bytes"] == (mean_bytes and pytest.approx(mean_bytes))
+
+
+def test_the_mean_working_set_is_that_of_whole_windows(tmp_path: Path) -> None:
+    """Blocks 0 and 1 in the first second, 0 to 3 in the second one, 0 in what is left: 3, and not 7 / 3."""
+    blocks = np.array([0, 1, 0, 0, 1, 2, 3, 0])
+    at = np.array([0, 300, 600, 1000, 1200, 1400, 1600, 2100]) * 1_000_000
+    ios = Ios(at, blocks * 4096, np.full(len(blocks), 4096), np.zeros(len(blocks), bool))
+    one_s, ten_s, *_ = figures_of(write_trace(tmp_path / "t.parquet", ios))["whole"]["blocks"]["working_set"]
+    assert (one_s["mean_bytes"], one_s["max_bytes"]) == (3 * 4096, 4 * 4096)
+    assert (ten_s["mean_bytes"], ten_s["is_longer_than_trace"]) == (None, True)
 
 
 def test_hot_and_cold(case: tuple[Ios, dict[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
+from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from tests.support.made_up_run import made_up_run
 
@@ -35,3 +36,19 @@ def test_the_baseline_is_the_average_of_the_window_wherever_it_stands() -> None:
     secondary = tables["hir-4-values"].rows[0].cells[0].value
     assert len(rules) == 1
     assert [window, secondary, *rules] == pytest.approx([baseline] * 3, rel=1e-12)
+
+
+def test_starts_of_tracked_minutes_are_those_of_the_record() -> None:
+    """The steps come a quarter of a second later each, as after answers that were late."""
+    run = made_up_run("hir")
+    late_ns = {step: place * NS_PER_S // 4 for place, step in enumerate(run.phase(Phase.WDPC))}
+    steps = tuple(
+        replace(
+            step,
+            sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns.get(step, 0)),
+        )
+        for step in run.steps
+    )
+    rows = build_report(replace(run, steps=steps), REPORT_DATE).tables()["hir-1-rounds"].rows
+    (starts,) = (row.cells for row in rows if row.head.text.startswith("Start ("))
+    assert [cell.text for cell in starts] == ["0.000", "1,800.500", "3,601.000", "5,401.500", "7,202.000"]

@@ -155,6 +155,39 @@ def test_a_hot_drive_comes_with_the_slots_beside_it(manifest: Manifest) -> None:
     assert named_line(value, hot).endswith("K, so that it may be the place")
 
 
+@pytest.mark.parametrize(("least", "named_drives"), [(None, []), (0.0, ["SN003", "SN007"]), (5.0, [])])
+def test_a_difference_that_is_of_no_interest_names_no_drive(
+    manifest: Manifest, least: float | None, named_drives: list[str]
+) -> None:
+    """Two of eleven drives that are alike to a few millionths are off by 0.08 %."""
+    (one,) = lot(manifest).populations
+    drives = tuple(
+        replace(
+            drive,
+            runs=(
+                replace(
+                    drive.first,
+                    values=tuple(
+                        of_drive(name, 100_000.0 * (0.9992 if place in {3, 7} else 1 + place * 1e-6))
+                        for name in (IOPS, TAIL)
+                    ),
+                ),
+            ),
+        )
+        for place, drive in enumerate(one.drives[:11])
+    )
+    populations = Populations((replace(one, drives=drives, names=(IOPS, TAIL)),), ())
+    figures = population_figures(populations, *([] if least is None else [least]))
+    value = of(figures.populations[0], IOPS)
+    assert sorted(drive.drive for drive in value.named) == named_drives
+    assert value.suspected == []
+    low, high = value.named_below, value.named_above
+    assert low is not None
+    assert high is not None
+    assert low <= value.median * (1 - figures.least_difference / 100) * (1 + 1e-12)
+    assert high >= value.median * (1 + figures.least_difference / 100) * (1 - 1e-12)
+
+
 def test_a_slow_host_is_an_effect_of_the_host_and_none_of_its_drives(manifest: Manifest) -> None:
     finding = only(lot(manifest, factor=lambda place: 0.95 if place // 8 == 1 else 1))
     assert named(finding) == []
@@ -321,6 +354,7 @@ def test_the_command_reads_folders_of_runs_and_says_what_it_leaves_out(tmp_path:
     figures = msgspec.json.decode(answer.output)
     validate(figures, msgspec.json.decode(OUTPUTS.read_bytes()))
     assert figures["drives"] == ["SIM0001", "SIM0002"]
+    assert figures["least_difference"] == 1
     assert [one["title"] for one in figures["populations"]] == ["IOPS"]
     left_out = {one["run"]: one["reason"] for one in figures["left_out"]}
     assert left_out.keys() == {str(broken), str(other)}

@@ -17,6 +17,7 @@ from openpts.report.population.words import (
     beside_text,
     chance_text,
     effect_line,
+    least_text,
     number,
     off_text,
     too_few,
@@ -59,7 +60,8 @@ def _front_page(figures: PopulationFigures) -> Page:
         sentences = what_may_be_said(test) if test.is_judged else (too_few(test),)
         blocks += [Verdict(f"{title}{sentence}") for sentence in sentences]
     if any(test.is_judged for test in tests):
-        blocks += [Verdict(OF_THE_LOT), Verdict(RULE), Verdict(RATE)]
+        texts = (OF_THE_LOT, RULE, least_text(figures.least_difference), RATE)
+        blocks += [Verdict(text) for text in texts if text]
     if figures.left_out:
         blocks.append(_left_out_table(figures.left_out))
     return Page("population", "The population", tuple(blocks), mandatory=True)

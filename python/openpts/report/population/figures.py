@@ -123,10 +123,14 @@ class LeftOut(Struct, frozen=True):
 
 
 class PopulationFigures(Document, frozen=True, kw_only=True, tag="openpts.population/1"):
-    """How the drives differ, for each test; chances and shares are from 0 to 1."""
+    """How the drives differ, for each test; chances and shares are from 0 to 1.
+
+    A drive that is off by less than ``least_difference``, in per cent, of temperatures in K, is not named.
+    """
 
     simulated: bool
     false_alarm: float
+    least_difference: float
     drives: list[str]
     populations: list[TestFigures]
     left_out: list[LeftOut]

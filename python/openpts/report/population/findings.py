@@ -34,6 +34,8 @@ FALSE_ALARM: Final = 0.005
 """Of reports on ordinary drives so many name one or more, whatever the values are like."""
 SUSPICION: Final = 0.2
 """Of them so many find one worth a look; below 1 % where values are normal."""
+LEAST_DIFFERENCE: Final = 1.0
+"""Per cent of the median, of temperatures K: a drive that is off by less is not named."""
 PATH_ALARM: Final = 0.005
 """Of reports so many call a path slow that is not."""
 _FEWEST_DRIVES: Final = 4
@@ -42,8 +44,13 @@ _FEWEST_OF_GROUP: Final = 3
 """Of two drives, none is nearer to their median."""
 
 
-def population_figures(populations: Populations) -> PopulationFigures:
-    """Judge all values of all populations together: each is one more chance of a false alarm."""
+def population_figures(
+    populations: Populations, least_difference: float = LEAST_DIFFERENCE
+) -> PopulationFigures:
+    """Judge all values of all populations together: each is one more chance of a false alarm.
+
+    Drives that are off by less than ``least_difference``, in per cent, of temperatures in K, are not named.
+    """
     judged = populations.populations
     paths = [_paths(one) for one in judged]
     values = max(1, sum(len(one.names) for one in judged))
@@ -51,10 +58,22 @@ def population_figures(populations: Populations) -> PopulationFigures:
     return PopulationFigures(
         simulated=any(run.manifest.target.simulation for run in populations.runs),
         false_alarm=FALSE_ALARM,
+        least_difference=least_difference,
         drives=list(populations.drives),
-        populations=[_test(one, of_one, values, looks) for one, of_one in zip(judged, paths, strict=True)],
+        populations=[
+            _test(one, of_one, _Rule(values, least_difference), looks)
+            for one, of_one in zip(judged, paths, strict=True)
+        ],
         left_out=[LeftOut(run, reason) for run, reason in populations.left_out],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """When drives are named: ``values`` share the errors, and a difference below ``least`` does not count."""
+
+    values: int
+    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +117,7 @@ def _group(name: str, drive: Drive) -> str:
     return drive.first.groups.get(name, "")
 
 
-def _test(population: Population, paths: Sequence[_Path], values: int, looks: int) -> TestFigures:
+def _test(population: Population, paths: Sequence[_Path], rule: _Rule, looks: int) -> TestFigures:
     count = len(population.drives)
     rows = [[drive.value(name.key) for drive in population.drives] for name in population.names]
     chances = [path.chances(rows, population.drives) for path in paths]
@@ -117,7 +136,7 @@ def _test(population: Population, paths: Sequence[_Path], values: int, looks: in
         missed_share=missed_share(count),
         values=[
             _Value.of(population.drives, name).figures(
-                [(path, looks * chance) for path, chance in zip(paths, of_value, strict=True)], values
+                [(path, looks * chance) for path, chance in zip(paths, of_value, strict=True)], rule
             )
             for name, row, *of_value in zip(population.names, rows, *chances, strict=True)
             if sum(value is not None for value in row) > 1
@@ -149,6 +168,12 @@ class _Scale:
         """A difference on the scale as a distance."""
         return 100 * math.expm1(difference) if self.is_log else difference
 
+    def least(self, off: float) -> tuple[float, float]:
+        """The differences up to which, and from which on, it is at least that; 0 for other units."""
+        if self.is_log:
+            return (math.log1p(-off / 100) if off < 100 else -math.inf), math.log1p(off / 100)
+        return (-off, off) if self.unit == "K" else (0.0, 0.0)
+
     def step(self, values: Sequence[float]) -> float:
         """That of whole numbers."""
         middle = abs(median(values))
@@ -175,8 +200,8 @@ class _Value:
         )
         return cls(name, [drive for drive, _ in found], [value for _, value in found], scale)
 
-    def figures(self, paths: Sequence[tuple[_Path, float]], values: int) -> ValueFigures:
-        """``paths`` with the chance of their effects; the errors are shared by so many ``values``."""
+    def figures(self, paths: Sequence[tuple[_Path, float]], rule: _Rule) -> ValueFigures:
+        """``paths`` with the chance of their effects."""
         found = [(path, chance) for path, chance in paths if chance <= PATH_ALARM]
         within = next((path for path, _ in found if path.groups), None)
         away, places = self._differences(within)
@@ -184,17 +209,25 @@ class _Value:
             self._drive(drive, self.scale.off(one)) for drive, one in zip(self.drives, away, strict=True)
         ]
         step = self.scale.step(self.values)
-        named, suspected = (
-            find_outliers([away[place] for place in places], error / values, step)
+        judged, suspects = (
+            find_outliers([away[place] for place in places], error / rule.values, step)
             for error in (FALSE_ALARM, SUSPICION)
+        )
+        below, above = self.scale.least(rule.least)
+        named, suspected = (
+            {
+                places[one.place]: one.chance * rule.values
+                for one in found.outliers
+                if not below < away[places[one.place]] < above
+            }
+            for found in (judged, suspects)
         )
         between, runs = self._repeats()
         middle = median(self.values)
         low, high = (
-            None if bound is None else self.scale.back(self.scale.of(middle) + bound)
-            for bound in (named.low, named.high)
+            None if bound is None else self.scale.back(self.scale.of(middle) + farthest(bound, least))
+            for bound, farthest, least in ((judged.low, min, below), (judged.high, max, above))
         )
-        out = {one.place for one in named.outliers}
         return ValueFigures(
             key=self.name.key,
             label=self.name.label,
@@ -208,13 +241,11 @@ class _Value:
             named_below=low,
             named_above=high,
             within=within.name if within else None,
-            reason=named.reason or None,
+            reason=judged.reason or None,
             drives=sorted(drives, key=lambda one: one.value),
-            named=[_named(drives, places[one.place], one.chance * values) for one in named.outliers],
+            named=[_named(drives, place, chance) for place, chance in named.items()],
             suspected=[
-                _named(drives, places[one.place], one.chance * values)
-                for one in suspected.outliers
-                if one.place not in out
+                _named(drives, place, chance) for place, chance in suspected.items() if place not in named
             ],
             effects=[self._effect(path, chance) for path, chance in found],
         )

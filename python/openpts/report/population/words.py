@@ -32,6 +32,13 @@ SWAP: Final = (
 _ALSO_OFF: Final = 0.5
 
 
+def least_text(least: float) -> str:
+    """From which difference on a drive is named; empty where any counts."""
+    if not least:
+        return ""
+    return f"A drive that is off by less than {least:g} %, of temperatures {least:g} K, is not named."
+
+
 def number(value: float) -> str:
     """Four significant digits and more, as the value's size asks for."""
     size = abs(value)

@@ -158,15 +158,16 @@ impl Blocks {
         })
     }
 
+    /// The mean is that of whole windows: the last one, in which the trace ends, would make it too small.
     fn working_set(&self, end_ns: i64) -> Vec<Value> {
         let span_ns = self.start_ns.abs_diff(end_ns);
         let of = |(window, length_s): (&Window, u64)| {
-            let count = (span_ns / (length_s * 1_000_000_000) + 1) as f64;
-            let mean = (window.sum + window.blocks) as f64 / count;
+            let whole = span_ns / (length_s * 1_000_000_000);
+            let mean = (whole > 0).then(|| (window.sum * BLOCK_BYTES) as f64 / whole as f64);
             let most = window.most.max(window.blocks);
             json!({
-                "window_s": length_s, "mean_bytes": mean * BLOCK_BYTES as f64, "max_bytes": most * BLOCK_BYTES,
-                "is_longer_than_trace": span_ns < length_s * 1_000_000_000,
+                "window_s": length_s, "mean_bytes": mean, "max_bytes": most * BLOCK_BYTES,
+                "is_longer_than_trace": whole == 0,
             })
         };
         self.windows.iter().zip(WINDOWS_S).map(of).collect()

@@ -9,6 +9,7 @@ mod depths;
 mod extents;
 mod heat;
 mod hurst;
+mod miss_ratio;
 mod mix;
 mod places;
 mod processes;

@@ -3,25 +3,18 @@
 use serde_json::{Value, json};
 
 use super::blocks::{BLOCK_BYTES, touched};
-use super::sample::{GROUPS, Sample, error_of_groups, group_of, name_of};
+use super::miss_ratio::{Group, MissRatios};
+use super::sample::{GROUPS, Sample, group_of, name_of};
 use super::values::bin_of;
 use crate::marks::Marks;
 use crate::steps::Kind;
 use crate::traced_io::TracedIo;
 use std::collections::BTreeMap;
 
-/// Blocks that are followed at once: so many keep the mean error of the curve below 1 %.
+/// Blocks that are followed at once.
 const MOST_BLOCKS: usize = 1 << 15;
 /// Uses after which they are numbered from 0 again.
 const MOST_USES: usize = 1 << 18;
-
-/// Uses in one group of blocks.
-#[derive(Clone, Default)]
-struct Group {
-    /// By distinct blocks in between, in parts of octaves.
-    again: BTreeMap<u64, u64>,
-    first: u64,
-}
 
 /// The blocks of a sample in the order of their last uses, by SHARDS of fixed size.
 pub(crate) struct UseOrder {
@@ -126,35 +119,26 @@ impl Reuse {
             *again.entry(*distance).or_default() += n;
         }
         let first: u64 = self.groups.iter().map(|group| group.first).sum();
-        // Samples that are too many or too few are corrected where they stand for blocks that are used all the time.
-        let surplus = self.accesses as f64 - self.sampled as f64;
-        let is_exact = self.order.last_use.halvings == 0;
-        let curve: Vec<_> = (0..48)
-            .map(|octave| {
-                let blocks = 1u64 << octave;
-                let misses = |again: &BTreeMap<u64, u64>, first: u64| {
-                    (first + again.range(blocks..).map(|(_, n)| n).sum::<u64>()) as f64
-                };
-                let ratio = (misses(&again, first) / (self.sampled as f64 + surplus)).min(1.0);
-                let of_group = |group: &Group| {
-                    let all = group.first + group.again.values().sum::<u64>();
-                    (all > 0).then(|| misses(&group.again, group.first) / all as f64)
-                };
-                let of_groups: Vec<f64> = self.groups.iter().filter_map(of_group).collect();
-                let error = if is_exact { 0.0 } else { error_of_groups(&of_groups) };
-                (blocks, ratio, error)
+        let weight = self.order.last_use.weight();
+        let ratios = MissRatios {
+            groups: &self.groups,
+            accesses: self.accesses as f64,
+            sampled: self.sampled as f64,
+            weight: weight as f64,
+        };
+        let sizes = (0..48).map(|octave| 1u64 << octave);
+        let last = sizes.clone().position(|blocks| again.range(blocks..).next().is_none()).unwrap_or(47);
+        let curve: Vec<_> = sizes
+            .take(last + 1)
+            .map(|blocks| {
+                let (ratio, error) = (ratios.ratio(blocks), ratios.error(blocks));
+                json!({"cache_bytes": blocks * BLOCK_BYTES, "miss_ratio": ratio, "error": error})
             })
-            .collect();
-        let last =
-            curve.iter().position(|(blocks, _, _)| again.range(blocks..).next().is_none()).unwrap_or(47);
-        let curve: Vec<_> = curve[..=last]
-            .iter()
-            .map(|(blocks, ratio, error)| json!({"cache_bytes": blocks * BLOCK_BYTES, "miss_ratio": ratio, "error": error}))
             .collect();
         let distances: Vec<_> = again.iter().map(|(blocks, n)| (blocks * BLOCK_BYTES, n)).collect();
         json!({
             "accesses": self.accesses, "first_uses": first, "distance_bytes": distances, "miss_ratio_curve": curve,
-            "sampled_blocks": self.order.last_use.blocks.len(), "sampling_rate": 1.0 / self.order.last_use.weight() as f64,
+            "sampled_blocks": self.order.last_use.blocks.len(), "sampling_rate": 1.0 / weight as f64,
         })
     }
 }

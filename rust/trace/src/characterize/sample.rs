@@ -88,6 +88,11 @@ impl<T> Sample<T> {
     }
 }
 
+/// The 95 % half-width of a total of all groups, each of which is its part of it.
+pub(super) fn error_of_total(parts: &[f64; GROUPS]) -> f64 {
+    error_of_groups(parts) * GROUPS as f64
+}
+
 /// The 95 % half-width of a mean of groups, if it is one of a sample.
 pub(super) fn error_of_groups(values: &[f64]) -> f64 {
     let n = values.len() as f64;

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec.structs import replace
-
 from openpts.fields.conditions import ExtendedConditions
 from openpts.trace_schedules import Prepared, filling
 from openpts.units import KIB, MIB, NS_PER_MS
@@ -76,5 +74,5 @@ def written_once(
     )
     if not inside:
         return ()
-    stimulus = replace(_sequential_writes(conditions), random_pct=100)
-    return (Step((_played(stimulus, "prefill", filling(inside, sector_bytes, _FILL_BYTES)),), STREAMS_END),)
+    fill = filling(inside, sector_bytes, _FILL_BYTES)
+    return (Step((_played(_sequential_writes(conditions), "prefill", fill),), STREAMS_END),)

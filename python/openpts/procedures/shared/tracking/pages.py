@@ -17,7 +17,6 @@ from openpts.pages.model import Axis, Band, Cell, Column, Page, Series, Table, V
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.minutes_table import (
-    elapsed_cell,
     elapsed_column,
     minute_columns,
     minute_row,
@@ -29,6 +28,7 @@ from openpts.procedures.shared.tracking.other_minutes_words import other_minutes
 from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyse_tracking
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
+from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -150,7 +150,7 @@ def tracking_time_page(
         bands=_time_band(tracked.results, time),
         height_px=height_over_rounds(len(tracked.results.minutes)),
     )
-    between, rounds = between_verdicts(tracked, subject), _rounds_table(name, tracked, time)
+    between, rounds = between_verdicts(tracked, subject), _rounds_table(name, tracked)
     return page(name, _lead(lead), plot.over(name, shown), sentence, *between, rounds, shown)
 
 
@@ -163,7 +163,7 @@ def tracking_rounds_page(
         return page(name, tracking_sentence(tracked, subject))
     minutes = minutes_of(tracked.samples, tracked.minute_ns)
     time = minutes_axis(minutes)
-    shown, sentence = _rounds_table(name, tracked, time), tracking_sentence(tracked, subject)
+    shown, sentence = _rounds_table(name, tracked), tracking_sentence(tracked, subject)
     plot = Plot(
         x=_rounds_axis(results, time),
         y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
@@ -226,21 +226,23 @@ def _window_label(results: TrackingResults) -> str:
     return f"{name}: {ROUND_WORD}s {results.window.label}"
 
 
-def _rounds_table(name: PlotName, tracked: TrackedPhase, time: TimeAxis) -> Table:
+def _rounds_table(name: PlotName, tracked: TrackedPhase) -> Table:
     results = tracked.results
+    first_ns = tracked.samples[0].started_ns if tracked.samples else 0
+    began_s = [(minute.started_ns - first_ns) / NS_PER_S for minute in results.minutes]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
         ("IOPS", tuple(IOPS.cell(iops) for iops in results.iops)),
         ("ART (ms)", tuple(cells.latency(minute.mean_latency_ns) for minute in results.minutes)),
         ("MRT (ms)", tuple(cells.latency(minute.max_latency_ns) for minute in results.minutes)),
-        (f"Start ({time.unit_name})", tuple(elapsed_cell(start_ns, time) for start_ns in results.starts_ns)),
+        ("Start (s)", tuple(cells.number(start_s, 3) for start_s in began_s)),
     )
     return rows_table(
         f"{name.id}-rounds",
         "Tracked minutes",
         (Column(ROUND_WORD, align="left", width=0), *round_columns(range(1, len(results.minutes) + 1))),
         ((label, *cells_of_row) for label, cells_of_row in rows),
-        note=f"{results.begun} {ROUND_WORD}{'s' if results.begun != 1 else ''} begun. Times count from the "
-        "first I/O of the stimulus.",
+        note=f"{results.begun} {ROUND_WORD}{'s' if results.begun != 1 else ''} begun. Start: as recorded, "
+        "from the first I/O of the stimulus.",
     )
 
 

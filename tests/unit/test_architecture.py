@@ -5,12 +5,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from openpts.procedures.registry import PROCEDURES
-from tests.support.syntax_trees import nodes, trees
+from tests.support.syntax_trees import PACKAGE, nodes, trees
+
+ROOT: Final = Path(__file__).parents[2]
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
@@ -110,6 +113,28 @@ def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
         assert checks is None or (callable(checks.ORDER) and checks.INTERPRETATIONS)
         for part in ("short", "comparison"):
             assert procedure.part(part) is None or callable(procedure.part(part).blocks)
+
+
+def test_the_map_fits_a_screen_and_names_every_package_and_crate() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(text.splitlines()) <= 60
+    packages = {f"`{init.parent.name}/`" for init in PACKAGE.glob("*/__init__.py")}
+    crates = {f"`{manifest.parent.name}`" for manifest in (ROOT / "rust").glob("*/Cargo.toml")}
+    assert packages
+    assert crates
+    assert [name for name in sorted(packages | crates) if name not in text] == []
+
+
+def test_every_package_says_what_it_contains() -> None:
+    packages = {name: tree for name, tree in trees() if name.endswith("__init__.py")}
+    assert [name for name, tree in packages.items() if not ast.get_docstring(tree)] == []
+
+
+def test_every_decision_has_a_title_and_a_date() -> None:
+    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert decisions
+    dated = re.compile(r"# .+\n\nDecided: 20\d\d-\d\d-\d\d\b")
+    assert [file.name for file in decisions if not dated.match(file.read_text())] == []
 
 
 def test_only_the_registry_names_tests_other_than_its_own() -> None:

@@ -1,1 +1,4 @@
-"""What traces are like: figures with their definitions, distances, pages, and synthetic workloads."""
+"""What traces are like: figures with their definitions, distances, pages, and synthetic workloads.
+
+Rust computes the figures. Knows no drive, no record and no test.
+"""

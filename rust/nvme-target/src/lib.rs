@@ -8,6 +8,7 @@
 //! Written after the NVMe base specification 1.4, NVMe over Fabrics 1.1 and the NVMe/TCP transport 1.0, and
 //! authentication after the base specification 2.0. What hosts can take is bounded: connections in `connections`,
 //! time in `incoming` and `queue`, memory in `room`.
+//! Does not know how a drive computes its answers, and knows no Python.
 
 #![forbid(unsafe_code)]
 

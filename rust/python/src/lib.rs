@@ -1,4 +1,5 @@
 //! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
+//! Its feature `nvme-target` leaves the served drive out when off.
 
 mod arguments;
 mod capture_steps;

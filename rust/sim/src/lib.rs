@@ -5,6 +5,8 @@
 //!                    |  submit(I/O, moment) -> answer
 //!                  host: streams of the workload, a heap of slots -> intervals and steps
 //! ```
+//!
+//! Knows no clock, no file and no Python.
 
 #![forbid(unsafe_code)]
 

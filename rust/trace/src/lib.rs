@@ -9,6 +9,7 @@
 //!
 //! All of it streams: memory is bounded, whatever the length of a trace. What a reader meets is counted: records
 //! read = accepted + skipped (by a named reason) + damaged (by a named class, the first with their places).
+//! Does not know how I/O is done, and knows no Python.
 
 mod all_formats;
 mod binary;

@@ -1,1 +1,4 @@
-"""The gate: limits on measures by key, held against runs and against a baseline of runs."""
+"""The gate: limits on measures by key, held against runs and against a baseline of runs.
+
+Knows no test by name and no device.
+"""

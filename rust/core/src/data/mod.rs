@@ -1,4 +1,4 @@
-//! What is written, and whether it is what comes back.
+//! What is written, and whether it is what comes back. Knows no I/O and no time.
 
 mod deck;
 mod lasting;

@@ -1,4 +1,5 @@
-//! Latency buckets: where every I/O's time goes, how it is merged and how it is written down.
+//! Latency buckets: where every I/O's time goes, how it is merged and how it is written down. Knows no time and
+//! no I/O.
 
 mod encoding;
 mod log_linear;

@@ -5,6 +5,8 @@
 //! which    its     one of them     positional (one system call per I/O)  waker: ends every wait
 //! one?     name
 //! ```
+//!
+//! Knows no test and no Python.
 #![allow(unsafe_code)]
 
 mod affinity;

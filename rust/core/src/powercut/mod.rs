@@ -5,6 +5,8 @@
 //! stamps:  each sector says who wrote it, when, and that it is whole
 //! check:   reads everything back and holds it against the journal    bench: what lasts from cut to cut
 //! ```
+//!
+//! Does not know how the power is cut, and knows no Python.
 
 mod bench;
 mod check;

@@ -2,7 +2,8 @@
 //! values come from and how they are encoded.
 //!
 //! The library writes one column after the other into a file, which would keep whole row groups as rows. Here each
-//! column is encoded into memory of its own as rows come, and a row group goes to the file as a whole.
+//! column is encoded into memory of its own as rows come, and a row group goes to the file as a whole. What the rows are is
+//! not known here.
 
 mod column;
 

@@ -1,4 +1,5 @@
-//! What to issue next: operations, sizes, offsets and moments. Serves every engine alike.
+//! What to issue next: operations, sizes, offsets and moments. Serves every engine alike; knows no
+//! io_uring and no Python.
 
 mod arrivals;
 mod budget;

@@ -32,8 +32,7 @@ from openpts.record.reader import read_run
 from openpts.system_files import SystemRoots, printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import WriteCacheReport
-from openpts.vocabulary.power_cut import Cut
-from openpts.vocabulary.requests import CutPower
+from openpts.vocabulary.power_cut import Cut, CutPower
 
 _LOOK_S: Final = 0.05
 _LONGEST_COMMAND_S: Final = 3600.0

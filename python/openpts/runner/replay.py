@@ -8,13 +8,12 @@ from typing import Final
 from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
-from openpts.vocabulary.command_run import CommandOrder
+from openpts.vocabulary.command_run import CommandOrder, PrepareFileSystem
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
     CycleFinished,
-    PrepareFileSystem,
     Purge,
     ReadHealth,
     ReadTrimmed,

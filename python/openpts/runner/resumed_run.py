@@ -25,14 +25,13 @@ from openpts.runner.preparation import Preparation
 from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
 from openpts.runner.script_runner import LiveDriver, Past
 from openpts.units import format_count, format_duration
-from openpts.vocabulary.command_run import CommandOrder, RunKind
+from openpts.vocabulary.command_run import CommandOrder, PrepareFileSystem, RunKind
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
-    PrepareFileSystem,
     Purge,
     ReadHealth,
     Request,

@@ -55,11 +55,12 @@ from openpts.runner.script_runner import LiveDriver, Past
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.command_run import CommandOrder
+from openpts.vocabulary.command_run import CommandOrder, PrepareFileSystem
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.requests import CutPower, CycleFinished, PrepareFileSystem, Script
+from openpts.vocabulary.power_cut import CutPower
+from openpts.vocabulary.requests import CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 
 _SERIAL_DIGITS: Final = 4

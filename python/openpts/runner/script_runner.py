@@ -43,19 +43,17 @@ from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
-from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
+from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport, PrepareFileSystem
 from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.power_cut import Cut, CutPower
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
-    CutPower,
     CycleFinished,
-    PrepareFileSystem,
     Purge,
     ReadHealth,
     ReadTrimmed,

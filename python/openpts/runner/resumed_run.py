@@ -21,11 +21,11 @@ from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.brought_back import other_identity, repeat
 from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.driver import Driver
 from openpts.runner.preparation import Preparation
 from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
-from openpts.runner.script_runner import LiveDriver, Past
+from openpts.runner.script_runner import Past, ScriptRunner
 from openpts.units import format_count, format_duration
-from openpts.vocabulary.command_run import CommandOrder, PrepareFileSystem, RunKind
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.health import HealthReading
@@ -34,7 +34,6 @@ from openpts.vocabulary.requests import (
     CycleFinished,
     Purge,
     ReadHealth,
-    Request,
     Script,
     SetWriteCache,
 )
@@ -100,8 +99,6 @@ class ResumedRun:
             purges,
             manifest.write_caches[: cut.count(SetWriteCache)],
             manifest.cycles[: cut.count(CycleFinished)],
-            manifest.file_systems,
-            manifest.command_runs,
             run.ledger,
             cut.at,
             self._clock_ns,
@@ -132,25 +129,19 @@ class ResumedRun:
         return 0 if idle_ns is None else self.last.ended_ns + idle_ns
 
     def bring_back(
-        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, driver: LiveDriver
+        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
     ) -> None:
         """The device as it was where the run goes on, as far as it can be brought back to that."""
         if device.facts.simulation is not None:
             bring_back_earlier(self.run.manifest.conditions, device, preparation)
             repeat(self.cut.kept, self.run, engine, preparation, "resume")
             return
-        driver.add_deviations(self.entries)
-        if isinstance(self.cut.next, CommandOrder):
-            # a mount lasts no longer than its process, and what was read last is in no cache any more
-            for answered in self.cut.kept:
-                if isinstance(answered.request, PrepareFileSystem) or _conditions(answered.request):
-                    driver.repeat(answered.request)
-        if isinstance(self.cut.next, Apply | ReadHealth):
-            driver.restore_write_cache()
+        runner.add_deviations(self.entries)
+        runner.driver.bring_back(self.run.manifest, self.cut, runner)
 
 
 def resumed_run(
-    test: Procedure, wanted: Resumption, now: Manifest, health: HealthReading, script: Script
+    driver: Driver, wanted: Resumption, now: Manifest, health: HealthReading, script: Script
 ) -> ResumedRun:
     """What stands of a run, whose manifest would be ``now`` if it began now; ``health`` is the drive's log.
 
@@ -160,9 +151,10 @@ def resumed_run(
     run, manifest = wanted.run, wanted.run.manifest
     _refuse_other_device(manifest, now)
     _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
-    cut = cut_of(script, run, _goes_on(test, wanted))
-    last = last_step(run.folder)
     simulated = now.target.simulation is not None
+    goes_on = GoesOn.PROGRAM if simulated else driver.goes_on(accepted=wanted.accept_interruption)
+    cut = cut_of(script, run, goes_on, driver.recorded)
+    last = last_step(run.folder)
     idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
     begun = replace(
         now.attempts[-1],
@@ -171,18 +163,8 @@ def resumed_run(
         idle_ns=idle_ns,
         power_cycles=power_cycles_since(run.health, health),
     )
-    entries = () if simulated else tuple(_entries(test, wanted, cut, begun))
+    entries = () if simulated else tuple(_entries(driver.test, wanted, cut, begun))
     return ResumedRun(run, cut, last, begun, entries, now.healed)
-
-
-def _conditions(request: Request) -> bool:
-    return isinstance(request, CommandOrder) and request.kind is RunKind.CONDITIONING
-
-
-def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
-    if test.runs_commands or wanted.run.manifest.target.simulation is not None:
-        return GoesOn.PROGRAM
-    return GoesOn.PHASE if test.resumes or wanted.accept_interruption else GoesOn.CYCLE
 
 
 def _since_ns(stored_at: str) -> int:

@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Final
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import cpu_ns_per_io
-from openpts.engine.no_steps import NoSteps
 from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
@@ -39,27 +38,24 @@ from openpts.runner.close_run import (
 )
 from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.data_check import data_checks
-from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
+from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.driver import Driver, driver_of
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.hooks import Hook, Hooks
 from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.runner.host_use import host_use
 from openpts.runner.memory_bandwidth import memory_of_run
-from openpts.runner.mounted_device import MountedDevice, mounted_device
 from openpts.runner.order import Order
-from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
 from openpts.runner.resumed_run import ResumedRun, resumed_run
-from openpts.runner.script_runner import LiveDriver, Past
+from openpts.runner.script_runner import Past, ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.command_run import CommandOrder, PrepareFileSystem
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.power_cut import CutPower
 from openpts.vocabulary.requests import CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 
@@ -80,7 +76,7 @@ class FinishedRun:
 class _CheckedRun:
     """What a run will do: the device, the space and the purge were checked. ``entries`` are of the device."""
 
-    test: Procedure
+    driver: Driver
     device: DeviceUnderTest
     standard: Conditions
     conditions: Conditions
@@ -92,12 +88,10 @@ class _CheckedRun:
     options: NativeOptions
     preparation: Preparation
     resumed: ResumedRun | None
-    cutter: PowerCutter | None
-    mounted: MountedDevice | None
 
     def script(self) -> Script:
         """What is to be driven: the test, or the rest of one that goes on."""
-        script = self.test.script(self.conditions, self.device.facts.user_capacity_bytes)
+        script = self.driver.test.script(self.conditions, self.device.facts.user_capacity_bytes)
         return script if self.resumed is None else self.resumed.rest_of(script)
 
 
@@ -107,7 +101,7 @@ class _PreparedRun:
 
     checked: _CheckedRun
     engine: CapturingEngine
-    driver: LiveDriver
+    runner: ScriptRunner
     hooks: Hooks
 
 
@@ -116,29 +110,25 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    driver = driver_of(test)
     run_id = order.resumes.run_id if order.resumes is not None else order.run_id or new_run_id()
     with (
         terminate_as_interrupt(),
-        _opened(test, order, run_id) as device,
+        driver.opened(order.target, order.consent, run_id) as device,
         host_use(device, alone=order.exclusive_host),
-        _prepared(_checked(test, order, device, run_id), order, listeners) as run,
-        closing_record(run.driver.writer, run.driver.emit) as complete,
+        _prepared(_checked(driver, order, device, run_id), order, listeners) as run,
+        closing_record(run.runner.writer, run.runner.emit) as complete,
         run.hooks.around(),
     ):
         _measure(run)
         _close(run)
         complete()
-    return FinishedRun(run.checked.folder, run.driver.cycles)
+    return FinishedRun(run.checked.folder, run.runner.cycles)
 
 
-def _opened(test: Procedure, order: Order, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
-    if test.runs_commands:
-        return mounted_device(order.target, order.consent, run_id)
-    return device_under_test(order.target, order.consent, for_writing=True, run_id=run_id)
-
-
-def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
+def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
+    test = driver.test
     for hook in order.hooks:
         Hook.of(hook).check()
     seed = secrets.randbits(63) if order.seed is None else order.seed
@@ -153,8 +143,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
-    # a power cut asks no figure of a drive that a scale could change
-    entries = device.deviations(() if test.cuts_power else steps)
+    entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(
         _manifest(order, device, conditions, run_id), shortened=shortened(conditions, standard)
     )
@@ -166,7 +155,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str
         RunWriter.check_free(folder)
     else:
         script = test.script(conditions, capacity_bytes)
-        resumed = resumed_run(test, order.resumes, manifest, device.health(), script)
+        resumed = resumed_run(driver, order.resumes, manifest, device.health(), script)
         manifest = resumed.run.manifest
     options = replace(
         order.options,
@@ -178,13 +167,12 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
     attempt = 1 if resumed is None else resumed.number
-    cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
-    mounted = _mounted(test.script(conditions, capacity_bytes), device) if test.runs_commands else None
+    driver.check(test.script(conditions, capacity_bytes), device)
     options = captured(options, steps, folder, device.facts, attempt)
     if resumed is not None:
         options = replace(options, resumed=resumed.engine_state)
     return _CheckedRun(
-        test,
+        driver,
         device,
         standard,
         conditions,
@@ -196,48 +184,21 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str
         options,
         preparation,
         resumed,
-        cutter,
-        mounted,
     )
-
-
-def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
-    """What carries out a script that begins with a power cut, and has the same load in all of them."""
-    request = next(script)
-    assert isinstance(request, CutPower)  # noqa: S101 a test that cuts power declares it
-    return device.power_cutter(request.load, request.command)
-
-
-def _mounted(script: Script, device: DeviceUnderTest) -> MountedDevice:
-    """What carries out a script that begins with a file system and goes on with a command, once checked."""
-    assert isinstance(device, MountedDevice)  # noqa: S101 opened as such
-    prepare = next(script)
-    command = script.send(None)
-    assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 a test that runs commands declares it
-    assert isinstance(command, CommandOrder)  # noqa: S101 likewise
-    device.check(prepare.order, command.words)
-    return device
-
-
-def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
-    if checked.cutter is not None:
-        return nullcontext(checked.cutter.writers)
-    if checked.mounted is not None:
-        return nullcontext(NoSteps())
-    demand, seed = demand_of(checked.steps), checked.conditions.seed
-    return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, cutter = checked.device, checked.steps, checked.cutter
+    device, steps, driver = checked.device, checked.steps, checked.driver
     drives = device.driven_drives()
     memory = None if device.facts.simulation else memory_of_run(checked.folder, drives, SystemRoots())
     with (
         place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        _engine(checked, order) as engine,
+        driver.engine(
+            device, steps, checked.conditions.seed, checked.options, near=order.pin_to_node
+        ) as engine,
     ):
         engine.check(steps)
         checks = data_checks(steps, device.facts, checked.conditions.seed)
@@ -246,28 +207,27 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
             checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host
         )
         # what is open of a drive keeps its name from it when it comes back
-        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
+        telemetry = order.telemetry if driver.drive_stays else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand_of(steps), memory)
         with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
             commands = tuple(Hook.of(text) for text in order.hooks)
             hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))
-            driver = LiveDriver(
+            runner = ScriptRunner(
                 engine,
                 checked.preparation,
                 writer,
                 _to_all([hooks.hear, *listeners]),
                 device.health,
                 sampler,
+                driver,
                 past,
-                cutter,
-                checked.mounted,
             )
             resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
             host_limits = _expected_limits(drives, engine, memory)
-            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at, host_limits))
+            runner.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at, host_limits))
             for healing in device.healed:
-                driver.emit(Healed(healing))
-            yield _PreparedRun(checked, engine, driver, hooks)
+                runner.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, runner, hooks)
 
 
 def _expected_limits(
@@ -299,41 +259,41 @@ def _record_of(
 
 def _measure(run: _PreparedRun) -> None:
     """Enter what deviates from the start, and drive the script between two looks at the environment."""
-    checked, driver = run.checked, run.driver
+    checked, runner = run.checked, run.runner
     conditions, device = checked.conditions, checked.device
-    driver.add_deviations(checked.entries)
-    driver.add_deviations(path_deviations(run.engine.facts))
-    driver.add_deviations(
+    runner.add_deviations(checked.entries)
+    runner.add_deviations(path_deviations(run.engine.facts))
+    runner.add_deviations(
         rotational_deviations(checked.manifest.dut, of_specification=conditions.of_specification)
     )
-    driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
+    runner.add_deviations(deviations(conditions, checked.standard, checked.driver.test.rules))
     resumed = checked.resumed
     if resumed is not None:
-        resumed.bring_back(device, run.engine, checked.preparation, driver)
+        resumed.bring_back(device, run.engine, checked.preparation, runner)
     else:
         bring_back_earlier(conditions, device, checked.preparation)
     begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
         put_back_on_failure(device),
-        environment_kept(driver, driver.writer, device.host_settings, begins),
+        environment_kept(runner, runner.writer, device.host_settings, begins),
         kept_capture(
             run.engine,
             checked.options.capture,
-            driver.writer,
+            runner.writer,
             None if resumed is None else resumed.capture,
         ),
     ):
-        driver.drive(checked.script())
+        runner.drive(checked.script())
 
 
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
-    test = run.checked.test
-    run.driver.pause.until_written()
-    if test.part("findings") or ENGINE_THREADS in run.driver.sampler.facts:
+    test = run.checked.driver.test
+    run.runner.pause.until_written()
+    if test.part("findings") or ENGINE_THREADS in run.runner.sampler.facts:
         stored = stored_run(run.checked.folder)
         findings = test.findings(stored) if test.part("findings") else ()
-        run.driver.add_deviations((*findings, *host_limit_deviations(stored)))
+        run.runner.add_deviations((*findings, *host_limit_deviations(stored)))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run_id: str) -> Manifest:

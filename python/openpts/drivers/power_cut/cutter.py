@@ -1,38 +1,24 @@
 """Cuts the power of a drive: writers before, the operator's command, the wait for it, the read-back."""
 
-import os
 import random
 import shlex
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final, Protocol
 
-from openpts.device.guard.consent import Consent
-from openpts.device.guard.guard import open_target
-from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
-from openpts.engine.stamped_writers import PowerRules, StampedWriters
-from openpts.errors import (
-    DataLossError,
-    OpenptsError,
-    RefusedError,
-    RunFailedError,
-    TargetError,
-    UsageError,
-    failing_as,
-)
+from openpts.drivers.power_cut.cuttable_drive import CuttableDrive
+from openpts.drivers.power_cut.stamped_writers import PowerRules, StampedWriters
+from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.programs import ProgramError, find_program, run_program
-from openpts.record.reader import read_run
-from openpts.system_files import SystemRoots, printable
-from openpts.units import NS_PER_S, format_duration
+from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.simulated_device import SimulatedDevice
+from openpts.system_files import printable
+from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.facts import WriteCacheReport
-from openpts.vocabulary.power_cut import Cut, CutPower
+from openpts.vocabulary.power_cut import Cut, CutLoad, CutPower
 
 _LOOK_S: Final = 0.05
 _LONGEST_COMMAND_S: Final = 3600.0
@@ -40,6 +26,8 @@ _LONGEST_COMMAND_S: Final = 3600.0
 _UNNOTICED_S: Final = 5.0
 _SIMULATED_NS_PER_IO: Final = 20_000
 _SPREAD: Final = (0.5, 1.5)
+_SIMULATED_ATOMIC_BYTES: Final = 4 * KIB
+"""What a simulated drive writes as a whole or not at all when its power goes: a page of its map."""
 
 
 class PowerCutter(Protocol):
@@ -54,94 +42,19 @@ class PowerCutter(Protocol):
 
 
 @dataclass(slots=True)
-class Door:
-    """Opens one target by the guard, and again after its power was cut."""
-
-    target: Target
-    consent: Consent
-    roots: SystemRoots
-    held: ExitStack
-    run_id: str | None = None
-    _subject: dict[str, str] = field(default_factory=dict)
-
-    def open(self) -> OpenTarget:
-        """The target, ours until the stack is closed. Raises OpenptsError."""
-        opened = self.held.enter_context(open_target(self.target, self.consent, self.roots, self.run_id))
-        if opened.device is not None:
-            self._subject = drive_subject(opened.device)
-        return opened
-
-    def _now(self) -> Target:
-        """A drive that was away may have another name now, by its serial number; a file is not made again."""
-        if isinstance(self.target, FileTarget):
-            return parse_target(str(FileTarget(self.target.path, None)))
-        if "serial" not in self._subject:
-            return self.target
-        return BlockTarget(find_drive(self._subject, self.roots).node)
-
-    def open_again(self, before: OpenTarget, within_s: float) -> OpenTarget:
-        """The same target once it is back. Raises TargetError if it is not there in time, RefusedError if it
-        is not as it was.
-        """
-        was_file = _file_of(before)
-        self.held.close()
-        deadline_s = time.monotonic() + within_s
-        while True:
-            try:
-                opening = open_target(self._now(), self.consent, self.roots, self.run_id)
-                opened = self.held.enter_context(opening)
-                break
-            except OpenptsError as error:
-                if time.monotonic() > deadline_s:
-                    waited = format_duration(round(within_s * NS_PER_S))
-                    raise TargetError(
-                        f"{before.facts.path} did not come back within {waited} of its power cut: {error}"
-                    ) from error
-                time.sleep(_LOOK_S)
-        _refuse_other(before, opened, was_file)
-        return opened
-
-
-def _file_of(target: OpenTarget) -> tuple[int, int] | None:
-    """What tells a file from another one under its name; None for a drive."""
-    if target.device is not None:
-        return None
-    found = os.fstat(target.fd)
-    return found.st_dev, found.st_ino
-
-
-def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, int] | None) -> None:
-    """Raise RefusedError if what came back is not what was there before the cut."""
-    differences = [
-        f"{name.replace('_', ' ')} {found:,}, before {was:,}"
-        for name in ("user_capacity_bytes", "sector_bytes")
-        if (was := getattr(before.facts, name)) != (found := getattr(opened.facts, name))
-    ]
-    if was_file != _file_of(opened):
-        differences.append("another file of that name")
-    if differences:
-        raise RefusedError(
-            f"what came back as {opened.facts.path} is not what was there before the power cut: "
-            f"{'; '.join(differences)}; nothing of it was read or written"
-        )
-
-
-@dataclass(slots=True)
 class DriveCutter:
-    """Implements PowerCutter on a target that is open; ``opened_again`` hands it on to its device."""
+    """Implements PowerCutter on a drive or a file that exists."""
 
-    door: Door
-    target: OpenTarget
+    drive: CuttableDrive
     writers: StampedWriters
     command: tuple[str, ...]
-    opened_again: Callable[[OpenTarget], None]
 
     def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
         """See the protocol."""
         number, writers, within_s = order.apply.number, self.writers, order.back_within_ns / NS_PER_S
-        rules = rules_of(self.target, cache)
-        writers.prepare(self.target.fd)
-        writers.start(self.target.fd)
+        rules = rules_of(self.drive.target, cache)
+        writers.prepare(self.drive.target.fd)
+        writers.start(self.drive.target.fd)
         try:
             self._write(varied_ns(order) / NS_PER_S)
             writers.cutting()
@@ -156,9 +69,8 @@ class DriveCutter:
                 f"{left} I/Os from before the power cut are still outstanding after "
                 f"{format_duration(order.back_within_ns)}: they may yet be written, so nothing can be judged"
             )
-        self.target = self.door.open_again(self.target, within_s)
-        self.opened_again(self.target)
-        return writers.verify(self.target.fd, number, rules, time.monotonic_ns() - begun_ns)
+        self.drive.open_again(within_s)
+        return writers.verify(self.drive.target.fd, number, rules, time.monotonic_ns() - begun_ns)
 
     def _write(self, duration_s: float) -> None:
         deadline_s = time.monotonic() + duration_s
@@ -202,14 +114,24 @@ class SimulatedCutter:
     """Implements PowerCutter on contents in memory, which have the states of the simulated drive's cache."""
 
     writers: StampedWriters
-    atomic_bytes: int
 
     def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
         """See the protocol; writes come at a fixed rate."""
         on = cache.actual == ENABLED
-        rules = PowerRules(cache.actual, on, self.atomic_bytes, "simulated page", each_sector=False)
+        rules = PowerRules(cache.actual, on, _SIMULATED_ATOMIC_BYTES, "simulated page", each_sector=False)
         answers = max(1, varied_ns(order) // _SIMULATED_NS_PER_IO)
         return self.writers.simulate(answers, order.apply.number, rules, cache_on=on)
+
+
+def cutter_of(device: DeviceUnderTest, load: CutLoad, command: str | None) -> PowerCutter:
+    """What cuts the power of the device, by the operator's command where it exists. Raises UsageError."""
+    facts = device.facts
+    if isinstance(device, SimulatedDevice):
+        contents = (_SIMULATED_ATOMIC_BYTES, device.power_faults, device.drive.simulation.seed)
+        return SimulatedCutter(StampedWriters(load, facts.sector_bytes, contents))
+    if not isinstance(device, CuttableDrive):
+        raise UsageError(f"{facts.path}: the power of this target can't be cut: name a single drive")
+    return DriveCutter(device, StampedWriters(load, facts.sector_bytes), cut_command(command))
 
 
 def rules_of(target: OpenTarget, cache: WriteCacheReport) -> PowerRules:
@@ -238,12 +160,3 @@ def cut_command(command: str | None) -> tuple[str, ...]:
     if not words or find_program(words[0]) is None:
         raise UsageError(f"--cut-command: program {printable(words[0] if words else command)} not found")
     return words
-
-
-def end_with_losses(folder: Path) -> None:
-    """Raise DataLossError if the drive of a run lost what had to survive, so that scripts see it."""
-    cuts = read_run(folder).manifest.cuts
-    if accused := sum(cut.accused for cut in cuts):
-        raise DataLossError(
-            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
-        )

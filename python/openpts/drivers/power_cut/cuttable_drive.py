@@ -1,0 +1,126 @@
+"""A drive, or a file, that is opened again after its power was cut."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.journalled_drive import drive_subject, find_drive
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
+from openpts.device.write_cache_control import write_cache_control
+from openpts.errors import OpenptsError, RefusedError, TargetError
+from openpts.journal import Journal
+from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
+from openpts.runner.healing import heal_before_run
+from openpts.runner.physical_device import PhysicalDevice
+from openpts.system_files import SystemRoots
+from openpts.units import NS_PER_S, format_duration
+
+_LOOK_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class TargetOpener:
+    """Opens one target by the guard, and again after its power was cut."""
+
+    target: Target
+    consent: Consent
+    roots: SystemRoots
+    held: ExitStack
+    run_id: str | None = None
+    _subject: dict[str, str] = field(default_factory=dict)
+
+    def open(self) -> OpenTarget:
+        """The target, ours until the stack is closed. Raises OpenptsError."""
+        opened = self.held.enter_context(open_target(self.target, self.consent, self.roots, self.run_id))
+        if opened.device is not None:
+            self._subject = drive_subject(opened.device)
+        return opened
+
+    def _now(self) -> Target:
+        """A drive that was away may have another name now, by its serial number; a file is not made again."""
+        if isinstance(self.target, FileTarget):
+            return parse_target(str(FileTarget(self.target.path, None)))
+        if "serial" not in self._subject:
+            return self.target
+        return BlockTarget(find_drive(self._subject, self.roots).node)
+
+    def open_again(self, before: OpenTarget, within_s: float) -> OpenTarget:
+        """The same target once it is back. Raises TargetError if it is not there in time, RefusedError if it
+        is not as it was.
+        """
+        was_file = _file_of(before)
+        self.held.close()
+        deadline_s = time.monotonic() + within_s
+        while True:
+            try:
+                opening = open_target(self._now(), self.consent, self.roots, self.run_id)
+                opened = self.held.enter_context(opening)
+                break
+            except OpenptsError as error:
+                if time.monotonic() > deadline_s:
+                    waited = format_duration(round(within_s * NS_PER_S))
+                    raise TargetError(
+                        f"{before.facts.path} did not come back within {waited} of its power cut: {error}"
+                    ) from error
+                time.sleep(_LOOK_S)
+        _refuse_other(before, opened, was_file)
+        return opened
+
+
+def _file_of(target: OpenTarget) -> tuple[int, int] | None:
+    """What tells a file from another one under its name; None for a drive."""
+    if target.device is not None:
+        return None
+    found = os.fstat(target.fd)
+    return found.st_dev, found.st_ino
+
+
+def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, int] | None) -> None:
+    """Raise RefusedError if what came back is not what was there before the cut."""
+    differences = [
+        f"{name.replace('_', ' ')} {found:,}, before {was:,}"
+        for name in ("user_capacity_bytes", "sector_bytes")
+        if (was := getattr(before.facts, name)) != (found := getattr(opened.facts, name))
+    ]
+    if was_file != _file_of(opened):
+        differences.append("another file of that name")
+    if differences:
+        raise RefusedError(
+            f"what came back as {opened.facts.path} is not what was there before the power cut: "
+            f"{'; '.join(differences)}; nothing of it was read or written"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class CuttableDrive(PhysicalDevice):
+    """The device under test; ``opener`` has its target."""
+
+    opener: TargetOpener
+
+    def open_again(self, within_s: float) -> None:
+        """Open it once it is back; see TargetOpener."""
+        self.target = self.cache.target = self.opener.open_again(self.target, within_s)
+
+
+@contextmanager
+def cuttable_device(text: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
+    """The device that the operator's text names: a CuttableDrive, unless it is simulated or an array."""
+    target = None if names_simulated(text) else parse_target(text)
+    if target is None or (consent.confirm_members and isinstance(target, BlockTarget)):
+        with device_under_test(text, consent, for_writing=True, run_id=run_id) as device:
+            yield device
+        return
+    roots, journal = SystemRoots(), Journal.of_machine()
+    healed = heal_before_run(target, journal, roots, run_id)
+    with ExitStack() as held:
+        opener = TargetOpener(target, consent, roots, held, run_id)
+        opened = opener.open()
+        with write_cache_control(opened, roots, journal) as cache:
+            yield CuttableDrive(opened, roots, cache, healed, opener=opener)

@@ -3,24 +3,23 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import NativeOptions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.replay import CutOff, GoesOn
-from openpts.runner.resource_check import demand_of
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest, ReadHealth, Script
-from openpts.vocabulary.stimulus import Step
 
 if TYPE_CHECKING:
     from openpts.runner.script_runner import ScriptRunner
+
+Engine: TypeAlias = AbstractContextManager[CapturingEngine]
 
 
 class Driver:
@@ -51,17 +50,9 @@ class Driver:
     def check(self, script: Script, device: DeviceUnderTest) -> None:
         """Raise OpenptsError where the script can't be carried out on the device, before it is changed."""
 
-    def engine(
-        self,
-        device: DeviceUnderTest,
-        steps: tuple[Step, ...],
-        seed: int,
-        options: NativeOptions,
-        *,
-        near: bool,
-    ) -> AbstractContextManager[CapturingEngine]:
-        """What carries out the steps, on a device that was checked; see DeviceUnderTest.engine."""
-        return device.engine(demand_of(steps), seed, options, near=near)
+    def engine(self, of_device: Engine) -> Engine:
+        """What does the I/O: ``of_device``, which is not open yet, or something in its place."""
+        return of_device
 
     def answer(self, request: DriverRequest, runner: "ScriptRunner") -> DriverAnswer | None:
         """Carry out what only this driver can; the record has it however it ends. Raises OpenptsError."""

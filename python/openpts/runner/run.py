@@ -191,24 +191,22 @@ def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str)
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
     device, steps, driver = checked.device, checked.steps, checked.driver
-    drives = device.driven_drives()
+    drives, demand, seed = device.driven_drives(), demand_of(steps), checked.conditions.seed
     memory = None if device.facts.simulation else memory_of_run(checked.folder, drives, SystemRoots())
     with (
         place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        driver.engine(
-            device, steps, checked.conditions.seed, checked.options, near=order.pin_to_node
-        ) as engine,
+        driver.engine(device.engine(demand, seed, checked.options, near=order.pin_to_node)) as engine,
     ):
         engine.check(steps)
-        checks = data_checks(steps, device.facts, checked.conditions.seed)
+        checks = data_checks(steps, device.facts, seed)
         host = checked.manifest.host | ({} if memory is None else memory.facts)
         manifest = replace(
             checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host
         )
         # what is open of a drive keeps its name from it when it comes back
         telemetry = order.telemetry if driver.drive_stays else replace(order.telemetry, period_s=None)
-        sampler = sampler_of(telemetry, device, engine, demand_of(steps), memory)
+        sampler = sampler_of(telemetry, device, engine, demand, memory)
         with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
             commands = tuple(Hook.of(text) for text in order.hooks)
             hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))

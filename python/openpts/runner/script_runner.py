@@ -174,7 +174,9 @@ class ScriptRunner:
         # a drive that is erasing may refuse a command, and then count that as an error
         self.sampler.leave_drive_alone = True
         self.emit(PurgeStarted())
-        purge_report, deviations = self.preparation.purge(self._purge_progressed)
+        purge_report, deviations = self.preparation.purge(
+            lambda share, text: self.emit(PurgeProgressed(share, text))
+        )
         self._purges.append(purge_report)
         self._health_between_steps()
         self.add_deviations(deviations)
@@ -195,9 +197,6 @@ class ScriptRunner:
     def repeat(self, request: Request) -> None:
         """Carry out once more what an earlier attempt did: what followed from it is gone."""
         self._carry_out(request)
-
-    def _purge_progressed(self, share: float | None, text: str) -> None:
-        self.emit(PurgeProgressed(share, text))
 
     def health(self, occasion: Occasion) -> None:
         """Read the device's log before or after the test, for the record."""

@@ -102,11 +102,6 @@ class CutPower(DriverRequest):
     back_within_ns: int
 
     @property
-    def text(self) -> str:
-        """See the base: a run is never resumed there."""
-        return f"power cut {self.apply.number}"
-
-    @property
     def planned(self) -> Apply:
         """See the base."""
         return self.apply

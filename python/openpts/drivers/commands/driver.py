@@ -5,15 +5,13 @@ from contextlib import AbstractContextManager, nullcontext
 from openpts.device.guard.consent import Consent
 from openpts.device.mounted.directory import DirectoryTarget, refuse_simulated
 from openpts.drivers.commands.mounted_device import MountedDevice, mounted_device
-from openpts.engine.contract import CapturingEngine
 from openpts.engine.no_steps import NoSteps
-from openpts.engine.options import NativeOptions
 from openpts.errors import RunFailedError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.driver import Driver
+from openpts.runner.driver import Driver, Engine
 from openpts.runner.events import CommandEnded, CommandStarted, FileSystemPrepared
 from openpts.runner.replay import CutOff, GoesOn
 from openpts.runner.script_runner import ScriptRunner
@@ -27,7 +25,6 @@ from openpts.vocabulary.command_run import (
     RunKind,
 )
 from openpts.vocabulary.requests import DriverAnswer, DriverRequest, Script
-from openpts.vocabulary.stimulus import Step
 
 
 class CommandDriver(Driver):
@@ -35,7 +32,6 @@ class CommandDriver(Driver):
 
     def __init__(self, test: Procedure) -> None:
         super().__init__(test)
-        self._mounted: MountedDevice | None = None
         self._file_systems: list[FileSystemReport] = []
         self._command_runs: list[CommandRun] = []
 
@@ -62,26 +58,17 @@ class CommandDriver(Driver):
         assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 the script is that of such a test
         assert isinstance(command, CommandOrder)  # noqa: S101 likewise
         device.check(prepare.order, command.words)
-        self._mounted = device
+        self._mounted: MountedDevice = device
 
-    def engine(
-        self,
-        device: DeviceUnderTest,
-        steps: tuple[Step, ...],
-        seed: int,
-        options: NativeOptions,
-        *,
-        near: bool,
-    ) -> AbstractContextManager[CapturingEngine]:
-        """See the base: there are no steps."""
-        del device, steps, seed, options, near
+    def engine(self, of_device: Engine) -> Engine:
+        """See the base: steps are only for the plan."""
+        del of_device
         return nullcontext(NoSteps())
 
     def answer(self, request: DriverRequest, runner: ScriptRunner) -> CommandRun | None:
         """See the base. Raises RunFailedError where a program does not end well."""
-        assert self._mounted is not None  # noqa: S101 a run is checked before it begins
         if isinstance(request, CommandOrder):
-            return self._run(request, self._mounted, runner)
+            return self._run(request, runner)
         assert isinstance(request, PrepareFileSystem)  # noqa: S101 the scripts ask for nothing else
         runner.write_down()
         runner.begin_clock()  # which no step does
@@ -91,12 +78,12 @@ class CommandDriver(Driver):
         runner.emit(FileSystemPrepared(report))
         return None
 
-    def _run(self, order: CommandOrder, mounted: MountedDevice, runner: ScriptRunner) -> CommandRun:
+    def _run(self, order: CommandOrder, runner: ScriptRunner) -> CommandRun:
         runner.pause.until_written()
         runner.check_device()
         runner.emit(CommandStarted(order))
         index, attempt = len(self._command_runs) + 1, len(self._file_systems)
-        run = mounted.run(order, runner.writer.folder, index, attempt)
+        run = self._mounted.run(order, runner.writer.folder, index, attempt)
         self._command_runs.append(run)
         runner.writer.update_manifest(command_runs=self._command_runs)
         runner.emit(CommandEnded(run))

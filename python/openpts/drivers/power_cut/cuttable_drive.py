@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.guard.consent import Consent
@@ -25,42 +25,34 @@ from openpts.units import NS_PER_S, format_duration
 _LOOK_S: Final = 0.05
 
 
-@dataclass(slots=True)
-class TargetOpener:
-    """Opens one target by the guard, and again after its power was cut."""
+@dataclass(slots=True, kw_only=True)
+class CuttableDrive(PhysicalDevice):
+    """A drive or a file. ``held`` has it open; a drive is found again by its ``subject``."""
 
-    target: Target
+    named: Target
     consent: Consent
-    roots: SystemRoots
     held: ExitStack
-    run_id: str | None = None
-    _subject: dict[str, str] = field(default_factory=dict)
-
-    def open(self) -> OpenTarget:
-        """The target, ours until the stack is closed. Raises OpenptsError."""
-        opened = self.held.enter_context(open_target(self.target, self.consent, self.roots, self.run_id))
-        if opened.device is not None:
-            self._subject = drive_subject(opened.device)
-        return opened
+    subject: dict[str, str]
 
     def _now(self) -> Target:
         """A drive that was away may have another name now, by its serial number; a file is not made again."""
-        if isinstance(self.target, FileTarget):
-            return parse_target(str(FileTarget(self.target.path, None)))
-        if "serial" not in self._subject:
-            return self.target
-        return BlockTarget(find_drive(self._subject, self.roots).node)
+        if isinstance(self.named, FileTarget):
+            return parse_target(str(FileTarget(self.named.path, None)))
+        if "serial" not in self.subject:
+            return self.named
+        return BlockTarget(find_drive(self.subject, self.roots).node)
 
-    def open_again(self, before: OpenTarget, within_s: float) -> OpenTarget:
-        """The same target once it is back. Raises TargetError if it is not there in time, RefusedError if it
-        is not as it was.
+    def open_again(self, within_s: float) -> None:
+        """Open the same target once it is back.
+
+        Raises TargetError if it is not there in time, RefusedError if it is not as it was.
         """
-        was_file = _file_of(before)
+        before, was_file, run_id = self.target, _file_of(self.target), self.owner.run_id
         self.held.close()
         deadline_s = time.monotonic() + within_s
         while True:
             try:
-                opening = open_target(self._now(), self.consent, self.roots, self.run_id)
+                opening = open_target(self._now(), self.consent, self.roots, run_id)
                 opened = self.held.enter_context(opening)
                 break
             except OpenptsError as error:
@@ -71,7 +63,7 @@ class TargetOpener:
                     ) from error
                 time.sleep(_LOOK_S)
         _refuse_other(before, opened, was_file)
-        return opened
+        self.target = self.cache.target = opened
 
 
 def _file_of(target: OpenTarget) -> tuple[int, int] | None:
@@ -98,17 +90,6 @@ def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, i
         )
 
 
-@dataclass(slots=True, kw_only=True)
-class CuttableDrive(PhysicalDevice):
-    """The device under test; ``opener`` has its target."""
-
-    opener: TargetOpener
-
-    def open_again(self, within_s: float) -> None:
-        """Open it once it is back; see TargetOpener."""
-        self.target = self.cache.target = self.opener.open_again(self.target, within_s)
-
-
 @contextmanager
 def cuttable_device(text: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
     """The device that the operator's text names: a CuttableDrive, unless it is simulated or an array."""
@@ -120,7 +101,9 @@ def cuttable_device(text: str, consent: Consent, run_id: str) -> Iterator[Device
     roots, journal = SystemRoots(), Journal.of_machine()
     healed = heal_before_run(target, journal, roots, run_id)
     with ExitStack() as held:
-        opener = TargetOpener(target, consent, roots, held, run_id)
-        opened = opener.open()
+        opened = held.enter_context(open_target(target, consent, roots, run_id))
+        subject = {} if opened.device is None else drive_subject(opened.device)
         with write_cache_control(opened, roots, journal) as cache:
-            yield CuttableDrive(opened, roots, cache, healed, opener=opener)
+            yield CuttableDrive(
+                opened, roots, cache, healed, named=target, consent=consent, held=held, subject=subject
+            )

@@ -4,7 +4,7 @@ import random
 import shlex
 import time
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from openpts.device.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
@@ -30,27 +30,16 @@ _SIMULATED_ATOMIC_BYTES: Final = 4 * KIB
 """What a simulated drive writes as a whole or not at all when its power goes: a page of its map."""
 
 
-class PowerCutter(Protocol):
-    """What cuts the power of one device, again and again."""
-
-    @property
-    def writers(self) -> StampedWriters:
-        """The engine of such a run."""
-
-    def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
-        """Write, cut, wait, read back. Raises OpenptsError where that is not possible."""
-
-
 @dataclass(slots=True)
 class DriveCutter:
-    """Implements PowerCutter on a drive or a file that exists."""
+    """Cuts the power of a drive, or of what a file stands for, again and again."""
 
     drive: CuttableDrive
     writers: StampedWriters
     command: tuple[str, ...]
 
     def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
-        """See the protocol."""
+        """Write, cut, wait, read back. Raises OpenptsError where that is not possible."""
         number, writers, within_s = order.apply.number, self.writers, order.back_within_ns / NS_PER_S
         rules = rules_of(self.drive.target, cache)
         writers.prepare(self.drive.target.fd)
@@ -111,16 +100,20 @@ class DriveCutter:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCutter:
-    """Implements PowerCutter on contents in memory, which have the states of the simulated drive's cache."""
+    """The same on contents in memory, which have the states of the simulated drive's cache."""
 
     writers: StampedWriters
 
     def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
-        """See the protocol; writes come at a fixed rate."""
+        """Write at a fixed rate, cut, read back."""
         on = cache.actual == ENABLED
         rules = PowerRules(cache.actual, on, _SIMULATED_ATOMIC_BYTES, "simulated page", each_sector=False)
         answers = max(1, varied_ns(order) // _SIMULATED_NS_PER_IO)
         return self.writers.simulate(answers, order.apply.number, rules, cache_on=on)
+
+
+PowerCutter: TypeAlias = DriveCutter | SimulatedCutter
+"""What cuts the power of one device; ``writers`` are the engine of such a run."""
 
 
 def cutter_of(device: DeviceUnderTest, load: CutLoad, command: str | None) -> PowerCutter:

@@ -6,19 +6,16 @@ from pathlib import Path
 from openpts.device.guard.consent import Consent
 from openpts.drivers.power_cut.cuttable_drive import cuttable_device
 from openpts.drivers.power_cut.cutter import PowerCutter, cutter_of
-from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import NativeOptions
 from openpts.errors import DataLossError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_manifest
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.driver import Driver
+from openpts.runner.driver import Driver, Engine
 from openpts.runner.events import PowerWasCut
 from openpts.runner.script_runner import ScriptRunner
 from openpts.vocabulary.power_cut import Cut, CutPower
 from openpts.vocabulary.requests import DriverRequest, Script
-from openpts.vocabulary.stimulus import Step
 
 
 class PowerCutDriver(Driver):
@@ -29,7 +26,6 @@ class PowerCutDriver(Driver):
 
     def __init__(self, test: Procedure) -> None:
         super().__init__(test)
-        self._cutter: PowerCutter | None = None
         self._cuts: list[Cut] = []
 
     def opened(self, target: str, consent: Consent, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
@@ -40,25 +36,12 @@ class PowerCutDriver(Driver):
         """See the base: the script begins with a power cut, and has the same load in all of them."""
         request = next(script)
         assert isinstance(request, CutPower)  # noqa: S101 it is that of such a test
-        self._cutter = cutter_of(device, request.load, request.command)
+        self._cutter: PowerCutter = cutter_of(device, request.load, request.command)
 
-    @property
-    def _checked(self) -> PowerCutter:
-        assert self._cutter is not None  # noqa: S101 a run is checked before it begins
-        return self._cutter
-
-    def engine(
-        self,
-        device: DeviceUnderTest,
-        steps: tuple[Step, ...],
-        seed: int,
-        options: NativeOptions,
-        *,
-        near: bool,
-    ) -> AbstractContextManager[CapturingEngine]:
+    def engine(self, of_device: Engine) -> Engine:
         """See the base: steps are only for the plan."""
-        del device, steps, seed, options, near
-        return nullcontext(self._checked.writers)
+        del of_device
+        return nullcontext(self._cutter.writers)
 
     def answer(self, request: DriverRequest, runner: ScriptRunner) -> Cut:
         """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
@@ -66,7 +49,7 @@ class PowerCutDriver(Driver):
         report, deviations = runner.preparation.write_cache(request.write_cache_enabled)
         if not self._cuts or self._cuts[-1].write_cache != report.actual:
             runner.keep_write_cache(report, deviations)
-        cut = self._checked.cut(request, report)
+        cut = self._cutter.cut(request, report)
         self._cuts.append(cut)
         runner.writer.update_manifest(cuts=self._cuts)
         runner.emit(PowerWasCut(cut))

@@ -79,7 +79,7 @@ def dry_run(
             if isinstance(request, ReadHealth):
                 answer = HealthReading("a plan: no device was asked")
             if isinstance(request, DriverRequest):
-                answer, apply = request.planned_answer, request.planned
+                apply, answer = request.planned
             if apply is not None:
                 count += len(apply.steps)
                 _refuse_too_many(count, apply)

@@ -6,18 +6,23 @@ the purge and the end of the rounds; or from the round that was cut, if the oper
 is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Resumed
 from openpts.errors import RecordError, TargetError, UsageError
-from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
+from openpts.record.health import Occasion
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
+from openpts.runner.begun_run import BegunRun
 from openpts.runner.brought_back import other_identity, repeat
 from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
@@ -55,8 +60,8 @@ class Resumption:
         return new_run_id() if owner is None else owner.run_id
 
 
-@dataclass(frozen=True, slots=True)
-class ResumedRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedRun(BegunRun):
     """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
 
     ``healed`` is what had to be put back on the drive before it.
@@ -69,30 +74,20 @@ class ResumedRun:
     entries: tuple[Deviation, ...]
     healed: tuple[str, ...]
 
-    @property
-    def number(self) -> int:
-        """The number of the attempt, from 1."""
-        return len(self.run.manifest.attempts) + 1
-
-    @property
-    def capture(self) -> CaptureReport | None:
-        """Of the attempt before, if steps stand that it captured."""
-        kept = (one.request for one in self.cut.kept if isinstance(one.request, Apply))
-        captured = any(step.capture for request in kept for step in request.steps)
-        simulated = self.run.manifest.target.simulation is not None
-        return self.run.manifest.capture if captured and not simulated else None
-
-    @property
-    def engine_state(self) -> Resumed:
-        """What the engine goes on from: also steps that don't stand drew their offsets."""
-        return Resumed(len(self.run.manifest.attempts), self.last.carried)
-
     def rest_of(self, script: Script) -> Script:
         """The part of the script that is left to be driven."""
         return resumed(script, self.cut)
 
-    def reopened(self, manifest: Manifest) -> tuple[RunWriter, Past]:
-        """The record, in which only what stands counts, and what of it the driver goes on from."""
+    @contextmanager
+    def record(
+        self, folder: Path, manifest: Manifest, owner: RunOwner, inputs: Mapping[str, bytes]
+    ) -> Iterator[tuple[RunWriter, Past]]:
+        """The record, in which only what stands counts; its folder is claimed as long as the block lasts."""
+        del inputs  # it has them
+        with folder_claimed(folder, owner, again=True):
+            yield self._reopened(manifest)
+
+    def _reopened(self, manifest: Manifest) -> tuple[RunWriter, Past]:
         cut, run = self.cut, self.run
         purges = manifest.purges[: cut.count(Purge)]
         past = Past(
@@ -133,11 +128,11 @@ class ResumedRun:
     ) -> None:
         """The device as it was where the run goes on, as far as it can be brought back to that."""
         if device.facts.simulation is not None:
-            bring_back_earlier(self.run.manifest.conditions, device, preparation)
+            bring_back_earlier(self.manifest.conditions, device, preparation)
             repeat(self.cut.kept, self.run, engine, preparation, "resume")
             return
         runner.add_deviations(self.entries)
-        runner.driver.bring_back(self.run.manifest, self.cut, runner)
+        runner.driver.bring_back(self.manifest, self.cut, runner)
 
 
 def resumed_run(
@@ -164,7 +159,26 @@ def resumed_run(
         power_cycles=power_cycles_since(run.health, health),
     )
     entries = () if simulated else tuple(_entries(driver.test, wanted, cut, begun))
-    return ResumedRun(run, cut, last, begun, entries, now.healed)
+    return ResumedRun(
+        manifest=manifest,
+        number=len(manifest.attempts) + 1,
+        where=cut.where,
+        begins=Occasion.RESUMED if run.health else Occasion.BEFORE,
+        # also steps that don't stand drew their offsets
+        engine_state=Resumed(len(manifest.attempts), last.carried),
+        capture=None if simulated else _captured_before(cut, manifest),
+        run=run,
+        cut=cut,
+        last=last,
+        begun=begun,
+        entries=entries,
+        healed=now.healed,
+    )
+
+
+def _captured_before(cut: CutOff, manifest: Manifest) -> CaptureReport | None:
+    kept = (one.request for one in cut.kept if isinstance(one.request, Apply))
+    return manifest.capture if any(step.capture for request in kept for step in request.steps) else None
 
 
 def _since_ns(stored_at: str) -> int:

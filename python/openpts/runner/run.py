@@ -3,7 +3,7 @@
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,18 +17,18 @@ from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
-from openpts.ownership import folder_claimed, new_run_id
+from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.health import Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
-from openpts.record.writer import CAPTURE_FOLDER, RunWriter
+from openpts.record.writer import RunWriter
 from openpts.runner.attempt import attempt_here
+from openpts.runner.begun_run import BegunRun
 from openpts.runner.close_run import (
     closing_record,
     environment_kept,
@@ -36,7 +36,6 @@ from openpts.runner.close_run import (
     place_for_capture,
     put_back_on_failure,
 )
-from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, driver_of
@@ -48,8 +47,8 @@ from openpts.runner.memory_bandwidth import memory_of_run
 from openpts.runner.order import Order
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
-from openpts.runner.resumed_run import ResumedRun, resumed_run
-from openpts.runner.script_runner import Past, ScriptRunner
+from openpts.runner.resumed_run import resumed_run
+from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
@@ -83,16 +82,14 @@ class _CheckedRun:
     plan: tuple[PlannedApply, ...]
     steps: tuple[Step, ...]
     entries: tuple[Deviation, ...]
-    manifest: Manifest
+    begun: BegunRun
     folder: Path
     options: NativeOptions
     preparation: Preparation
-    resumed: ResumedRun | None
 
     def script(self) -> Script:
-        """What is to be driven: the test, or the rest of one that goes on."""
-        script = self.driver.test.script(self.conditions, self.device.facts.user_capacity_bytes)
-        return script if self.resumed is None else self.resumed.rest_of(script)
+        """What the test asks for."""
+        return self.driver.test.script(self.conditions, self.device.facts.user_capacity_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +147,24 @@ def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str)
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     if continues is not None:
         continues.check(manifest, device.health().values)
-    resumed = None
+    begun = BegunRun(manifest)
     if order.resumes is None:
         RunWriter.check_free(folder)
     else:
         script = test.script(conditions, capacity_bytes)
-        resumed = resumed_run(driver, order.resumes, manifest, device.health(), script)
-        manifest = resumed.run.manifest
+        begun = resumed_run(driver, order.resumes, manifest, device.health(), script)
     options = replace(
         order.options,
         interval_ns=interval_ns(conditions.minute_ns),
         over_read_errors=conditions.goes_on_over_read_errors,
+        resumed=begun.engine_state,
     )
     check_free_space(device, plan, folder, options.interval_ns)
     preparation = Preparation(device, order.purge_choice)
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
-    attempt = 1 if resumed is None else resumed.number
     driver.check(test.script(conditions, capacity_bytes), device)
-    options = captured(options, steps, folder, device.facts, attempt)
-    if resumed is not None:
-        options = replace(options, resumed=resumed.engine_state)
+    options = captured(options, steps, folder, device.facts, begun.number)
     return _CheckedRun(
         driver,
         device,
@@ -179,18 +173,17 @@ def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str)
         plan,
         steps,
         entries,
-        manifest,
+        begun,
         folder,
         options,
         preparation,
-        resumed,
     )
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, driver = checked.device, checked.steps, checked.driver
+    device, steps, driver, begun = checked.device, checked.steps, checked.driver, checked.begun
     drives, demand, seed = device.driven_drives(), demand_of(steps), checked.conditions.seed
     memory = None if device.facts.simulation else memory_of_run(checked.folder, drives, SystemRoots())
     with (
@@ -200,14 +193,14 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
     ):
         engine.check(steps)
         checks = data_checks(steps, device.facts, seed)
-        host = checked.manifest.host | ({} if memory is None else memory.facts)
-        manifest = replace(
-            checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host
-        )
+        host = begun.manifest.host | ({} if memory is None else memory.facts)
+        manifest = replace(begun.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host)
         # what is open of a drive keeps its name from it when it comes back
         telemetry = order.telemetry if driver.drive_stays else replace(order.telemetry, period_s=None)
         sampler = sampler_of(telemetry, device, engine, demand, memory)
-        with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
+        inputs = {**order.inputs, **device.inputs}
+        with begun.record(checked.folder, manifest, device.owner, inputs) as (stored, past):
+            writer = LastingWriter(stored, largest_program_bytes(checked.plan, checked.options.interval_ns))
             commands = tuple(Hook.of(text) for text in order.hooks)
             hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))
             runner = ScriptRunner(
@@ -220,9 +213,8 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
                 driver,
                 past,
             )
-            resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
             host_limits = _expected_limits(drives, engine, memory)
-            runner.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at, host_limits))
+            runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, host_limits))
             for healing in device.healed:
                 runner.emit(Healed(healing))
             yield _PreparedRun(checked, engine, runner, hooks)
@@ -238,50 +230,22 @@ def _expected_limits(
     return expected_limits(drives, cpus, cpu_ns_per_io(engine.cpus), SystemRoots(), memory)
 
 
-@contextmanager
-def _record_of(
-    checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
-) -> Iterator[tuple[LastingWriter, Past]]:
-    """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
-    folder, owner = checked.folder, checked.device.owner
-    reserve_bytes = largest_program_bytes(checked.plan, checked.options.interval_ns)
-    if checked.resumed is None:
-        stored = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
-        with folder_claimed(folder, owner):
-            yield LastingWriter(stored, reserve_bytes), Past()
-    else:
-        with folder_claimed(folder, owner, again=True):
-            stored, past = checked.resumed.reopened(manifest)
-            yield LastingWriter(stored, reserve_bytes), past
-
-
 def _measure(run: _PreparedRun) -> None:
     """Enter what deviates from the start, and drive the script between two looks at the environment."""
     checked, runner = run.checked, run.runner
     conditions, device = checked.conditions, checked.device
+    begun, dut = checked.begun, checked.begun.manifest.dut
     runner.add_deviations(checked.entries)
     runner.add_deviations(path_deviations(run.engine.facts))
-    runner.add_deviations(
-        rotational_deviations(checked.manifest.dut, of_specification=conditions.of_specification)
-    )
+    runner.add_deviations(rotational_deviations(dut, of_specification=conditions.of_specification))
     runner.add_deviations(deviations(conditions, checked.standard, checked.driver.test.rules))
-    resumed = checked.resumed
-    if resumed is not None:
-        resumed.bring_back(device, run.engine, checked.preparation, runner)
-    else:
-        bring_back_earlier(conditions, device, checked.preparation)
-    begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
+    begun.bring_back(device, run.engine, checked.preparation, runner)
     with (
         put_back_on_failure(device),
-        environment_kept(runner, runner.writer, device.host_settings, begins),
-        kept_capture(
-            run.engine,
-            checked.options.capture,
-            runner.writer,
-            None if resumed is None else resumed.capture,
-        ),
+        environment_kept(runner, runner.writer, device.host_settings, begun.begins),
+        kept_capture(run.engine, checked.options.capture, runner.writer, begun.capture),
     ):
-        runner.drive(checked.script())
+        runner.drive(begun.rest_of(checked.script()))
 
 
 def _close(run: _PreparedRun) -> None:

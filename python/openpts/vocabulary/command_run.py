@@ -120,9 +120,9 @@ class CommandOrder(DriverRequest):
         return f"{self.kind} run {self.number} of the command"
 
     @property
-    def planned_answer(self) -> "CommandRun":
+    def planned(self) -> tuple[None, "CommandRun"]:
         """How long it takes is the program's own affair; alike runs are as few as there can be."""
-        return CommandRun(self.kind, self.number, 1, "", NS_PER_S, 0)
+        return None, CommandRun(self.kind, self.number, 1, "", NS_PER_S, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,14 +102,9 @@ class CutPower(DriverRequest):
     back_within_ns: int
 
     @property
-    def planned(self) -> Apply:
-        """See the base."""
-        return self.apply
-
-    @property
-    def planned_answer(self) -> Cut:
+    def planned(self) -> tuple[Apply, Cut]:
         """A cut that lost nothing."""
-        return Cut(self.apply.number, "planned", self.write_cache_enabled, 0, "a plan")
+        return self.apply, Cut(self.apply.number, "planned", self.write_cache_enabled, 0, "a plan")
 
 
 def cut_in(answer: Answer) -> Cut:

@@ -96,14 +96,9 @@ class DriverRequest:
         return ""
 
     @property
-    def planned(self) -> Apply | None:
-        """What it amounts to as steps, for a plan; None where a plan has nothing of it."""
-        return None
-
-    @property
-    def planned_answer(self) -> DriverAnswer | None:
-        """What a plan answers."""
-        return None
+    def planned(self) -> tuple[Apply | None, DriverAnswer | None]:
+        """What a plan has of it: what it amounts to as steps, if anything, and the answer."""
+        return None, None
 
 
 @dataclass(frozen=True, slots=True)

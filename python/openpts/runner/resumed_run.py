@@ -1,9 +1,10 @@
 """A run that was cut off and goes on: what of it stands, and how its device gets back to where it was.
 
-The script is answered from the record up to where the run goes on, then driven as in any run. A drive that
-exists goes on from the purge of the cycle that was cut, as the specification allows no interruption between
-the purge and the end of the rounds; or from the round that was cut, if the operator accepts that or the test
-is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
+A run that begins has the same interface, so that nothing else asks which it is. The script of one that goes
+on is answered from the record up to there, then driven as in any run. A drive that exists goes on from the
+purge of the cycle that was cut, as the specification allows no interruption between the purge and the end of
+the rounds; or from the round that was cut, if the operator accepts that or the test is made for it. A
+simulated drive is brought back to its state by repeating in virtual time what it did.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,9 +21,8 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.health import Occasion
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
-from openpts.record.writer import RunWriter
+from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
-from openpts.runner.begun_run import BegunRun
 from openpts.runner.brought_back import other_identity, repeat
 from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
@@ -58,6 +58,43 @@ class Resumption:
         """The ID under which the run has claimed its folder; a new one if it was killed before that."""
         owner = read_owner(self.run.folder / CLAIM_NAME)
         return new_run_id() if owner is None else owner.run_id
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """What of a run differs where it goes on; the defaults are those of one that begins.
+
+    ``number`` is that of the attempt, from 1; ``where`` says where it goes on, and what stands. ``begins`` is
+    the occasion of the first reading of the drive's log, ``capture`` of the attempt before, if steps stand
+    that it captured.
+    """
+
+    manifest: Manifest
+    number: int = 1
+    where: str = ""
+    begins: Occasion = Occasion.BEFORE
+    engine_state: Resumed | None = None
+    capture: CaptureReport | None = None
+
+    def rest_of(self, script: Script) -> Script:
+        """All of it."""
+        return script
+
+    @contextmanager
+    def record(
+        self, folder: Path, manifest: Manifest, owner: RunOwner, inputs: Mapping[str, bytes]
+    ) -> Iterator[tuple[RunWriter, Past]]:
+        """A new record; its folder is claimed as long as the block lasts."""
+        writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        with folder_claimed(folder, owner):
+            yield writer, Past()
+
+    def bring_back(
+        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
+    ) -> None:
+        """A simulated drive as the runs have left it that this one continues."""
+        del engine, runner
+        bring_back_earlier(self.manifest.conditions, device, preparation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,6 @@ from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import attempt_here
-from openpts.runner.begun_run import BegunRun
 from openpts.runner.close_run import (
     closing_record,
     environment_kept,
@@ -47,7 +46,7 @@ from openpts.runner.memory_bandwidth import memory_of_run
 from openpts.runner.order import Order
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
-from openpts.runner.resumed_run import resumed_run
+from openpts.runner.resumed_run import BegunRun, resumed_run
 from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of

@@ -15,7 +15,7 @@ WORDS = {name: ["recipe:boot"] for name in ("replay", "rws", "rwsdirth")} | {"wo
 OPTIONS = {name: ["--mapping", "wrap"] for name in ("replay", "score")}
 JOB = "[a]\nrw=randwrite\nbs=4k\ndirect=1\ntime_based\nruntime=2s\n"
 # a program needs files, and a suite of FioSynth its files
-TESTS = [name for name, test in PROCEDURES.items() if not test.runs_commands and name != "fiosynth"]
+TESTS = [name for name, test in PROCEDURES.items() if test.on_model and name != "fiosynth"]
 PRESETS = [preset.name for preset in shipped_presets()]
 
 

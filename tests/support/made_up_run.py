@@ -19,6 +19,7 @@ from openpts.vocabulary.command_run import (
     CommandRun,
     DeviceCounts,
     FileSystemReport,
+    PrepareFileSystem,
     RunKind,
 )
 from openpts.vocabulary.drive_class import DriveClass
@@ -32,13 +33,11 @@ from openpts.vocabulary.facts import (
 )
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.power_cut import Accusation, Cut
+from openpts.vocabulary.power_cut import Accusation, Cut, CutPower
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
-    CutPower,
     CycleFinished,
-    PrepareFileSystem,
     Purge,
     ReadHealth,
     ReadTrimmed,

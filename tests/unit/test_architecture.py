@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from openpts.procedures.registry import PROCEDURES
+from openpts.runner.driver import Driver, driver_of
 from tests.support.syntax_trees import PACKAGE, nodes, trees
 
 ROOT: Final = Path(__file__).parents[2]
@@ -55,6 +56,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         "analysis/latency.py",
         "capture/capture.py",
         "characteristics/native.py",
+        "drivers/power_cut/stamped_writers.py",
         "simulation/presets.py",
         "simulation/scale.py",
         "trace_schedules.py",
@@ -108,6 +110,7 @@ def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
             assert procedure.part(part) is not None, procedure.name
         assert callable(procedure.part("script").script)
         assert callable(procedure.part("report").report)
+        assert isinstance(driver_of(procedure), Driver)
         checks = procedure.part("checks")
         assert (checks is None) == (procedure.section is None)
         assert checks is None or (callable(checks.ORDER) and checks.INTERPRETATIONS)

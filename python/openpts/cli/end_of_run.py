@@ -18,6 +18,7 @@ from openpts.fields.field import parameters_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run
 from openpts.record.writer import BASELINE_NAME, LIMITS_NAME
+from openpts.runner.driver import driver_of
 from openpts.runner.events import (
     CycleEnded,
     Event,
@@ -28,7 +29,6 @@ from openpts.runner.events import (
     StepsStarted,
 )
 from openpts.runner.order import Order
-from openpts.runner.power_cut import end_with_losses
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
@@ -173,8 +173,7 @@ def end_run(
         print_paths(report, stream)
     try:
         end_judged(folder, stream)
-        if test.cuts_power:
-            end_with_losses(folder)
+        driver_of(test).end(folder)
     except RunFailedError as error:
         if as_json:
             print_figures((folder,), written, failure=error)

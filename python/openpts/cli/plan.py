@@ -30,6 +30,7 @@ from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
+from openpts.runner.driver import driver_of
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
@@ -125,8 +126,8 @@ def _print_plan(
     unopened = plan_target(target, capacity, choices.test, roots)
     plan = planned_run(choices, unopened, assumed_drive(unopened, **rates))
     planned = [step for planned in plan.longest for step in planned.apply.steps]
-    if choices.test.cuts_power:
-        planned = []  # as in a run: a scale bears on no figure of it
+    if not driver_of(choices.test).depends_on_scale:
+        planned = []  # as in a run
     cache = plan.conditions.write_cache_enabled
     choice = choices.purge(purge) if choices.test.purges else None
     by = "the test makes none" if choice is None else unopened.purge_text(choice)
@@ -164,7 +165,7 @@ def plan_target(
                 param_type="parameter",
             )
         case str(), None:
-            return (UnopenedTarget.of_programs if test.runs_commands else UnopenedTarget.of)(target, roots)
+            return driver_of(test).unopened(target, roots)
         case None, str():
             return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
     raise UsageError("name either a target or --capacity to plan for")

@@ -5,6 +5,7 @@ from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan, plan_run
+from openpts.runner.driver import driver_of
 from openpts.runner.resource_check import check_plan
 from openpts.runner.simulated_device import simulated_deviations
 from openpts.runner.unopened_target import UnopenedTarget
@@ -23,7 +24,7 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive)
     conditions = choices.test.possible_on(wanted, facts.sector_bytes, facts.scale)
     plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drive)
     check_plan(plan.longest, facts)
-    if unopened.preset is not None and not choices.test.cuts_power:
+    if unopened.preset is not None and driver_of(choices.test).depends_on_scale:
         steps = [step for planned in plan.longest for step in planned.apply.steps]
         simulated_deviations(unopened.preset, facts, "", steps)
     return plan

@@ -55,11 +55,6 @@ _TARGET: Final = """
     name of one that ships or the path of a TOML file. Several TARGETs are tested at once, each in a run of
     its own.
 """
-_TARGET_OF_PROGRAMS: Final = """
-    TARGET is a directory on a mounted file system, which is taken as it is: only COMMAND writes there. Or it
-    is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created: it is
-    formatted, mounted, filled and trimmed, and unmounted in the end.
-"""
 _OPTIONS: Final = """
     Options name the specification's value behind a semicolon. Whatever differs from it is listed in the
     report.
@@ -68,8 +63,7 @@ _OPTIONS: Final = """
 
 def help_of(test: Procedure) -> str:
     """The help of `openpts run TEST`."""
-    target = _TARGET_OF_PROGRAMS if test.runs_commands else _TARGET
-    return f"{test.title} test ({test.source}). {test.purpose}{target}{_OPTIONS}"
+    return f"{test.title} test ({test.source}). {test.purpose}{test.target_help or _TARGET}{_OPTIONS}"
 
 
 def options_of(test: Procedure) -> list[Callable[[Any], Any]]:

@@ -10,6 +10,7 @@ from openpts.fields.field import parameters_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.procedure import Procedure
+from openpts.runner.driver import driver_of
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
@@ -25,7 +26,7 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
     At a scale of s only 1/s of an element is simulated, so what is quick on a drive that exists may be too
     short there. What the operator gave for itself stays. Raises UsageError if there is no such preset.
     """
-    if choices.test.cuts_power:
+    if not driver_of(choices.test).depends_on_scale:
         return choices.adjust
     preset = load_preset(target.preset, target.parameters)
     capacity_bytes, scale = size_and_scale(target, preset)

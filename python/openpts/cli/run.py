@@ -46,6 +46,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import read_run, stored_run
 from openpts.runner.continued_run import Continuation
+from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.hooks import Hook
 from openpts.runner.order import Order
@@ -391,10 +392,7 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     run = read_run(folders[0])
-    one, several, count = "step is", "steps are", len(run.steps)
-    if procedure_of(run.manifest.conditions.test).runs_commands:
-        one, several = "run of the command is", "runs of the command are"
-        count = sum(command_run.stands for command_run in run.manifest.command_runs)
+    count, one, several = driver_of(procedure_of(run.manifest.conditions.test)).kept(run)
     kept = f"1 {one}" if count == 1 else f"{count} {several}"
     return (
         f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "

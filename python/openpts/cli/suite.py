@@ -33,7 +33,6 @@ from openpts.cli.procedure_options import (
 from openpts.cli.report import documents_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
-from openpts.device.mounted.directory import refuse_simulated
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
 from openpts.fields.conditions import Conditions
 from openpts.near_word import did_you_mean
@@ -41,7 +40,7 @@ from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
 from openpts.procedures.registry import PROCEDURES, PTS, procedure_of
-from openpts.record.reader import has_begun, stored_run
+from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.suite import (
     INDEX_NAME,
     SUITE_NAME,
@@ -52,6 +51,7 @@ from openpts.record.suite import (
     write_suite,
 )
 from openpts.record.writer import DATABASE_NAME, RunWriter, inputs_of, remove_unbegun
+from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -236,7 +236,7 @@ def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
         return entry
     if is_complete(run_folder):
         return replace(entry, state=SuiteState.WAITING)  # only its verdict is left
-    if procedure_of(entry.test).cuts_power:
+    if driver_of(procedure_of(entry.test)).unresumable(read_manifest(run_folder)):
         return replace(entry, state=SuiteState.FAILED, reason="was cut off, which it can't be resumed from")
     return entry
 
@@ -376,8 +376,7 @@ def planned_suite(
     plans = []
     for choices in all_choices:
         try:
-            if choices.test.runs_commands:
-                refuse_simulated(unopened.facts.path)
+            driver_of(choices.test).refuse_name(unopened.facts.path)
             plans.append(planned_run(choices, unopened, drive))
         except (UsageError, TargetError) as error:
             raise type(error)(f"{choices.test.name}: {error}") from error

@@ -139,7 +139,7 @@ def _command(test: Procedure) -> click.Command:
     return command
 
 
-_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if not test.runs_commands]
+_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if test.on_model]
 
 
 class _Tests(OnDemandInOrder):

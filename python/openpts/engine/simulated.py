@@ -16,6 +16,8 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import IoCount
 
 _SOURCE = "openpts._native"
+POWER_FAULTS: Final = tuple(_native.power_fault_names())
+"""Faults that a simulated drive may have when its power goes."""
 
 
 class SimulatedEngine(ProgramQueue):

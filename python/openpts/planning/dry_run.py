@@ -17,12 +17,10 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
-from openpts.vocabulary.command_run import CommandOrder, CommandRun
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, phase_text
-from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.replay import ReplayMode
-from openpts.vocabulary.requests import Answer, Apply, CutPower, Purge, ReadHealth, Script
+from openpts.vocabulary.requests import Answer, Apply, DriverRequest, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import (
@@ -75,30 +73,27 @@ def dry_run(
     try:
         while True:
             request = script.send(answer)
-            answer = None
+            answer, apply = None, request if isinstance(request, Apply) else None
             if isinstance(request, Purge):
                 cycle += 1
             if isinstance(request, ReadHealth):
                 answer = HealthReading("a plan: no device was asked")
-            if isinstance(request, CommandOrder):
-                # how long it takes is the program's own affair; alike runs are as few as there can be
-                answer = CommandRun(request.kind, request.number, 1, "", NS_PER_S, 0)
-            if isinstance(request, Apply | CutPower):
-                apply = request.apply if isinstance(request, CutPower) else request
+            if isinstance(request, DriverRequest):
+                apply, answer = request.planned
+            if apply is not None:
                 count += len(apply.steps)
                 _refuse_too_many(count, apply)
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
                 planned.append(
                     PlannedApply(
-                        cycle if isinstance(request, CutPower) else max(1, cycle),
+                        max(1, cycle) if apply is request else cycle,
                         apply,
                         tuple(sample.elapsed_ns for sample in samples),
                         tuple(sample.write.bytes for sample in samples),
                     )
                 )
-                answer = _unlike(planned, samples) if ending is Ending.LONGEST else samples
-            if isinstance(request, CutPower):
-                answer = Cut(request.apply.number, "planned", request.write_cache_enabled, 0, "a plan")
+                if apply is request:
+                    answer = _unlike(planned, samples) if ending is Ending.LONGEST else samples
     except StopIteration:
         return tuple(planned)
 

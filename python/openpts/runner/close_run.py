@@ -15,7 +15,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import stored_ledger
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.events import DeviationFound, Listener, RunEnded
-from openpts.runner.script_runner import LiveDriver
+from openpts.runner.script_runner import ScriptRunner
 from openpts.vocabulary.facts import CaptureReport, Facts
 
 
@@ -93,7 +93,7 @@ def put_back_on_failure(device: DeviceUnderTest) -> Iterator[None]:
 
 @contextmanager
 def environment_kept(
-    driver: LiveDriver, writer: LastingWriter, host: Callable[[], Facts], begins: Occasion
+    runner: ScriptRunner, writer: LastingWriter, host: Callable[[], Facts], begins: Occasion
 ) -> Iterator[None]:
     """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends.
 
@@ -101,15 +101,15 @@ def environment_kept(
     """
     if begins is Occasion.BEFORE:
         writer.update_manifest(host_before=host())
-    writer.update_manifest(telemetry=driver.sampler.facts)
-    driver.health(begins)
+    writer.update_manifest(telemetry=runner.sampler.facts)
+    runner.health(begins)
     try:
-        with driver.sampler.running():
+        with runner.sampler.running():
             yield
     finally:
-        driver.keep_telemetry(ended=True)
-        driver.health(Occasion.AFTER)
-        writer.update_manifest(host_after=host(), telemetry=driver.sampler.facts)
+        runner.keep_telemetry(ended=True)
+        runner.health(Occasion.AFTER)
+        writer.update_manifest(host_after=host(), telemetry=runner.sampler.facts)
 
 
 @contextmanager

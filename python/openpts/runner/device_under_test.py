@@ -1,12 +1,13 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import drive_claimed
+from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
@@ -22,14 +23,12 @@ from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.host_capacity import DrivenDrive
 from openpts.runner.physical_device import PhysicalDevice
-from openpts.runner.power_cut import Door, PowerCutter
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
@@ -81,9 +80,6 @@ class DeviceUnderTest(Protocol):
         ``near``: its threads run on the processors near the device instead of ``options.cpus``, where
         ``first_thread`` threads of others are already.
         """
-
-    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
-        """What cuts its power, by the operator's command where it exists. Raises UsageError."""
 
     def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:
         """What LBAs of that range read as when they were written and trimmed. Raises RunFailedError.
@@ -166,8 +162,6 @@ def device_under_test(
         with ArrayDevice.opened(target, consent, roots, journal, healed, run_id=run_id) as array:
             yield array
         return
-    with ExitStack() as held:
-        door = Door(target, consent, roots, held, run_id) if for_writing else None
-        opened = held.enter_context(open_for_reading(target, roots)) if door is None else door.open()
-        with write_cache_control(opened, roots, journal) as cache:
-            yield PhysicalDevice(opened, roots, cache, healed, door)
+    opening = open_target(target, consent, roots, run_id) if for_writing else open_for_reading(target, roots)
+    with opening as opened, write_cache_control(opened, roots, journal) as cache:
+        yield PhysicalDevice(opened, roots, cache, healed)

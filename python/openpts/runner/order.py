@@ -13,6 +13,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Ordered, RunState
 from openpts.runner.continued_run import Continuation
+from openpts.runner.driver import driver_of
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.drive_class import DriveClass
@@ -101,11 +102,8 @@ class Order:
         """
         run, manifest = wanted.run, wanted.run.manifest
         ordered = manifest.ordered
-        if procedure_of(manifest.conditions.test).cuts_power:
-            raise RecordError(
-                f"can't resume {run.folder}: only the process that was cut off knew what its drive had "
-                f"acknowledged; {len(manifest.cuts):,} cuts are in its report, run the test again"
-            )
+        if reason := driver_of(procedure_of(manifest.conditions.test)).unresumable(manifest):
+            raise RecordError(f"can't resume {run.folder}: {reason}")
         if manifest.state is RunState.COMPLETE:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")
         if ordered is None:

@@ -31,8 +31,7 @@ from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
-from openpts.engine.stamped_writers import StampedWriters
-from openpts.errors import OpenptsError, UsageError
+from openpts.errors import OpenptsError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.saturation_gauges import saturation_gauges
@@ -42,14 +41,12 @@ from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
 from openpts.runner.host_capacity import DrivenDrive
-from openpts.runner.power_cut import Door, DriveCutter, PowerCutter, cut_command
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
@@ -117,16 +114,12 @@ def host_gauges(
 
 @dataclass(slots=True)
 class PhysicalDevice:
-    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open.
-
-    ``door`` opens it again after its power was cut.
-    """
+    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
 
     target: OpenTarget
     roots: SystemRoots
     cache: WriteCacheControl
     healed: tuple[Healing, ...] = ()
-    door: Door | None = None
 
     @property
     def facts(self) -> TargetFacts:
@@ -180,21 +173,11 @@ class PhysicalDevice:
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
-    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
-        """See the protocol."""
-        if self.door is None:
-            raise UsageError(f"{self.facts.path}: the power of this target can't be cut: name a single drive")
-        writers = StampedWriters(load, self.facts.sector_bytes)
-        return DriveCutter(self.door, self.target, writers, cut_command(command), self._opened_again)
-
     def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:
         """See the protocol: through the descriptor that the guard has opened."""
         facts = self.facts
         start_bytes, end_bytes = active_range.bytes_of(facts.user_capacity_bytes, facts.sector_bytes)
         return trimmed_reads(self.target, start_bytes, end_bytes, seed)
-
-    def _opened_again(self, target: OpenTarget) -> None:
-        self.target = self.cache.target = target
 
     def check_purge(self, choice: PurgeChoice) -> None:
         chosen_methods(self.target, choice)

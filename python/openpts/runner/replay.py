@@ -1,20 +1,21 @@
 """Brings a script to where its run was cut off, by answering its requests from the record."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, Occasion
+from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.vocabulary.command_run import CommandOrder
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
     CycleFinished,
-    PrepareFileSystem,
+    DriverAnswer,
+    DriverRequest,
     Purge,
     ReadHealth,
     ReadTrimmed,
@@ -77,10 +78,8 @@ class CutOff:
                 return f"{phase_text(phase, number)} of cycle {cycle}"
             case SetWriteCache():
                 return f"the setting of the write cache in cycle {cycle}"
-            case CommandOrder(kind, number):
-                return f"{kind} run {number} of the command"
-            case PrepareFileSystem():
-                return "the preparation of the file system"
+            case DriverRequest():
+                return self.next.text
             case ReadTrimmed():
                 return f"the reads of trimmed LBAs of cycle {cycle}"
             case ReadHealth(phase, number):
@@ -121,12 +120,16 @@ class CutOff:
         return asked
 
 
-def cut_of(script: Script, run: Run, goes_on: GoesOn) -> CutOff:
-    """Where a run goes on with its script.
+Recorded = Callable[[DriverRequest, Manifest], tuple[DriverAnswer | None, ...]]
+"""The answers of a record to a request of a driver; see ``Driver.recorded``."""
+
+
+def cut_of(script: Script, run: Run, goes_on: GoesOn, recorded: Recorded) -> CutOff:
+    """Where a run goes on with its script; ``recorded`` is that of the test's driver.
 
     Raises RecordError if the record holds other steps than the script asks for: another version made it.
     """
-    record = _Record(run)
+    record = _Record(run, recorded)
     kept: list[Answered] = []
     try:
         request = next(script)
@@ -179,20 +182,18 @@ def _from_where(cut: CutOff, goes_on: GoesOn) -> CutOff:
 class _Record:
     """What a run's record answers to the requests of its script, each in its turn."""
 
-    def __init__(self, run: Run) -> None:
-        manifest = run.manifest
+    def __init__(self, run: Run, recorded: Recorded) -> None:
+        manifest = self._manifest = run.manifest
+        self._recorded = recorded
         self.cycle = 0
         self._folder = run.folder
         self._purges = len(manifest.purges)
         self._write_caches = len(manifest.write_caches)
         self._cycles = list(manifest.cycles)
-        self._is_trimmed = manifest.trimmed is not None
         self._steps = {step.place: step.sample for step in run.steps}
         self._health = {
             place: record for place, record in enumerate(run.health) if record.occasion is Occasion.DURING
         }
-        self._file_systems = len(manifest.file_systems)
-        self._command_runs = {(one.kind, one.number): one for one in manifest.command_runs if one.stands}
         self._at = BEFORE_THE_FIRST
 
     def answer(self, request: Request) -> Answered | None:
@@ -212,23 +213,18 @@ class _Record:
                     return None
             case ReadHealth(phase, number):
                 return self._reading(request, (cycle, phase, number))
-            case ReadTrimmed() | PrepareFileSystem() | CommandOrder():
+            case ReadTrimmed() | DriverRequest():
                 return self._kept(request)
             case Apply():
                 return self._applied(request)
         return Answered(request, None, cycle)
 
-    def _kept(self, request: ReadTrimmed | PrepareFileSystem | CommandOrder) -> Answered | None:
-        """What the manifest has of it; of a run of a command only one that came to its end."""
-        match request:
-            case CommandOrder(kind, number):
-                found = self._command_runs.get((kind, number))
-                return None if found is None else Answered(request, found, self.cycle)
-            case PrepareFileSystem():
-                is_there = self._file_systems > 0
-            case ReadTrimmed():
-                is_there = self._is_trimmed
-        return Answered(request, None, self.cycle) if is_there else None
+    def _kept(self, request: ReadTrimmed | DriverRequest) -> Answered | None:
+        """What the manifest has of it."""
+        if isinstance(request, ReadTrimmed):
+            return None if self._manifest.trimmed is None else Answered(request, None, self.cycle)
+        found = self._recorded(request, self._manifest)
+        return Answered(request, found[-1], self.cycle) if found else None
 
     def _reading(self, request: Request, key: tuple[int, Phase, int]) -> Answered | None:
         for place, record in self._health.items():

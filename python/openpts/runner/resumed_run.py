@@ -1,41 +1,44 @@
 """A run that was cut off and goes on: what of it stands, and how its device gets back to where it was.
 
-The script is answered from the record up to where the run goes on, then driven as in any run. A drive that
-exists goes on from the purge of the cycle that was cut, as the specification allows no interruption between
-the purge and the end of the rounds; or from the round that was cut, if the operator accepts that or the test
-is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
+A run that begins has the same interface, so that nothing else asks which it is. The script of one that goes
+on is answered from the record up to there, then driven as in any run. A drive that exists goes on from the
+purge of the cycle that was cut, as the specification allows no interruption between the purge and the end of
+the rounds; or from the round that was cut, if the operator accepts that or the test is made for it. A
+simulated drive is brought back to its state by repeating in virtual time what it did.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Resumed
 from openpts.errors import RecordError, TargetError, UsageError
-from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
+from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
+from openpts.record.health import Occasion
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
-from openpts.record.writer import RunWriter
+from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.brought_back import other_identity, repeat
 from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.driver import Driver
 from openpts.runner.preparation import Preparation
 from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
-from openpts.runner.script_runner import LiveDriver, Past
+from openpts.runner.script_runner import Past, ScriptRunner
 from openpts.units import format_count, format_duration
-from openpts.vocabulary.command_run import CommandOrder, RunKind
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
-    PrepareFileSystem,
     Purge,
     ReadHealth,
-    Request,
     Script,
     SetWriteCache,
 )
@@ -58,7 +61,44 @@ class Resumption:
 
 
 @dataclass(frozen=True, slots=True)
-class ResumedRun:
+class BegunRun:
+    """What of a run differs where it goes on; the defaults are those of one that begins.
+
+    ``number`` is that of the attempt, from 1; ``where`` says where it goes on, and what stands. ``begins`` is
+    the occasion of the first reading of the drive's log, ``capture`` of the attempt before, if steps stand
+    that it captured.
+    """
+
+    manifest: Manifest
+    number: int = 1
+    where: str = ""
+    begins: Occasion = Occasion.BEFORE
+    engine_state: Resumed | None = None
+    capture: CaptureReport | None = None
+
+    def rest_of(self, script: Script) -> Script:
+        """All of it."""
+        return script
+
+    @contextmanager
+    def record(
+        self, folder: Path, manifest: Manifest, owner: RunOwner, inputs: Mapping[str, bytes]
+    ) -> Iterator[tuple[RunWriter, Past]]:
+        """A new record; its folder is claimed as long as the block lasts."""
+        writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        with folder_claimed(folder, owner):
+            yield writer, Past()
+
+    def bring_back(
+        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
+    ) -> None:
+        """A simulated drive as the runs have left it that this one continues."""
+        del engine, runner
+        bring_back_earlier(self.manifest.conditions, device, preparation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedRun(BegunRun):
     """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
 
     ``healed`` is what had to be put back on the drive before it.
@@ -71,38 +111,26 @@ class ResumedRun:
     entries: tuple[Deviation, ...]
     healed: tuple[str, ...]
 
-    @property
-    def number(self) -> int:
-        """The number of the attempt, from 1."""
-        return len(self.run.manifest.attempts) + 1
-
-    @property
-    def capture(self) -> CaptureReport | None:
-        """Of the attempt before, if steps stand that it captured."""
-        kept = (one.request for one in self.cut.kept if isinstance(one.request, Apply))
-        captured = any(step.capture for request in kept for step in request.steps)
-        simulated = self.run.manifest.target.simulation is not None
-        return self.run.manifest.capture if captured and not simulated else None
-
-    @property
-    def engine_state(self) -> Resumed:
-        """What the engine goes on from: also steps that don't stand drew their offsets."""
-        return Resumed(len(self.run.manifest.attempts), self.last.carried)
-
     def rest_of(self, script: Script) -> Script:
         """The part of the script that is left to be driven."""
         return resumed(script, self.cut)
 
-    def reopened(self, manifest: Manifest) -> tuple[RunWriter, Past]:
-        """The record, in which only what stands counts, and what of it the driver goes on from."""
+    @contextmanager
+    def record(
+        self, folder: Path, manifest: Manifest, owner: RunOwner, inputs: Mapping[str, bytes]
+    ) -> Iterator[tuple[RunWriter, Past]]:
+        """The record, in which only what stands counts; its folder is claimed as long as the block lasts."""
+        del inputs  # it has them
+        with folder_claimed(folder, owner, again=True):
+            yield self._reopened(manifest)
+
+    def _reopened(self, manifest: Manifest) -> tuple[RunWriter, Past]:
         cut, run = self.cut, self.run
         purges = manifest.purges[: cut.count(Purge)]
         past = Past(
             purges,
             manifest.write_caches[: cut.count(SetWriteCache)],
             manifest.cycles[: cut.count(CycleFinished)],
-            manifest.file_systems,
-            manifest.command_runs,
             run.ledger,
             cut.at,
             self._clock_ns,
@@ -133,25 +161,19 @@ class ResumedRun:
         return 0 if idle_ns is None else self.last.ended_ns + idle_ns
 
     def bring_back(
-        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, driver: LiveDriver
+        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
     ) -> None:
         """The device as it was where the run goes on, as far as it can be brought back to that."""
         if device.facts.simulation is not None:
-            bring_back_earlier(self.run.manifest.conditions, device, preparation)
+            bring_back_earlier(self.manifest.conditions, device, preparation)
             repeat(self.cut.kept, self.run, engine, preparation, "resume")
             return
-        driver.add_deviations(self.entries)
-        if isinstance(self.cut.next, CommandOrder):
-            # a mount lasts no longer than its process, and what was read last is in no cache any more
-            for answered in self.cut.kept:
-                if isinstance(answered.request, PrepareFileSystem) or _conditions(answered.request):
-                    driver.repeat(answered.request)
-        if isinstance(self.cut.next, Apply | ReadHealth):
-            driver.restore_write_cache()
+        runner.add_deviations(self.entries)
+        runner.driver.bring_back(self.manifest, self.cut, runner)
 
 
 def resumed_run(
-    test: Procedure, wanted: Resumption, now: Manifest, health: HealthReading, script: Script
+    driver: Driver, wanted: Resumption, now: Manifest, health: HealthReading, script: Script
 ) -> ResumedRun:
     """What stands of a run, whose manifest would be ``now`` if it began now; ``health`` is the drive's log.
 
@@ -161,9 +183,10 @@ def resumed_run(
     run, manifest = wanted.run, wanted.run.manifest
     _refuse_other_device(manifest, now)
     _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
-    cut = cut_of(script, run, _goes_on(test, wanted))
-    last = last_step(run.folder)
     simulated = now.target.simulation is not None
+    goes_on = GoesOn.PROGRAM if simulated else driver.goes_on(accepted=wanted.accept_interruption)
+    cut = cut_of(script, run, goes_on, driver.recorded)
+    last = last_step(run.folder)
     idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
     begun = replace(
         now.attempts[-1],
@@ -172,18 +195,27 @@ def resumed_run(
         idle_ns=idle_ns,
         power_cycles=power_cycles_since(run.health, health),
     )
-    entries = () if simulated else tuple(_entries(test, wanted, cut, begun))
-    return ResumedRun(run, cut, last, begun, entries, now.healed)
+    entries = () if simulated else tuple(_entries(driver.test, wanted, cut, begun))
+    return ResumedRun(
+        manifest=manifest,
+        number=len(manifest.attempts) + 1,
+        where=cut.where,
+        begins=Occasion.RESUMED if run.health else Occasion.BEFORE,
+        # also steps that don't stand drew their offsets
+        engine_state=Resumed(len(manifest.attempts), last.carried),
+        capture=None if simulated else _captured_before(cut, manifest),
+        run=run,
+        cut=cut,
+        last=last,
+        begun=begun,
+        entries=entries,
+        healed=now.healed,
+    )
 
 
-def _conditions(request: Request) -> bool:
-    return isinstance(request, CommandOrder) and request.kind is RunKind.CONDITIONING
-
-
-def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
-    if test.runs_commands or wanted.run.manifest.target.simulation is not None:
-        return GoesOn.PROGRAM
-    return GoesOn.PHASE if test.resumes or wanted.accept_interruption else GoesOn.CYCLE
+def _captured_before(cut: CutOff, manifest: Manifest) -> CaptureReport | None:
+    kept = (one.request for one in cut.kept if isinstance(one.request, Apply))
+    return manifest.capture if any(step.capture for request in kept for step in request.steps) else None
 
 
 def _since_ns(stored_at: str) -> int:

@@ -3,8 +3,8 @@
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,22 +13,20 @@ from typing import Final
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import cpu_ns_per_io
-from openpts.engine.no_steps import NoSteps
 from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
-from openpts.ownership import folder_claimed, new_run_id
+from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.health import Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
-from openpts.record.writer import CAPTURE_FOLDER, RunWriter
+from openpts.record.writer import RunWriter
 from openpts.runner.attempt import attempt_here
 from openpts.runner.close_run import (
     closing_record,
@@ -37,29 +35,26 @@ from openpts.runner.close_run import (
     place_for_capture,
     put_back_on_failure,
 )
-from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.data_check import data_checks
-from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
+from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.driver import Driver, driver_of
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.hooks import Hook, Hooks
 from openpts.runner.host_capacity import DrivenDrive, expected_limits
 from openpts.runner.host_use import host_use
 from openpts.runner.memory_bandwidth import memory_of_run
-from openpts.runner.mounted_device import MountedDevice, mounted_device
 from openpts.runner.order import Order
-from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
-from openpts.runner.resumed_run import ResumedRun, resumed_run
-from openpts.runner.script_runner import LiveDriver, Past
+from openpts.runner.resumed_run import BegunRun, resumed_run
+from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.command_run import CommandOrder
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.requests import CutPower, CycleFinished, PrepareFileSystem, Script
+from openpts.vocabulary.requests import CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 
 _SERIAL_DIGITS: Final = 4
@@ -79,25 +74,21 @@ class FinishedRun:
 class _CheckedRun:
     """What a run will do: the device, the space and the purge were checked. ``entries`` are of the device."""
 
-    test: Procedure
+    driver: Driver
     device: DeviceUnderTest
     standard: Conditions
     conditions: Conditions
     plan: tuple[PlannedApply, ...]
     steps: tuple[Step, ...]
     entries: tuple[Deviation, ...]
-    manifest: Manifest
+    begun: BegunRun
     folder: Path
     options: NativeOptions
     preparation: Preparation
-    resumed: ResumedRun | None
-    cutter: PowerCutter | None
-    mounted: MountedDevice | None
 
     def script(self) -> Script:
-        """What is to be driven: the test, or the rest of one that goes on."""
-        script = self.test.script(self.conditions, self.device.facts.user_capacity_bytes)
-        return script if self.resumed is None else self.resumed.rest_of(script)
+        """What the test asks for."""
+        return self.driver.test.script(self.conditions, self.device.facts.user_capacity_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +97,7 @@ class _PreparedRun:
 
     checked: _CheckedRun
     engine: CapturingEngine
-    driver: LiveDriver
+    runner: ScriptRunner
     hooks: Hooks
 
 
@@ -115,29 +106,25 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    driver = driver_of(test)
     run_id = order.resumes.run_id if order.resumes is not None else order.run_id or new_run_id()
     with (
         terminate_as_interrupt(),
-        _opened(test, order, run_id) as device,
+        driver.opened(order.target, order.consent, run_id) as device,
         host_use(device, alone=order.exclusive_host),
-        _prepared(_checked(test, order, device, run_id), order, listeners) as run,
-        closing_record(run.driver.writer, run.driver.emit) as complete,
+        _prepared(_checked(driver, order, device, run_id), order, listeners) as run,
+        closing_record(run.runner.writer, run.runner.emit) as complete,
         run.hooks.around(),
     ):
         _measure(run)
         _close(run)
         complete()
-    return FinishedRun(run.checked.folder, run.driver.cycles)
+    return FinishedRun(run.checked.folder, run.runner.cycles)
 
 
-def _opened(test: Procedure, order: Order, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
-    if test.runs_commands:
-        return mounted_device(order.target, order.consent, run_id)
-    return device_under_test(order.target, order.consent, for_writing=True, run_id=run_id)
-
-
-def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
+def _checked(driver: Driver, order: Order, device: DeviceUnderTest, run_id: str) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
+    test = driver.test
     for hook in order.hooks:
         Hook.of(hook).check()
     seed = secrets.randbits(63) if order.seed is None else order.seed
@@ -152,121 +139,84 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest, run_id: str
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
-    # a power cut asks no figure of a drive that a scale could change
-    entries = device.deviations(() if test.cuts_power else steps)
+    entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(
         _manifest(order, device, conditions, run_id), shortened=shortened(conditions, standard)
     )
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     if continues is not None:
         continues.check(manifest, device.health().values)
-    resumed = None
+    begun = BegunRun(manifest)
     if order.resumes is None:
         RunWriter.check_free(folder)
     else:
         script = test.script(conditions, capacity_bytes)
-        resumed = resumed_run(test, order.resumes, manifest, device.health(), script)
-        manifest = resumed.run.manifest
+        begun = resumed_run(driver, order.resumes, manifest, device.health(), script)
     options = replace(
         order.options,
         interval_ns=interval_ns(conditions.minute_ns),
         over_read_errors=conditions.goes_on_over_read_errors,
+        resumed=begun.engine_state,
     )
     check_free_space(device, plan, folder, options.interval_ns)
     preparation = Preparation(device, order.purge_choice)
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
-    attempt = 1 if resumed is None else resumed.number
-    cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
-    mounted = _mounted(test.script(conditions, capacity_bytes), device) if test.runs_commands else None
-    options = captured(options, steps, folder, device.facts, attempt)
-    if resumed is not None:
-        options = replace(options, resumed=resumed.engine_state)
+    driver.check(test.script(conditions, capacity_bytes), device)
+    options = captured(options, steps, folder, device.facts, begun.number)
     return _CheckedRun(
-        test,
+        driver,
         device,
         standard,
         conditions,
         plan,
         steps,
         entries,
-        manifest,
+        begun,
         folder,
         options,
         preparation,
-        resumed,
-        cutter,
-        mounted,
     )
-
-
-def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
-    """What carries out a script that begins with a power cut, and has the same load in all of them."""
-    request = next(script)
-    assert isinstance(request, CutPower)  # noqa: S101 a test that cuts power declares it
-    return device.power_cutter(request.load, request.command)
-
-
-def _mounted(script: Script, device: DeviceUnderTest) -> MountedDevice:
-    """What carries out a script that begins with a file system and goes on with a command, once checked."""
-    assert isinstance(device, MountedDevice)  # noqa: S101 opened as such
-    prepare = next(script)
-    command = script.send(None)
-    assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 a test that runs commands declares it
-    assert isinstance(command, CommandOrder)  # noqa: S101 likewise
-    device.check(prepare.order, command.words)
-    return device
-
-
-def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
-    if checked.cutter is not None:
-        return nullcontext(checked.cutter.writers)
-    if checked.mounted is not None:
-        return nullcontext(NoSteps())
-    demand, seed = demand_of(checked.steps), checked.conditions.seed
-    return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, cutter = checked.device, checked.steps, checked.cutter
-    drives = device.driven_drives()
+    device, steps, driver, begun = checked.device, checked.steps, checked.driver, checked.begun
+    drives, demand, seed = device.driven_drives(), demand_of(steps), checked.conditions.seed
     memory = None if device.facts.simulation else memory_of_run(checked.folder, drives, SystemRoots())
     with (
         place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        _engine(checked, order) as engine,
+        driver.engine(device.engine(demand, seed, checked.options, near=order.pin_to_node)) as engine,
     ):
         engine.check(steps)
-        checks = data_checks(steps, device.facts, checked.conditions.seed)
-        host = checked.manifest.host | ({} if memory is None else memory.facts)
-        manifest = replace(
-            checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host
-        )
+        checks = data_checks(steps, device.facts, seed)
+        host = begun.manifest.host | ({} if memory is None else memory.facts)
+        manifest = replace(begun.manifest, engine=engine.facts, data_checks=checks, tuning=tuning, host=host)
         # what is open of a drive keeps its name from it when it comes back
-        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
-        sampler = sampler_of(telemetry, device, engine, demand_of(steps), memory)
-        with _record_of(checked, manifest, {**order.inputs, **device.inputs}) as (writer, past):
+        telemetry = order.telemetry if driver.drive_stays else replace(order.telemetry, period_s=None)
+        sampler = sampler_of(telemetry, device, engine, demand, memory)
+        inputs = {**order.inputs, **device.inputs}
+        with begun.record(checked.folder, manifest, device.owner, inputs) as (stored, past):
+            writer = LastingWriter(stored, largest_program_bytes(checked.plan, checked.options.interval_ns))
             commands = tuple(Hook.of(text) for text in order.hooks)
             hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))
-            driver = LiveDriver(
+            runner = ScriptRunner(
                 engine,
                 checked.preparation,
                 writer,
                 _to_all([hooks.hear, *listeners]),
                 device.health,
                 sampler,
+                driver,
                 past,
-                cutter,
-                checked.mounted,
             )
-            resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
             host_limits = _expected_limits(drives, engine, memory)
-            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at, host_limits))
+            runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, host_limits))
             for healing in device.healed:
-                driver.emit(Healed(healing))
-            yield _PreparedRun(checked, engine, driver, hooks)
+                runner.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, runner, hooks)
 
 
 def _expected_limits(
@@ -279,60 +229,32 @@ def _expected_limits(
     return expected_limits(drives, cpus, cpu_ns_per_io(engine.cpus), SystemRoots(), memory)
 
 
-@contextmanager
-def _record_of(
-    checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
-) -> Iterator[tuple[LastingWriter, Past]]:
-    """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
-    folder, owner = checked.folder, checked.device.owner
-    reserve_bytes = largest_program_bytes(checked.plan, checked.options.interval_ns)
-    if checked.resumed is None:
-        stored = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
-        with folder_claimed(folder, owner):
-            yield LastingWriter(stored, reserve_bytes), Past()
-    else:
-        with folder_claimed(folder, owner, again=True):
-            stored, past = checked.resumed.reopened(manifest)
-            yield LastingWriter(stored, reserve_bytes), past
-
-
 def _measure(run: _PreparedRun) -> None:
     """Enter what deviates from the start, and drive the script between two looks at the environment."""
-    checked, driver = run.checked, run.driver
+    checked, runner = run.checked, run.runner
     conditions, device = checked.conditions, checked.device
-    driver.add_deviations(checked.entries)
-    driver.add_deviations(path_deviations(run.engine.facts))
-    driver.add_deviations(
-        rotational_deviations(checked.manifest.dut, of_specification=conditions.of_specification)
-    )
-    driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
-    resumed = checked.resumed
-    if resumed is not None:
-        resumed.bring_back(device, run.engine, checked.preparation, driver)
-    else:
-        bring_back_earlier(conditions, device, checked.preparation)
-    begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
+    begun, dut = checked.begun, checked.begun.manifest.dut
+    runner.add_deviations(checked.entries)
+    runner.add_deviations(path_deviations(run.engine.facts))
+    runner.add_deviations(rotational_deviations(dut, of_specification=conditions.of_specification))
+    runner.add_deviations(deviations(conditions, checked.standard, checked.driver.test.rules))
+    begun.bring_back(device, run.engine, checked.preparation, runner)
     with (
         put_back_on_failure(device),
-        environment_kept(driver, driver.writer, device.host_settings, begins),
-        kept_capture(
-            run.engine,
-            checked.options.capture,
-            driver.writer,
-            None if resumed is None else resumed.capture,
-        ),
+        environment_kept(runner, runner.writer, device.host_settings, begun.begins),
+        kept_capture(run.engine, checked.options.capture, runner.writer, begun.capture),
     ):
-        driver.drive(checked.script())
+        runner.drive(begun.rest_of(checked.script()))
 
 
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
-    test = run.checked.test
-    run.driver.pause.until_written()
-    if test.part("findings") or ENGINE_THREADS in run.driver.sampler.facts:
+    test = run.checked.driver.test
+    run.runner.pause.until_written()
+    if test.part("findings") or ENGINE_THREADS in run.runner.sampler.facts:
         stored = stored_run(run.checked.folder)
         findings = test.findings(stored) if test.part("findings") else ()
-        run.driver.add_deviations((*findings, *host_limit_deviations(stored)))
+        run.runner.add_deviations((*findings, *host_limit_deviations(stored)))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run_id: str) -> Manifest:

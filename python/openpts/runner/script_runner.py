@@ -15,16 +15,13 @@ from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.lasting_writer import LastingWriter
+from openpts.runner.driver import Driver
 from openpts.runner.events import (
-    CommandEnded,
-    CommandStarted,
     CycleEnded,
     DeviationFound,
     Event,
-    FileSystemPrepared,
     IoHangs,
     Listener,
-    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -35,27 +32,22 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.runner.host_watch import HostWatch
-from openpts.runner.mounted_device import MountedDevice
-from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
 from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
-from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
-    CutPower,
     CycleFinished,
-    PrepareFileSystem,
+    DriverRequest,
     Purge,
     ReadHealth,
     ReadTrimmed,
@@ -87,8 +79,6 @@ class Past:
     purges: tuple[PurgeReport, ...] = ()
     write_caches: tuple[WriteCacheReport, ...] = ()
     cycles: tuple[CycleFinished, ...] = ()
-    file_systems: tuple[FileSystemReport, ...] = ()
-    command_runs: tuple[CommandRun, ...] = ()
     ledger: tuple[Deviation, ...] = ()
     place: StepPlace = BEFORE_THE_FIRST
     clock_ns: int = 0
@@ -96,7 +86,7 @@ class Past:
 
 
 @dataclass(slots=True)
-class LiveDriver:
+class ScriptRunner:
     """One run of one script. What it measures is in the record before the next judgement but one.
 
     Listeners hear of a step when it is in the record, and of all that follows from it after that.
@@ -108,19 +98,15 @@ class LiveDriver:
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
+    driver: Driver
     past: Past = field(default_factory=Past)
-    cutter: PowerCutter | None = None
-    mounted: MountedDevice | None = None
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[tuple[Event, tuple[StepDeviation, ...]]] = field(default_factory=list)
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
-    _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(init=False)
-    _file_systems: list[FileSystemReport] = field(init=False)
-    _command_runs: list[CommandRun] = field(init=False)
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
     _engine_clock_offset_ns: int | None = None
@@ -130,8 +116,6 @@ class LiveDriver:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
         self._cycles, self._entered = list(self.past.cycles), {one.kind for one in self.past.ledger}
-        self._file_systems = list(self.past.file_systems)
-        self._command_runs = list(self.past.command_runs)
         self.pause = RecordPause(self.writer, self.emit)
         if ENGINE_THREADS in self.sampler.facts:
             self._host_watch = HostWatch(self.sampler.period_s, never_sleeps(self.engine.facts))
@@ -152,31 +136,29 @@ class LiveDriver:
             self._stop()
             raise InterruptedRunError("stopped by the operator") from None
         finally:
-            self._write_down()
+            self.write_down()
 
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
                 self._purge()
             case SetWriteCache(enabled):
-                cache_report, deviations = self.preparation.write_cache(enabled)
-                self._write_caches.append(cache_report)
-                self.add_deviations(deviations)
-                self.writer.update_manifest(write_caches=self._write_caches)
+                self.keep_write_cache(*self.preparation.write_cache(enabled))
             case Apply():
                 return tuple(self._run(request))
-            case CutPower() | CommandOrder():
-                return self._cut(request) if isinstance(request, CutPower) else self._run_command(request)
-            case PrepareFileSystem() | ReadTrimmed():
-                self._prepare(request)
+            case DriverRequest():
+                return self.driver.answer(request, self)
+            case ReadTrimmed(active_range, seed):
+                self.write_down()
+                trimmed = self.preparation.device.trimmed_reads(active_range, seed)
+                self.writer.update_manifest(trimmed=trimmed)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
-                self._write_down()  # the record of a finished cycle has all of its steps
-                # of a drive whose power was cut it is set before each cut
-                if self._write_caches and not self._cuts:
+                self.write_down()  # the record of a finished cycle has all of its steps
+                if self._write_caches and self.driver.drive_stays:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
@@ -185,76 +167,36 @@ class LiveDriver:
 
     def _purge(self) -> None:
         """Purge, with the drive's log around it."""
-        self._write_down()  # it may take hours, in which what was measured could be lost
+        self.write_down()  # it may take hours, in which what was measured could be lost
         self.pause.until_written()
         if self._purges:
             self._health_between_steps()
         # a drive that is erasing may refuse a command, and then count that as an error
         self.sampler.leave_drive_alone = True
         self.emit(PurgeStarted())
-        purge_report, deviations = self.preparation.purge(self._purge_progressed)
+        purge_report, deviations = self.preparation.purge(
+            lambda share, text: self.emit(PurgeProgressed(share, text))
+        )
         self._purges.append(purge_report)
         self._health_between_steps()
         self.add_deviations(deviations)
         self.writer.update_manifest(purges=self._purges)
         self.emit(PurgeFinished(purge_report))
 
-    def _cut(self, order: CutPower) -> Cut:
-        """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
-        assert self.cutter is not None  # noqa: S101 a test that cuts power declares it
-        report, deviations = self.preparation.write_cache(order.write_cache_enabled)
-        if not self._cuts or self._cuts[-1].write_cache != report.actual:
-            self._write_caches.append(report)
-            self.writer.update_manifest(write_caches=self._write_caches)
-            self.add_deviations(deviations)
-        cut = self.cutter.cut(order, report)
-        self._cuts.append(cut)
-        self.writer.update_manifest(cuts=self._cuts)
-        self.emit(PowerWasCut(cut))
-        return cut
+    def keep_write_cache(self, report: WriteCacheReport, deviations: tuple[Deviation, ...]) -> None:
+        """Keep in the record how the cache was set, and what of that deviates."""
+        self._write_caches.append(report)
+        self.add_deviations(deviations)
+        self.writer.update_manifest(write_caches=self._write_caches)
+
+    def begin_clock(self) -> None:
+        """Set the engine's clock of the run by the host's, unless a step has done so."""
+        if self._engine_clock_offset_ns is None:
+            self._engine_clock_offset_ns = self.past.clock_ns - time.monotonic_ns()
 
     def repeat(self, request: Request) -> None:
         """Carry out once more what an earlier attempt did: what followed from it is gone."""
         self._carry_out(request)
-
-    def _prepare(self, request: PrepareFileSystem | ReadTrimmed) -> None:
-        """Whatever a script asks of the device that the manifest keeps."""
-        self._write_down()
-        if isinstance(request, ReadTrimmed):
-            trimmed = self.preparation.device.trimmed_reads(request.active_range, request.seed)
-            self.writer.update_manifest(trimmed=trimmed)
-            return
-        assert self.mounted is not None  # noqa: S101 a test that runs commands declares it
-        if self._engine_clock_offset_ns is None:  # no step sets this clock: it begins here
-            self._engine_clock_offset_ns = self.past.clock_ns - time.monotonic_ns()
-        report = self.mounted.prepare(request.order)
-        self._file_systems.append(report)
-        self.writer.update_manifest(file_systems=self._file_systems)
-        self.emit(FileSystemPrepared(report))
-
-    def _run_command(self, order: CommandOrder) -> CommandRun:
-        """Run the program; the record has the run however it ended. Raises RunFailedError if not well."""
-        assert self.mounted is not None  # noqa: S101 a test that runs commands declares it
-        self.pause.until_written()
-        self._check_device()
-        self.emit(CommandStarted(order))
-        index, attempt = len(self._command_runs) + 1, len(self._file_systems)
-        run = self.mounted.run(order, self.writer.folder, index, attempt)
-        self._command_runs.append(run)
-        self.writer.update_manifest(command_runs=self._command_runs)
-        self.emit(CommandEnded(run))
-        self._write_down()
-        if run.stands:
-            self._check_device()
-            return run
-        if run.stopped_by_operator:
-            raise KeyboardInterrupt
-        where = " and ".join(str(self.writer.folder / name) for name in run.outputs)
-        output = f"its output is in {where}" if where else "it printed nothing"
-        raise RunFailedError(f"{run.name}: the command {run.failure}; {output}")
-
-    def _purge_progressed(self, share: float | None, text: str) -> None:
-        self.emit(PurgeProgressed(share, text))
 
     def health(self, occasion: Occasion) -> None:
         """Read the device's log before or after the test, for the record."""
@@ -307,7 +249,7 @@ class LiveDriver:
             if not repeats_left or not any(sample.standstills for sample in samples):
                 return samples
             repeats_left -= 1
-            self._write_down()
+            self.write_down()
             self.writer.set_aside(first)
             self._place = first
 
@@ -315,11 +257,11 @@ class LiveDriver:
         steps = apply.steps
         places = places_of(apply, len(self._purges), self._place)
         self._place = places[0]
-        self._check_device()
+        self.check_device()
         self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
-        self._write_down()
+        self.write_down()
         self.emit(StepsStarted(places[0].cycle, apply))
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
@@ -333,9 +275,9 @@ class LiveDriver:
                     break
                 if sample.state is not StepState.COMPLETE:
                     raise RunFailedError(self._failure_text(place, sample))
-                self._check_device()
+                self.check_device()
                 if len(samples) < len(steps):
-                    self._write_down()
+                    self.write_down()
         if signals.wished:
             raise KeyboardInterrupt
         return samples
@@ -360,7 +302,7 @@ class LiveDriver:
         reasons = (failure_text(sample, self.preparation.sector_bytes), fault)
         return f"{place}: {'; '.join(filter(None, reasons))}"
 
-    def _check_device(self) -> None:
+    def check_device(self) -> None:
         """Raise RunFailedError, with the engine stopped, if the device is no longer what it was."""
         if (fault := self.preparation.fault()) is None:
             return
@@ -386,7 +328,7 @@ class LiveDriver:
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
             if faulty:
-                self._check_device()
+                self.check_device()
             # an I/O that fails of it comes first: it has a place
             faulty = self.preparation.fault() is not None
 
@@ -433,7 +375,8 @@ class LiveDriver:
         else:
             self.pause.tell(event)
 
-    def _write_down(self) -> None:
+    def write_down(self) -> None:
+        """Bring what was measured into the record, and tell of it."""
         while self._waiting:
             event, entries = self._waiting[0]
             if isinstance(event, StepFinished):

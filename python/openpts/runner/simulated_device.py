@@ -19,24 +19,21 @@ from openpts.device.targets.simulated_target import (
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
-from openpts.engine.stamped_writers import POWER_FAULTS, StampedWriters
+from openpts.engine.simulated import POWER_FAULTS, SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
 from openpts.runner.host_capacity import DrivenDrive
-from openpts.runner.power_cut import PowerCutter, SimulatedCutter
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
-from openpts.units import KIB, MB, format_capacity
+from openpts.units import MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import ActiveRange, Step
@@ -53,8 +50,6 @@ _CLAIMS: Final = {
     "random_read_iops": ("random_read_iops", 1),
 }
 """What a plan calls a figure of a data sheet, with its key in a preset's ``[rated]`` and the unit in that."""
-_ATOMIC_BYTES: Final = 4 * KIB
-"""What a simulated drive writes as a whole or not at all when its power goes: a page of its map."""
 _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 
@@ -137,11 +132,6 @@ class SimulatedDevice:
             yield engine
         finally:
             engine.stop()
-
-    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:  # noqa: ARG002 it needs none
-        """See the protocol: the simulation cuts its power."""
-        simulated = (_ATOMIC_BYTES, self.power_faults, self.drive.simulation.seed)
-        return SimulatedCutter(StampedWriters(load, self.facts.sector_bytes, simulated), _ATOMIC_BYTES)
 
     def trimmed_reads(self, active_range: ActiveRange, seed: int) -> TrimmedReads:  # noqa: ARG002 it has none
         """See the protocol."""

@@ -23,9 +23,9 @@ from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
+from openpts.runner.driver import driver_of
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
-from openpts.runner.power_cut import end_with_losses
 from openpts.runner.run import run_test
 
 _SEVERAL: Final = 2
@@ -100,8 +100,7 @@ class SuiteRunner:
                 self._kept.enter_context(drive_kept(part.order.target))
                 with self.display(self.suite.entries[index]) as hear:
                     run_test(part.test, replace(part.order, folder=folder), [hear])
-            if part.test.cuts_power:
-                end_with_losses(folder)
+            driver_of(part.test).end(folder)
             self.judge(folder)
             self._change(index, state=SuiteState.COMPLETE, reason=None, exit_code=None)
         except (OpenptsError, KeyboardInterrupt) as error:

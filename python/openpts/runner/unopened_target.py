@@ -9,7 +9,6 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import check_file_system, device_below
 from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.usage import read_usage
-from openpts.device.mounted.directory import DirectoryTarget, refuse_simulated
 from openpts.device.purge.choose import choose
 from openpts.device.purge.file_blocks import FILE_METHOD
 from openpts.device.purge.methods import method_named
@@ -58,13 +57,6 @@ class UnopenedTarget:
         if isinstance(target, FileTarget):
             return cls._file(target, roots)
         return cls._drive(BlockDevice.of_node(target.path, roots))
-
-    @classmethod
-    def of_programs(cls, text: str, roots: SystemRoots) -> Self:
-        """The same where programs do the I/O: of a directory the device below. Raises OpenptsError."""
-        refuse_simulated(text)
-        directory = DirectoryTarget.of(text, roots)
-        return cls.of(text, roots) if directory is None else cls(directory.facts, device=directory.device)
 
     @classmethod
     def of_capacity(cls, capacity_bytes: int) -> Self:

@@ -4,6 +4,9 @@ from dataclasses import astuple, dataclass
 from enum import StrEnum
 from typing import Final, Self
 
+from openpts.units import NS_PER_S
+from openpts.vocabulary.requests import Answer, DriverAnswer, DriverRequest
+
 STOPPED_BY_OPERATOR: Final = "was stopped by the operator"
 
 
@@ -87,14 +90,39 @@ class FigureOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOrder:
-    """One run of the program. ``words`` are not given to a shell; ``limit_ns`` None: it may take any time."""
+class PrepareFileSystem(DriverRequest):
+    """Bring the target into the state in which the program is to find it; only the record has an answer."""
+
+    order: FileSystemOrder
+
+    @property
+    def text(self) -> str:
+        """See the base."""
+        return "the preparation of the file system"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOrder(DriverRequest):
+    """One run of the program. ``words`` are not given to a shell; ``limit_ns`` None: it may take any time.
+
+    The answer is a CommandRun.
+    """
 
     kind: RunKind
     number: int
     words: tuple[str, ...]
     limit_ns: int | None = None
     figure: FigureOrder | None = None
+
+    @property
+    def text(self) -> str:
+        """See the base."""
+        return f"{self.kind} run {self.number} of the command"
+
+    @property
+    def planned(self) -> tuple[None, "CommandRun"]:
+        """How long it takes is the program's own affair; alike runs are as few as there can be."""
+        return None, CommandRun(self.kind, self.number, 1, "", NS_PER_S, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +154,7 @@ class DeviceCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandRun:
+class CommandRun(DriverAnswer):
     """A run of the program. ``attempt`` counts preparations of its file system, ``started_at`` ISO 8601, UTC.
 
     ``elapsed_ns`` is from just before the program is started until it ends. ``status`` is its exit status,
@@ -181,3 +209,9 @@ class CommandRun:
     def name(self) -> str:
         """``warm run 2``."""
         return f"{self.kind} run {self.number}"
+
+
+def command_run_in(answer: Answer) -> CommandRun:
+    """What a runner answers to a CommandOrder."""
+    assert isinstance(answer, CommandRun)  # noqa: S101 no runner answers otherwise
+    return answer

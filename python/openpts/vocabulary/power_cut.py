@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from openpts.vocabulary.requests import Answer, Apply, DriverAnswer, DriverRequest
+
 LOSSES: Final[Mapping[str, str]] = {
     "lost-write": "acknowledged write lost",
     "lost-flush": "flush lost",
@@ -50,7 +52,7 @@ class Accusation:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(DriverAnswer):
     """A power cut and what was found after it.
 
     ``write_cache`` is the state in which it hit the drive; ``volatile`` says whether only flushed writes and
@@ -81,6 +83,34 @@ class Cut:
     def accused(self) -> bool:
         """Whether anything is missing that had to survive."""
         return any(self.losses.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CutPower(DriverRequest):
+    """Write with the cache in this state, cut the power after ``write_ns`` or so, and read everything back.
+
+    ``apply`` has the same as steps, for a plan; its number is that of the cut. ``command`` cuts the power of
+    a drive that exists, and gives it back; the drive has to be there again ``back_within_ns`` after it. The
+    answer is a Cut.
+    """
+
+    apply: Apply
+    load: CutLoad
+    write_cache_enabled: bool
+    write_ns: int
+    command: str | None
+    back_within_ns: int
+
+    @property
+    def planned(self) -> tuple[Apply, Cut]:
+        """A cut that lost nothing."""
+        return self.apply, Cut(self.apply.number, "planned", self.write_cache_enabled, 0, "a plan")
+
+
+def cut_in(answer: Answer) -> Cut:
+    """What a runner answers to a CutPower."""
+    assert isinstance(answer, Cut)  # noqa: S101 no runner answers otherwise
+    return answer
 
 
 def losses_text(losses: Mapping[str, int]) -> str:

@@ -6,10 +6,8 @@ A script is a generator: it yields one of these and receives, where the table sa
     SetWriteCache            nothing
     Apply                    a tuple of Samples, one per step, in the same order
     ReadHealth               a HealthReading
-    CutPower                 a Cut
     ReadTrimmed              nothing (the record keeps what was read)
-    PrepareFileSystem        nothing (the record keeps what was prepared)
-    CommandOrder             a CommandRun
+    DriverRequest            what its class says: only the driver that the test brings carries it out
     SteadyStateChecked       nothing (the script tells; listeners show it)
     CycleFinished            nothing (the script tells; the record keeps it)
 
@@ -20,10 +18,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemOrder
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.power_cut import Cut, CutLoad
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -76,22 +72,6 @@ class ReadHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class CutPower:
-    """Write with the cache in this state, cut the power after ``write_ns`` or so, and read everything back.
-
-    ``apply`` has the same as steps, for a plan; its number is that of the cut. ``command`` cuts the power of
-    a drive that exists, and gives it back; the drive has to be there again ``back_within_ns`` after it.
-    """
-
-    apply: Apply
-    load: CutLoad
-    write_cache_enabled: bool
-    write_ns: int
-    command: str | None
-    back_within_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReadTrimmed:
     """Write marks within a part of the drive, trim them, and read what is there then."""
 
@@ -99,11 +79,26 @@ class ReadTrimmed:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareFileSystem:
-    """Bring the target into the state in which a program of the operator's is to find it."""
+class DriverAnswer:
+    """What the driver of a test's own answers to a request of its own."""
 
-    order: FileSystemOrder
+    __slots__ = ()
+
+
+class DriverRequest:
+    """A request of the kind for which a test brings a driver of its own."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """Where a run goes on that was cut off in it, for its record."""
+        return ""
+
+    @property
+    def planned(self) -> tuple[Apply | None, DriverAnswer | None]:
+        """What a plan has of it: what it amounts to as steps, if anything, and the answer."""
+        return None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +138,12 @@ Request = (
     | SetWriteCache
     | Apply
     | ReadHealth
-    | CutPower
     | ReadTrimmed
-    | PrepareFileSystem
-    | CommandOrder
+    | DriverRequest
     | SteadyStateChecked
     | CycleFinished
 )
-Answer = None | tuple[Sample, ...] | HealthReading | Cut | CommandRun
+Answer = None | tuple[Sample, ...] | HealthReading | DriverAnswer
 ScriptPart = Generator[Request, Answer, T]
 """A part of a script, and what it tells the rest."""
 
@@ -166,16 +159,4 @@ def samples_in(answer: Answer) -> tuple[Sample, ...]:
 def health_in(answer: Answer) -> HealthReading:
     """What a runner answers to a ReadHealth."""
     assert isinstance(answer, HealthReading)  # noqa: S101 no runner answers otherwise
-    return answer
-
-
-def cut_in(answer: Answer) -> Cut:
-    """What a runner answers to a CutPower."""
-    assert isinstance(answer, Cut)  # noqa: S101 no runner answers otherwise
-    return answer
-
-
-def command_run_in(answer: Answer) -> CommandRun:
-    """What a runner answers to a CommandOrder."""
-    assert isinstance(answer, CommandRun)  # noqa: S101 no runner answers otherwise
     return answer

@@ -8,10 +8,12 @@ import pytest
 
 from openpts.device.purge.method import Progress
 from openpts.gauge import Gauge
+from openpts.procedures.registry import PTS
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
-from openpts.runner.script_runner import LiveDriver
+from openpts.runner.driver import Driver
+from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
@@ -104,13 +106,14 @@ class Bench:
         self.writer = LastingWriter(RunWriter.create(folder, manifest()), reserve_bytes)
         sampler = Sampler(gauges, period_s=0.001)
         self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
-        self.driver = LiveDriver(
+        self.driver = ScriptRunner(
             engine,
             cast("Preparation", self.preparation),
             self.writer,
             self.events.append,
             lambda: HEALTH,
             sampler,
+            Driver(PTS["iops"]),
         )
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:

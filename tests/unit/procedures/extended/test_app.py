@@ -20,10 +20,11 @@ from openpts.vocabulary.command_run import (
     DeviceCounts,
     FigureOrder,
     FileSystemType,
+    PrepareFileSystem,
     RunKind,
 )
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.requests import CycleFinished, PrepareFileSystem
+from openpts.vocabulary.requests import CycleFinished
 
 _TEST = EXTENDED["app"]
 _SECOND = 10**9

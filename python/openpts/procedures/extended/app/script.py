@@ -21,8 +21,15 @@ from typing import Final
 from openpts.procedures.extended.app.conditions import AppConditions
 from openpts.procedures.extended.app.results import warm_runs_to_add
 from openpts.procedures.kit.standard import Standard
-from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemOrder, RunKind
-from openpts.vocabulary.requests import CycleFinished, Outcome, PrepareFileSystem, Script, command_run_in
+from openpts.vocabulary.command_run import (
+    CommandOrder,
+    CommandRun,
+    FileSystemOrder,
+    PrepareFileSystem,
+    RunKind,
+    command_run_in,
+)
+from openpts.vocabulary.requests import CycleFinished, Outcome, Script
 
 _COLD_RUNS: Final = 1
 _WARM_RUNS: Final = 3

@@ -18,5 +18,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"cycles": 3, "load_seconds": 1, "range": "16MiB"},
     purges=False,
-    cuts_power=True,
+    driver="openpts.drivers.power_cut.driver:PowerCutDriver",
 )

@@ -25,8 +25,8 @@ from openpts.procedures.extended.powercut.conditions import PowerCutConditions
 from openpts.procedures.kit.standard import Standard
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.power_cut import CutLoad
-from openpts.vocabulary.requests import Apply, CutPower, CycleFinished, Outcome, Script, cut_in
+from openpts.vocabulary.power_cut import CutLoad, CutPower, cut_in
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 

@@ -28,6 +28,7 @@ from openpts.device.mounted.marked_processes import MARK, end_marked
 from openpts.device.mounted.prepared_drive import PreparedDrive, described
 from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
+from openpts.drivers.commands.command_process import Ended, ProgramOfTheOperator
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
@@ -38,7 +39,6 @@ from openpts.host.pressure import stall_ns
 from openpts.journal import Journal
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
-from openpts.runner.command_process import Ended, ProgramOfTheOperator
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice, host_gauges
 from openpts.runner.stop_signals import StopSignals

@@ -11,8 +11,6 @@ from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.power_cut import Accusation, Cut, CutLoad
 
 _SOURCE: Final = "openpts._native"
-POWER_FAULTS: Final = tuple(_native.power_fault_names())
-"""Faults that a simulated drive may have when its power goes."""
 
 
 @dataclass(frozen=True, slots=True)

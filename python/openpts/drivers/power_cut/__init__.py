@@ -1,0 +1,1 @@
+"""Power cuts: stamped writers, the operator's command, the read-back."""

@@ -1,0 +1,92 @@
+"""How tests of a kind are carried out: each procedure names the driver that does it."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from openpts.device.guard.consent import Consent
+from openpts.engine.contract import CapturingEngine
+from openpts.procedures.kit.procedure import Procedure
+from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
+from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
+from openpts.runner.replay import CutOff, GoesOn
+from openpts.runner.unopened_target import UnopenedTarget
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest, ReadHealth, Script
+
+if TYPE_CHECKING:
+    from openpts.runner.script_runner import ScriptRunner
+
+Engine: TypeAlias = AbstractContextManager[CapturingEngine]
+
+
+class Driver:
+    """Drives tests of steps; a test of another kind names a subclass. Each run, or plan, has its own.
+
+    A request that is no step is carried out by ``answer``, for which a subclass may keep what it needs.
+    """
+
+    depends_on_scale: ClassVar[bool] = True
+    """Whether a simulated drive's scale bears on the figures."""
+    drive_stays: ClassVar[bool] = True
+    """Whether the drive is there throughout: it is sampled, and keeps its cache as the script has set it."""
+
+    def __init__(self, test: Procedure) -> None:
+        self.test = test
+
+    def refuse_name(self, target: str) -> None:
+        """Raise UsageError for what such a test can't run on, whatever is there."""
+
+    def unopened(self, target: str, roots: SystemRoots) -> UnopenedTarget:
+        """What a plan knows of the target. Raises OpenptsError as a run would, as far as can be seen."""
+        return UnopenedTarget.of(target, roots)
+
+    def opened(self, target: str, consent: Consent, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
+        """The device that the operator's text names, claimed for the run and closed at its end."""
+        return device_under_test(target, consent, for_writing=True, run_id=run_id)
+
+    def check(self, script: Script, device: DeviceUnderTest) -> None:
+        """Raise OpenptsError where the script can't be carried out on the device, before it is changed."""
+
+    def engine(self, of_device: Engine) -> Engine:
+        """What does the I/O: ``of_device``, which is not open yet, or something in its place."""
+        return of_device
+
+    def answer(self, request: DriverRequest, runner: "ScriptRunner") -> DriverAnswer | None:
+        """Carry out what only this driver can; the record has it however it ends. Raises OpenptsError."""
+        raise TypeError(f"{type(self).__name__} is asked for {request} in {runner.writer.folder}")
+
+    def unresumable(self, manifest: Manifest) -> str:
+        """Why such a run can't go on once it was cut off; empty where it can."""
+        del manifest
+        return ""
+
+    def goes_on(self, *, accepted: bool) -> GoesOn:
+        """Where a run goes on on a drive that exists; ``accepted``: the operator lets its cycle be cut."""
+        return GoesOn.PHASE if accepted or self.test.resumes else GoesOn.CYCLE
+
+    def recorded(self, request: DriverRequest, manifest: Manifest) -> tuple[DriverAnswer | None, ...]:
+        """The answers that the record has to a request of this driver, the last of which counts."""
+        del request, manifest
+        return ()
+
+    def bring_back(self, before: Manifest, cut: CutOff, runner: "ScriptRunner") -> None:
+        """Do again what an earlier attempt has done to a drive that exists, and that did not last."""
+        del before
+        if isinstance(cut.next, Apply | ReadHealth):
+            runner.restore_write_cache()
+
+    def kept(self, run: Run) -> tuple[int, str, str]:
+        """How much a record has, and the words for one and for several of it."""
+        return len(run.steps), "step is", "steps are"
+
+    def end(self, folder: Path) -> None:
+        """Raise RunFailedError where a complete run has shown that its drive fails."""
+
+
+def driver_of(test: Procedure) -> Driver:
+    """A new driver of the kind that the test names; its module is loaded now."""
+    driver: Driver = resolve_name(test.driver)(test)
+    return driver

@@ -23,6 +23,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
 )
 from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import Step
 
 BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)
 """The place at which a run begins, before its first purge."""
@@ -121,12 +122,13 @@ class CutOff:
         return asked
 
 
-def cut_of(script: Script, run: Run, goes_on: GoesOn) -> CutOff:
+def cut_of(script: Script, run: Run, goes_on: GoesOn, task: str = "resume") -> CutOff:
     """Where a run goes on with its script.
 
-    Raises RecordError if the record holds other steps than the script asks for: another version made it.
+    Raises RecordError if the record holds other steps than the script asks for: another version made it. It
+    says that the ``task`` can't be done.
     """
-    record = _Record(run)
+    record = _Record(run, task)
     kept: list[Answered] = []
     try:
         request = next(script)
@@ -179,8 +181,9 @@ def _from_where(cut: CutOff, goes_on: GoesOn) -> CutOff:
 class _Record:
     """What a run's record answers to the requests of its script, each in its turn."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, task: str) -> None:
         manifest = run.manifest
+        self._task = task
         self.cycle = 0
         self._folder = run.folder
         self._purges = len(manifest.purges)
@@ -247,8 +250,9 @@ class _Record:
                 return None
             if sample.step != step:
                 raise RecordError(
-                    f"can't resume {self._folder}: {place} of its record is {sample.step}, and this "
-                    f"version of openpts would run {step}; resume it with the version that began it"
+                    f"can't {self._task} {self._folder}: {place} of its record is {sample.step}, and this "
+                    f"version of openpts would run {step}{_other_than(sample.step, step)}; "
+                    f"{self._task} it with the version that began it"
                 )
             samples.append(sample)
             if sample.state is not StepState.COMPLETE:
@@ -258,6 +262,14 @@ class _Record:
         last = places[len(samples) - 1]
         self._at = replace(last, position=last.position + 1)
         return Answered(request, tuple(samples), self.cycle, tuple(places[: len(samples)]))
+
+
+def _other_than(recorded: Step, wanted: Step) -> str:
+    """What differs between steps whose texts are the same."""
+    if str(recorded) != str(wanted):
+        return ""
+    names = [n for n in Step.__struct_fields__ if getattr(recorded, n) != getattr(wanted, n)]
+    return f", with other {' and '.join(names)}"
 
 
 def places_of(apply: Apply, cycle: int, at: StepPlace) -> list[StepPlace]:

@@ -119,7 +119,8 @@ def of_step(sample: Sample, target: TargetFacts) -> Found:
     if outstanding > step.toio:
         yield f"an interval ends with {outstanding:,} I/Os outstanding, of {step.toio:,} (TC x QD)"
     if sample.state is StepState.COMPLETE:
-        yield from _of_end(sample, step.stop, step.stimuli, target)
+        if all(stream.stop is None for stream in streams):  # else it may have ended by one of theirs
+            yield from _of_end(sample, step.stop, step.stimuli, target)
         for stream, part in zip(streams, sample.streams, strict=False):
             yield from (_named(text, stream, sample) for text in _of_part(part, stream, sample, target))
         yield from _of_interval_lengths(sample)
@@ -140,6 +141,8 @@ def _of_part(part: StreamSample, stream: Stream, sample: Sample, target: TargetF
 
 def _stop_of(stream: Stream, sample: Sample) -> StopRule | None:
     """The rule that a stream ends by; None where its step's is one that other streams have a part in."""
+    if stream.replay is not None:  # what of a trace was dropped is in no count
+        return None
     if stream.stop is not None:
         return stream.stop
     stop = sample.step.stop

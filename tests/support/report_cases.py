@@ -10,6 +10,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.times import default_date
+from openpts.runner.physical_device import NOT_THE_DEVICE
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetKind
 from openpts.vocabulary.sample import StepState
@@ -41,7 +42,14 @@ CASES = {
     "steady": Synthetic(),
     "five rounds": Synthetic(rounds=5, steady_round=5, noise=0.0, fixed_iops=None),
     "not steady": Synthetic(rounds=25, steady_round=None, drift=0.028),
-    "two rounds": Synthetic(rounds=2, steady_round=None, kind=TargetKind.FILE, step_s=2, max_rounds=2),
+    "two rounds": Synthetic(
+        rounds=2,
+        steady_round=None,
+        kind=TargetKind.FILE,
+        step_s=2,
+        max_rounds=2,
+        deviations=(NOT_THE_DEVICE,),
+    ),
     "interrupted": Synthetic(
         rounds=6,
         steady_round=None,

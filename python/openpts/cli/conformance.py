@@ -19,6 +19,7 @@ from openpts.conformance.practice import GUIDES, findings, practices
 from openpts.errors import RecordError
 from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.record.manifest import Manifest
+from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_run
 from openpts.report.conformance_page import finding_text
 from openpts.report.sources import run_folders_of
@@ -228,6 +229,7 @@ def conformance_command(
             click.echo()
         try:
             run = read_run(folder)
+            refuse_impossible(run)
             if guide is not None:
                 found.append(_guided(run, guide, statuses, as_json=as_json))
             else:

@@ -96,12 +96,15 @@ def _verified(
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
     from openpts.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
+    from openpts.runner.record_check import check_record  # noqa: PLC0415 slow to load
 
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)
     unread: RecordError | None = None
     try:
         found, files = differences(stored, source)
+        for folder in source.run_folders:
+            check_record(folder)
     except RecordError as error:
         found, files, unread = [], record_files(source.run_folders), error
     faults = file_faults(path, stored, files)

@@ -81,6 +81,43 @@ def refuse_contradictions(
             raise RecordError(f"the record in {folder} contradicts itself in {place}: {found}")
 
 
+def is_exact(manifest: Manifest) -> bool:
+    """Whether each I/O of a run was counted and timed by openpts itself."""
+    run = _Run.of(manifest)
+    return run.exact and not run.imported
+
+
+def refuse_other_interval_histograms(
+    folder: Path, manifest: Manifest, operations: Iterable[tuple[str, bytes, Iterable[OperationSample]]]
+) -> None:
+    """Raises RecordError where the histograms of intervals are not, together, that of a complete step.
+
+    ``operations`` are those of its streams, or of the step itself: where each is, its histogram, and its
+    intervals. They are decoded one by one: there may be hundreds of thousands.
+    """
+    run = _Run.of(manifest)
+    if not run.exact or run.imported:
+        return
+    for where, whole, parts in operations:
+        found: list[str] = []
+        together = LatencyDistribution.merged(_held(parts, run, found))
+        if not found and together.buckets() != LatencyDistribution.merged(filter(None, [whole])).buckets():
+            found.append("its histogram is not that of its intervals together")
+        if found:
+            raise RecordError(f"the record in {folder} contradicts itself in {where}: {found[0]}")
+
+
+def _held(parts: Iterable[OperationSample], run: _Run, found: list[str]) -> Iterator[bytes]:
+    """The histograms, each held against its interval; at the first contradiction they end."""
+    for operation in parts:
+        if operation.ios and not operation.histogram:
+            found.append(f"an interval counts {operation.ios:,} I/Os and has no histogram")
+        found.extend(f"an interval: {text}" for text in _of_histogram(operation, 0, run))
+        if found:
+            return
+        yield from filter(None, [operation.histogram])
+
+
 def _of_step(sample: Sample, run: _Run) -> Found:
     streams = sample.step.streams
     counts = any(operation != NOTHING for operation in sample.operations.values())
@@ -199,7 +236,7 @@ def _of_operations(
     for name, operation in measured.operations.items():
         if operation is NOTHING:
             continue
-        texts = chain(_of_histogram(operation, stimulus, run), _of_latencies(operation, run))
+        texts = chain(_of_histogram(operation, stimulus.toio, run), _of_latencies(operation, run))
         yield from (f"{name}: {text}" for text in texts)
         if not has_sizes:
             continue
@@ -226,7 +263,7 @@ def _of_latencies(operation: OperationSample, run: _Run) -> Found:
         yield f"latency_sum_ns is {total:,}, and {ios:,} I/Os of {_span(least, most)} ns each have another"
 
 
-def _of_histogram(operation: OperationSample, stimulus: Stimulus, run: _Run) -> Found:
+def _of_histogram(operation: OperationSample, toio: int, run: _Run) -> Found:
     if not operation.histogram:
         return
     try:
@@ -235,7 +272,7 @@ def _of_histogram(operation: OperationSample, stimulus: Stimulus, run: _Run) -> 
         yield f"its histogram is {error}"
         return
     count, ios = histogram.count * run.scale, operation.ios
-    if abs(count - ios) > (0 if run.exact else stimulus.toio):
+    if abs(count - ios) > (0 if run.exact else toio):
         yield f"ios is {ios:,}, and its histogram has {count:,}"
     bounds = histogram.bounds()
     if bounds is None or not run.exact:

@@ -18,13 +18,14 @@ from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import NoRecordError, RecordError
 from openpts.fields.conditions import Conditions
 from openpts.folder_files import check_files
-from openpts.record.contradictions import refuse_contradictions
+from openpts.record.contradictions import refuse_contradictions, refuse_other_interval_histograms
 from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visible_lines, rows_of
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
 from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
+from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, capture_folder, checksum_of
 from openpts.units import NS_PER_S
@@ -33,7 +34,7 @@ from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import IoErrors, IoFailure, Sample
+from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 
 if TYPE_CHECKING:
     import pyarrow
@@ -248,6 +249,21 @@ def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     run = stored_run(folder, interval_histograms=interval_histograms)
     refuse_contradictions(folder, run.manifest, ((step.place, step.sample) for step in run.steps))
     return in_visible_texts(run)
+
+
+def refuse_other_histograms(run: Run) -> None:
+    """Raises RecordError where the histograms of the intervals are not those of their steps.
+
+    They are read one by one: together they may not fit in memory.
+    """
+    places = {step.behind + 1: step for step in run.steps if step.sample.state is StepState.COMPLETE}
+    with _opened(run.folder) as connection:
+        found = (
+            (f"{places[step_id].place}: {where}", whole, parts)
+            for step_id, where, whole, parts in stored_distributions(connection)
+            if step_id in places
+        )
+        refuse_other_interval_histograms(run.folder, run.manifest, found)
 
 
 def in_visible_texts(run: Run) -> Run:

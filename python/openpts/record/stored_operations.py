@@ -60,6 +60,38 @@ def stream_interval_operations(
     return found
 
 
+# Of several streams the parts are compared: that they are the whole's is known of each step.
+_WHOLE: Final = """
+SELECT step_id, NULL, operation, histogram FROM operation
+    WHERE step_id IN (SELECT step_id FROM interval) AND step_id NOT IN (SELECT step_id FROM stream_result)
+UNION ALL SELECT step_id, position, operation, histogram FROM stream_operation
+    WHERE step_id IN (SELECT step_id FROM interval)
+"""
+_PARTS: Final = (
+    "SELECT ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, histogram FROM {}"
+    " WHERE step_id = ? AND operation = ?"
+)
+_OF_STEP: Final = _PARTS.format("interval_operation")
+_OF_STREAM: Final = _PARTS.format("stream_interval_operation") + " AND position = ?"
+
+
+def stored_distributions(
+    connection: sqlite3.Connection,
+) -> Iterator[tuple[int, str, bytes, Iterator[OperationSample]]]:
+    """Operations of steps with intervals, or of their streams: step, place in it, histogram, intervals."""
+    kind = tuple[int, int | None, _Operation, bytes]
+    of_interval = tuple[Count, Count, Count, _Latency, _Latency, bytes]
+    rows: Iterator[Any] = rows_of(connection.execute(_WHOLE), "operation", kind)
+    for step_id, position, name, histogram in rows:
+        if position is None:
+            where, cursor = name, connection.execute(_OF_STEP, (step_id, name))
+        else:
+            where = f"stream {position + 1}: {name}"
+            cursor = connection.execute(_OF_STREAM, (step_id, name, position))
+        parts: Iterator[Any] = rows_of(cursor, "interval_operation", of_interval)
+        yield step_id, where, histogram, (OperationSample(*row) for row in parts)
+
+
 def _rows(
     connection: sqlite3.Connection, table: str, keys: str, kind: Any, *, histograms: bool = True
 ) -> Iterator[Any]:

@@ -115,6 +115,9 @@ def stored_samples(
     ):
         if strays := owners - known:
             raise ValidationError(f"table {table} has rows of step_id {min(strays)}, which is no step")
+    if known and max(known) != len(known):
+        lost = min(set(range(1, max(known))) - known)
+        raise ValidationError(f"table step has no row of step_id {lost}, and later ones")
     for row in steps:
         step_id = row.step_id
         yield (

@@ -11,6 +11,7 @@ from openpts.folder_files import check_folder
 from openpts.procedures.registry import procedure_of
 from openpts.record.lot import LOT_NAME, LotEntry, read_lot
 from openpts.record.manifest import Manifest
+from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_manifest, read_run
 from openpts.record.suite import SUITE_NAME, SuiteEntry, read_suite
 from openpts.record.writer import DATABASE_NAME
@@ -40,9 +41,13 @@ class ReportSource:
 
 
 def read_for_report(folder: Path) -> Run:
-    """Load a run folder with all that the report of its test needs. Raises RecordError."""
+    """Load a run folder with all that the report of its test needs. Raises RecordError, also where no run can
+    have left what it holds.
+    """
     procedure = procedure_of(read_manifest(folder).conditions.test)
-    return read_run(folder, interval_histograms=procedure.interval_histograms)
+    run = read_run(folder, interval_histograms=procedure.interval_histograms)
+    refuse_impossible(run)
+    return run
 
 
 def run_of_entry(folder: Path, entry: SuiteEntry | LotEntry) -> Run | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
@@ -13,6 +14,9 @@ from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import ROTATIONAL, Facts, PurgeReport, WriteCacheReport, has_platters, media_of
 from openpts.vocabulary.purge import PurgeChoice
+
+LEFT_OUT: Final = "the operator asked for none"
+"""Why there was no purge, in the report of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Preparation:
     def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
         if self.purge_choice.left_out:
-            report = no_purge("the operator asked for none")
+            report = no_purge(LEFT_OUT)
             return report, (purge_left_out(report),)
         with _with_hint_to_run_unpurged():
             return self.device.purge(self.purge_choice, progress)

@@ -24,6 +24,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
 )
 from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import Step
 
 BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)
 """The place at which a run begins, before its first purge."""
@@ -124,12 +125,13 @@ Recorded = Callable[[DriverRequest, Manifest], tuple[DriverAnswer | None, ...]]
 """The answers of a record to a request of a driver; see ``Driver.recorded``."""
 
 
-def cut_of(script: Script, run: Run, goes_on: GoesOn, recorded: Recorded) -> CutOff:
+def cut_of(script: Script, run: Run, goes_on: GoesOn, recorded: Recorded, task: str = "resume") -> CutOff:
     """Where a run goes on with its script; ``recorded`` is that of the test's driver.
 
-    Raises RecordError if the record holds other steps than the script asks for: another version made it.
+    Raises RecordError if the record holds other steps than the script asks for: another version made it. It
+    says that the ``task`` can't be done.
     """
-    record = _Record(run, recorded)
+    record = _Record(run, recorded, task)
     kept: list[Answered] = []
     try:
         request = next(script)
@@ -182,9 +184,10 @@ def _from_where(cut: CutOff, goes_on: GoesOn) -> CutOff:
 class _Record:
     """What a run's record answers to the requests of its script, each in its turn."""
 
-    def __init__(self, run: Run, recorded: Recorded) -> None:
+    def __init__(self, run: Run, recorded: Recorded, task: str) -> None:
         manifest = self._manifest = run.manifest
         self._recorded = recorded
+        self._task = task
         self.cycle = 0
         self._folder = run.folder
         self._purges = len(manifest.purges)
@@ -243,8 +246,9 @@ class _Record:
                 return None
             if sample.step != step:
                 raise RecordError(
-                    f"can't resume {self._folder}: {place} of its record is {sample.step}, and this "
-                    f"version of openpts would run {step}; resume it with the version that began it"
+                    f"can't {self._task} {self._folder}: {place} of its record is {sample.step}, and this "
+                    f"version of openpts would run {step}{_other_than(sample.step, step)}; "
+                    f"{self._task} it with the version that began it"
                 )
             samples.append(sample)
             if sample.state is not StepState.COMPLETE:
@@ -254,6 +258,14 @@ class _Record:
         last = places[len(samples) - 1]
         self._at = replace(last, position=last.position + 1)
         return Answered(request, tuple(samples), self.cycle, tuple(places[: len(samples)]))
+
+
+def _other_than(recorded: Step, wanted: Step) -> str:
+    """What differs between steps whose texts are the same."""
+    if str(recorded) != str(wanted):
+        return ""
+    names = [n for n in Step.__struct_fields__ if getattr(recorded, n) != getattr(wanted, n)]
+    return f", with other {' and '.join(names)}"
 
 
 def places_of(apply: Apply, cycle: int, at: StepPlace) -> list[StepPlace]:

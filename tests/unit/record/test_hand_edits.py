@@ -1,0 +1,406 @@
+"""Records that were edited by hand, each so that no checksum and no sum tells it.
+
+What physics, the stimuli, the test's script or the rules of the ledger forbid is refused, by the report or by
+`verify` at the latest; the rest is what docs/reliability.md says that only a seal can find.
+"""
+
+import lzma
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from openpts.analysis.latency import LatencyDistribution, encode_counts
+from openpts.cli.main import cli
+from openpts.errors import RecordError
+from openpts.record.possible import refuse_impossible
+from openpts.record.reader import Run, read_run
+from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.report.sources import read_for_report
+from openpts.runner.record_check import check_record
+from tests.support.shortened_runs import SMALL, shortened_run
+from tests.support.stream_runs import BESIDE, measured, stored
+
+RELIABILITY = Path(__file__).parents[3] / "docs" / "reliability.md"
+DATA = Path(__file__).parents[2] / "data"
+
+# lat: one I/O at a time; qos and trim: two streams side by side, planned and not
+ROUND = "step_id = (SELECT min(step_id) + 1 FROM step WHERE part = 'round')"
+MIXED = "step_id = (SELECT min(step_id) FROM step WHERE part = 'round' AND stimulus LIKE '%\"read\":65%')"
+PAIR = "step_id = (SELECT min(step_id) FROM stream_result)"
+LAST = "step_id = (SELECT max(step_id) FROM step)"
+DOUBLED = (
+    "ios = ios * 2, bytes = bytes * 2, latency_sum_ns = latency_sum_ns * 2, histogram = times(histogram, 2)"
+)
+FIRST_NUMBER = "step_id IN (SELECT step_id FROM step WHERE part = 'round' AND number = 2)"
+UNDISTURBED = "steps that last as long as they are to, in which nothing but the device takes time"
+OF_STEPS = ("operation", "interval", "interval_operation", "step")
+
+
+def section(name: str, old: str, new: str) -> str:
+    """A section of the manifest with a text in the place of another."""
+    return f"UPDATE manifest SET json = replace(json, '{old}', '{new}') WHERE section = '{name}'"
+
+
+class Edit(NamedTuple):
+    test: str
+    statements: tuple[str, ...]
+    reason: str
+    """What the complaint says; empty where only a seal can find it."""
+
+
+EDITS = {
+    # times
+    "a stream's time halved": Edit(
+        "qos",
+        (f"UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE {PAIR}",),
+        "were planned",
+    ),
+    "a stream longer than its step": Edit(
+        "qos",
+        (f"UPDATE stream_result SET elapsed_ns = elapsed_ns * 2 WHERE {PAIR}",),
+        "not all within its step",
+    ),
+    "a step's time halved": Edit(
+        "lat",
+        (f"UPDATE step SET elapsed_ns = elapsed_ns / 2 WHERE {ROUND}",),
+        "its last interval begins later",
+    ),
+    "a step's time doubled": Edit(
+        "lat", (f"UPDATE step SET elapsed_ns = elapsed_ns * 2 WHERE {ROUND}",), "its intervals last"
+    ),
+    "a step moved": Edit(
+        "lat",
+        (f"UPDATE step SET started_ns = started_ns - 1000000 WHERE {ROUND}",),
+        "before the end of the step",
+    ),
+    "a gap closed": Edit(
+        "lat",
+        ("UPDATE step SET started_ns = started_ns + 1000000 WHERE step_id > 4",),
+        "gap_ns is 0, and the step",
+    ),
+    "a gap's length": Edit("lat", (f"UPDATE step SET gap_ns = 5000 WHERE {ROUND}",), "gap_ns is 5,000"),
+    "when a step was to end": Edit(
+        "lat",
+        (f"UPDATE step SET stop = replace(stop, '240000000', '340000000') WHERE {ROUND}",),
+        "it ended after 340,000,000",
+    ),
+    "when a step might have ended": Edit(
+        "lat",
+        (f"UPDATE step SET stop = replace(stop, '240000000', '140000000') WHERE {ROUND}",),
+        "with other stop",
+    ),
+    "which rule ended a step": Edit(
+        "lat", (f"UPDATE step SET ended_by = 'amount' WHERE {ROUND}",), "it ended with its amount"
+    ),
+    "a ramp-up": Edit("lat", (f"UPDATE step SET ramp_ns = 1000 WHERE {ROUND}",), "with other ramp_ns"),
+    # counts
+    "a step's I/Os doubled, in 1 of 1 outstanding": Edit(
+        "lat",
+        tuple(f"UPDATE {table} SET {DOUBLED} WHERE {ROUND}" for table in ("operation", "interval_operation")),
+        "its response times make 2 I/Os outstanding",
+    ),
+    "a planned stream's I/Os doubled": Edit(
+        "qos",
+        tuple(
+            f"UPDATE {table} SET {DOUBLED} WHERE {PAIR}"
+            for table in (
+                *("operation", "interval_operation"),
+                *("stream_operation", "stream_interval_operation"),
+            )
+        ),
+        "were planned",
+    ),
+    "I/Os outstanding": Edit(
+        "lat", (f"UPDATE interval SET in_flight = 9 WHERE {ROUND}",), "9 I/Os outstanding"
+    ),
+    "planned I/Os of a closed loop": Edit(
+        "lat", (f"UPDATE step SET unissued = 9 WHERE {ROUND}",), "it plans no I/O"
+    ),
+    "1,000 errors": Edit(
+        "lat",
+        (f"INSERT INTO io_error SELECT step_id, 0, 'read', 'EIO', 1000, '[0]' FROM step WHERE {ROUND}",),
+        "it has 1,000 errors, and no first one",
+    ),
+    "1,000 errors, with the first of them and in an interval": Edit(
+        "lat",
+        (
+            f"INSERT INTO io_error SELECT step_id, 0, 'read', 'EIO', 1000, '[0]' FROM step WHERE {ROUND}",
+            f"UPDATE interval SET errors = 1000 WHERE {ROUND} AND interval_index = 0",
+            "UPDATE step SET failure_operation = 'read', failure_offset_bytes = 0,"
+            f" failure_length_bytes = 512, failure_reason = 'EIO' WHERE {ROUND}",
+        ),
+        "1,000 I/Os failed in it, and 0 were allowed",
+    ),
+    "more time than processors have": Edit(
+        "lat",
+        (
+            "UPDATE step SET cpu_user_pct = 90, cpu_sys_pct = 20, cpu_iowait_pct = 0, process_cpu_ns = 1"
+            f" WHERE {ROUND}",
+        ),
+        "the host's processors had 110 %",
+    ),
+    # stimuli
+    "a step's mix": Edit(
+        "lat",
+        (
+            f"""UPDATE step SET stimulus = replace(stimulus, '"read":65,"write":35', '"read":95,"write":5')
+            WHERE {MIXED}""",
+        ),
+        "where its stimulus has 95 of 100",
+    ),
+    "a stream's mix": Edit(
+        "qos",
+        (
+            f"""UPDATE stream SET stimulus = replace(stimulus, '"read":100', '"read":50,"write":50')
+            WHERE {PAIR} AND position = 0""",
+        ),
+        "where its stimulus has 50 of 100",
+    ),
+    "streams of a step swapped by name": Edit(
+        "qos",
+        (f"UPDATE stream SET name = iif(position, 'reads', 'writes') WHERE {PAIR}",),
+        "its streams are reads, writes, and in other steps writes, reads",
+    ),
+    "streams of all steps swapped by name": Edit(
+        "qos",
+        ("UPDATE stream SET name = iif(name = 'writes', 'reads', 'writes')",),
+        "would run reads: RND 4 KiB",
+    ),
+    "a deeper queue": Edit(
+        "lat",
+        (f"""UPDATE step SET stimulus = replace(stimulus, '"qd":1', '"qd":4') WHERE {ROUND}""",),
+        "with other streams",
+    ),
+    "a smaller range": Edit(
+        "lat",
+        (f"""UPDATE step SET stimulus = replace(stimulus, '"end_pct":100', '"end_pct":50') WHERE {ROUND}""",),
+        "with other streams",
+    ),
+    # histograms of intervals
+    "an interval's histogram in place of another's": Edit(
+        "lat",
+        (
+            f"""UPDATE interval_operation SET histogram = (SELECT histogram FROM interval_operation AS other
+            WHERE other.step_id = interval_operation.step_id AND other.interval_index = 1)
+            WHERE {ROUND} AND interval_index = 0""",
+        ),
+        "read: an interval: ",
+    ),
+    "histograms of intervals with one slower I/O": Edit(
+        "lat", (f"UPDATE interval_operation SET histogram = slower(histogram) WHERE {ROUND}",), "interval"
+    ),
+    "histograms of a stream's intervals": Edit(
+        "qos",
+        (f"UPDATE stream_interval_operation SET histogram = slower(histogram) WHERE {PAIR}",),
+        "interval",
+    ),
+    # steps
+    "a step set aside": Edit(
+        "lat", (f"UPDATE step SET state = 'repeated' WHERE {ROUND}",), "at position 1, is missing"
+    ),
+    "a step that failed": Edit(
+        "lat", (f"UPDATE step SET state = 'failed' WHERE {LAST}",), "does not end as it did"
+    ),
+    "the last step deleted": Edit(
+        "lat", tuple(f"DELETE FROM {table} WHERE {LAST}" for table in OF_STEPS), "does not end as it did"
+    ),
+    "a round deleted": Edit(
+        "lat",
+        tuple(f"DELETE FROM {table} WHERE {FIRST_NUMBER}" for table in OF_STEPS),
+        "table step has no row",
+    ),
+    "the intervals of a step deleted": Edit(
+        "lat",
+        tuple(f"DELETE FROM {table} WHERE {ROUND}" for table in ("interval", "interval_operation")),
+        "it counts I/Os and has no intervals",
+    ),
+    "a captured step": Edit("lat", (f"UPDATE step SET capture = 1 WHERE {ROUND}",), "with other capture"),
+    # the ledger
+    "the ledger emptied": Edit("lat", ("DELETE FROM deviation",), "no entry on PTS-GEN-05"),
+    "an entry deleted": Edit(
+        "lat",
+        ("DELETE FROM deviation WHERE rule_id = 'PTS-LAT-11'",),
+        "no entry on PTS-LAT-11: 0.24 s per step",
+    ),
+    "an entry belittled": Edit(
+        "lat",
+        ("UPDATE deviation SET used = '59 s per step' WHERE rule_id = 'PTS-LAT-11'",),
+        "no entry on PTS-LAT-11",
+    ),
+    "a finding deleted": Edit(
+        "qos", ("DELETE FROM deviation WHERE used LIKE 'not steady%'",), "no entry on PTS-GEN-01: not steady"
+    ),
+    "an entry of the preparation, or of the drive's scale": Edit(
+        "lat", ("UPDATE deviation SET used = 'scale 1:1' WHERE used LIKE 'scale%'",), ""
+    ),
+    "a standstill without its entry": Edit(
+        "lat",
+        (f"INSERT INTO standstill SELECT step_id, 0, started_ns, 2000000000 FROM step WHERE {LAST}",),
+        "of 1 steps that lack",
+    ),
+    "standstills, errors that were allowed, late I/Os, with their entries": Edit(
+        "lat",
+        (
+            f"INSERT INTO standstill SELECT step_id, 0, started_ns, 2000000000 FROM step WHERE {LAST}",
+            "INSERT INTO deviation (rule_id, clause, required, used, effect, step_id, extent)"
+            f" SELECT 'PTS-GEN-01', '1.1', '{UNDISTURBED}', 'X', 'Y', step_id, 1 FROM step WHERE {LAST}",
+        ),
+        "",
+    ),
+    # the manifest, with its checksum made again
+    "conditions": Edit("lat", (section("conditions", '"qd":1', '"qd":2'),), "with other streams"),
+    "shortened": Edit("lat", (section("shortened", "true", "false"),), "whether it was shortened"),
+    "the verdict": Edit(
+        "lat", (section("cycles", '"steady_round":5', '"steady_round":null'),), "does not end as it did"
+    ),
+    "a purge": Edit(
+        "lat", ("UPDATE manifest SET json = '[]' WHERE section = 'purges'",), "does not end as it did"
+    ),
+    "the write cache": Edit(
+        "lat", (section("write_caches", "no volatile cache", "WCE"),), "no entry on PTS-CACHE-01"
+    ),
+    "names, dates, serial numbers, host and software in the manifest": Edit(
+        "lat", (section("dut", "sim", "SIM"), section("started_at", "20", "19")), ""
+    ),
+    # what was read beside the I/O
+    "readings of the drive's log": Edit("lat", ("UPDATE health SET value = value * 2",), ""),
+    "what was sampled: temperatures, power, processor time": Edit(
+        "lat",
+        ("UPDATE telemetry SET value = value * 2", "UPDATE interval SET temperature_c = 20, throttled = 0"),
+        "",
+    ),
+    "times of day": Edit(
+        "lat",
+        (
+            "UPDATE step SET stored_at = '1999-01-01T00:00:00+00:00'",
+            "UPDATE health_reading SET read_at = '1999-01-01T00:00:00+00:00'",
+        ),
+        "",
+    ),
+    "where offsets ended": Edit("lat", ("UPDATE step SET carried = '[1]'",), ""),
+    "a whole step, made up with its intervals as the drive could have done it": Edit(
+        "lat",
+        tuple(
+            f"UPDATE {table} SET latency_min_ns = 50000, latency_max_ns = 50000,"
+            f" latency_sum_ns = ios * 50000, histogram = all_at(50000, ios) WHERE {ROUND}"
+            for table in ("operation", "interval_operation")
+        ),
+        "",
+    ),
+}
+
+
+def times(histogram: bytes, factor: int) -> bytes:
+    return LatencyDistribution.merged([histogram] * factor).encode()
+
+
+def slower(histogram: bytes) -> bytes:
+    """With its slowest I/O in the next bucket."""
+    *faster, (_, most_ns, count) = LatencyDistribution.merged([histogram]).buckets()
+    last = [(most_ns, count - 1), (most_ns + 1, 1)]
+    return encode_counts([*((least_ns, ios) for least_ns, _, ios in faster), *last])
+
+
+def all_at(latency_ns: int, ios: int) -> bytes:
+    return encode_counts([(latency_ns, ios)])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("whole")
+    return {test: shortened_run(test, folder / test) for test in ("lat", "qos", "trim")}
+
+
+def edited(run: Run, folder: Path, statements: tuple[str, ...]) -> Path:
+    """A copy of a run folder in which each statement has changed something; the manifest has its checksum."""
+    shutil.copytree(run.folder, folder)
+    connection = sqlite3.connect(folder / DATABASE_NAME)
+    for function in (times, slower, all_at):
+        connection.create_function(function.__name__, -1, function)
+    for statement in statements:
+        assert connection.execute(statement).rowcount > 0, statement
+    sections = dict(connection.execute("SELECT section, json FROM manifest"))
+    connection.execute(
+        "UPDATE manifest SET json = ? WHERE section = ?", (checksum_of(sections), CHECKSUM_SECTION)
+    )
+    connection.commit()
+    connection.close()
+    assert stored_content(folder) != stored_content(run.folder)
+    return folder
+
+
+def stored_content(folder: Path) -> list[str]:
+    connection = sqlite3.connect(folder / DATABASE_NAME)
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+def verify(folder: Path) -> None:
+    """What `openpts verify` asks of a record beside the figures of the report."""
+    read_for_report(folder)
+    check_record(folder)
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_it(
+    runs: dict[str, Run], tmp_path: Path, edit: Edit
+) -> None:
+    folder = edited(runs[edit.test], tmp_path / "run", edit.statements)
+    if not edit.reason:
+        return verify(folder)
+    with pytest.raises(RecordError) as refused:
+        verify(folder)
+    assert edit.reason in str(refused.value)
+    assert str(folder) in str(refused.value)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("test", "target", "scale"),
+    [("cbw", SMALL, 0.001), ("thermal", SMALL, 0.004), ("tp", f"{SMALL}&scale=3", 0.004)],
+)
+def test_a_run_of_any_kind_passes(tmp_path: Path, test: str, target: str, scale: float) -> None:
+    """Sizes and zones, rests, a scale; the edits of time of day show that lat passes, those below streams."""
+    verify(shortened_run(test, tmp_path / "run", target=target, scale=scale).folder)
+
+
+@pytest.mark.parametrize("test", ["qos", "trim"])
+def test_a_run_with_streams_passes(runs: dict[str, Run], test: str) -> None:
+    verify(runs[test].folder)
+
+
+def test_a_stream_that_plans_nothing_can_have_no_more_outstanding_than_its_demand(tmp_path: Path) -> None:
+    run = read_run(stored(tmp_path / "run", measured((BESIDE,))))
+    halved = "UPDATE stream_result SET elapsed_ns = elapsed_ns / 2 WHERE position = 0"
+    with pytest.raises(RecordError, match=r"stream reader: .* I/Os outstanding on average .* allows 8 "):
+        refuse_impossible(read_run(edited(run, tmp_path / "edited", (halved,))))
+
+
+@pytest.mark.parametrize("version", sorted(READABLE_VERSIONS - {SCHEMA_VERSION}))
+def test_a_record_of_an_earlier_version_passes(tmp_path: Path, version: int) -> None:
+    stored = DATA / "records" / f"version-{version}" / "run.db.xz"
+    (tmp_path / DATABASE_NAME).write_bytes(lzma.decompress(stored.read_bytes()))
+    verify(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fio-3-plain.json", "fio-3-bins.json", "fio-2-plain.json"])
+def test_imported_results_pass(tmp_path: Path, name: str) -> None:
+    words = ("--capacity", "2TB", "--out", str(tmp_path / "run"))
+    done = CliRunner().invoke(cli, ["import", "fio", str(DATA / "imported" / name), *words])
+    assert done.exit_code == 0, done.output
+    verify(tmp_path / "run")
+
+
+def test_the_page_on_reliability_lists_what_only_a_seal_can_find() -> None:
+    told = re.findall(
+        r"^- (.+?)[.;]?$", RELIABILITY.read_text().split("Only a seal finds", 1)[1], re.MULTILINE
+    )
+    assert told == [name for name, edit in EDITS.items() if not edit.reason]

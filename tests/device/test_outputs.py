@@ -251,6 +251,7 @@ _CASES: Final = {
     "gate": _gate,
     "idle-flush": _words("idle-flush DRIVE --look 0.1 --least 0.5 --longest 2"),
     "io": _io,
+    "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
     "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
     "plans": _words("plans"),
     "population": _population,

@@ -231,7 +231,7 @@ def test_the_words_of_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "plan.toml").write_text("[workload]\njob = '../two.fio'\n")
     plan = ("sim:mlc?capacity=1GB", "--plan", "plans/plan.toml")
-    assert "a: RND 8 KiB" in openpts(tmp_path, "plan", "workload", *plan, BS="8k").stdout
+    assert "a: RND 8 KiB" in openpts(tmp_path, "plan", "workload", *plan, "--steps", BS="8k").stdout
     assert "two.fio:3:1: bs=${BS}" in openpts(tmp_path, "plan", "workload", *plan).stderr
 
 

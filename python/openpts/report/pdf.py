@@ -1,5 +1,6 @@
 """Sets the PDF: a fixed typst template reads the model as data, so no text of a device becomes code."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,9 @@ from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "report.typ"
 _STANDARDS: Final = ("a-2a", "ua-1")
+# typst writes the default of an optional entry, which poppler up to 25.11 calls a syntax error; blanks in its
+# place leave all offsets as they are.
+_SUSPECTS: Final = re.compile(rb"(/MarkInfo<</Marked true)(/Suspects false)(?=>>)")
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -28,16 +32,15 @@ def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
         "theme": msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}),
         "drawings": msgspec.json.encode(drawings),
     }
-    return bytes(
-        typst.compile(
-            str(_TEMPLATE),
-            font_paths=[str(FONT_DIRECTORY)],
-            ignore_system_fonts=True,
-            sys_inputs={name: content.decode() for name, content in inputs.items()},
-            pdf_standards=list(_STANDARDS),
-            timestamp=int(_moment(report.report_date).timestamp()),
-        )
+    pdf = typst.compile(
+        str(_TEMPLATE),
+        font_paths=[str(FONT_DIRECTORY)],
+        ignore_system_fonts=True,
+        sys_inputs={name: content.decode() for name, content in inputs.items()},
+        pdf_standards=list(_STANDARDS),
+        timestamp=int(_moment(report.report_date).timestamp()),
     )
+    return _SUSPECTS.sub(lambda found: found[1] + b" " * len(found[2]), bytes(pdf), count=1)
 
 
 def _printed(report: Report) -> Report:

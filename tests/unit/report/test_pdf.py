@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Cell, Column, Page, Report, Row, Section, Table
+from openpts.pages.model import Cell, Column, Page, Report, Row, Section, Table, Verdict
 from openpts.report.pdf import render_pdf
 from tests.support.golden_report import golden_report
 
@@ -36,6 +36,59 @@ def texts(path: Path) -> list[str]:
 @pytest.mark.parametrize(("paper", "size"), [("a4", "595.276 x 841.89 pts"), ("us-letter", "612 x 792 pts")])
 def test_paper_is_the_one_asked_for(tmp_path: Path, paper: str, size: str) -> None:
     assert size in told("pdfinfo", printed(replace(golden_report(), paper=paper), tmp_path))
+
+
+def test_poppler_finds_no_error(tmp_path: Path) -> None:
+    path = printed(golden_report(), tmp_path)
+    for command in ("pdfinfo", "pdftotext"):
+        done = subprocess.run([command, path], check=True, capture_output=True, text=True)
+        assert done.stderr == ""
+    assert re.search(r"Tagged:\s+yes", told("pdfinfo", path))
+
+
+def sheet_of(pages: list[str], title: str) -> int:
+    """The sheet on which a page's title stands, behind the contents."""
+    (found,) = [number for number, text in enumerate(pages) if title in text and "Contents" not in text]
+    return found
+
+
+def short_page(title: str, *, mandatory: bool = False) -> Page:
+    return Page(title.lower(), title, (Verdict(f"What is told of {title}."),), mandatory)
+
+
+def long_table(rows: int) -> Table:
+    lines = tuple(Row(Cell(str(n)), (Cell("1"),)) for n in range(rows))
+    return Table("long-one", "Rows", Column("x"), (Column("y"),), lines)
+
+
+def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_path: Path) -> None:
+    demanded = [short_page(f"Demanded {n}", mandatory=True) for n in range(2)]
+    long = long_table(9)
+    pages = (
+        *demanded,
+        Page("beyond", "Beyond", (long,)),
+        short_page("Nothing found"),
+        Page("more", "More", (long,)),
+    )
+    report = golden_report()
+    section: Section = replace(report.sections[0], pages=pages)
+    report = replace(report, sections=(section,), back=(short_page("Behind one"), short_page("Behind two")))
+    sheets = texts(printed(report, tmp_path))
+    places = [sheet_of(sheets, page.title) for page in (*pages, *report.back)]
+    assert [place - places[0] for place in places] == [0, 1, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(("pages", "most_sheets"), [(10, 1), (40, 1), (80, 1), (300, 3)])
+def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path: Path, pages: int, most_sheets: int) -> None:
+    report = golden_report()
+    section: Section = replace(
+        report.sections[0], pages=tuple(short_page(f"Part {n:03}") for n in range(pages))
+    )
+    cover = replace(report.front[0], blocks=(long_table(35),))
+    made = replace(report, front=(cover,), sections=(section,), back=())
+    listed = [re.findall(r"Part (\d{3}) \. ", sheet) for sheet in texts(printed(made, tmp_path))]
+    assert sorted(int(n) for sheet in listed for n in sheet) == list(range(pages))
+    assert 1 <= sum(bool(sheet) for sheet in listed) <= most_sheets
 
 
 def test_a_link_without_a_text_prints_the_page_it_leads_to(tmp_path: Path) -> None:

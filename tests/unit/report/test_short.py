@@ -35,11 +35,7 @@ def all_cells(report: Report) -> Iterator[Cell]:
 
 
 @pytest.mark.proves(
-    "TKP-SET-01",
     "TKP-SET-02",
-    "TKP-SET-03",
-    "TKP-SET-04",
-    "TKP-GEN-01",
     "TKP-SS-04",
     "TKP-IOPS-05",
     "TKP-IOPS-06",

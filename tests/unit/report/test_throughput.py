@@ -120,7 +120,7 @@ def test_writes_decide_and_reads_are_shown() -> None:
     assert never.sections[1].alerts == ()
 
 
-@pytest.mark.proves("PTS-TP-02", "PTS-TP-17..18", "PTS-TP-24..27", "PTS-TP-31..32")
+@pytest.mark.proves("PTS-TP-02", "PTS-TP-17..18", "PTS-TP-24..25", "PTS-TP-27", "PTS-TP-31..32")
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_on_the_pages(transcript: SnapshotAssertion, case: str) -> None:
     assert transcript_of(report_of(CASES[case])) == transcript

@@ -21,7 +21,8 @@ def with_drive_work(content: ReportContent, run: Run) -> ReportContent:
     dips = dips_in(loads)
 
     def pages(test: str) -> tuple[Page, ...]:
-        made = (energy_page(work, test), media_page(work, test), dips_page(work, dips, test))
+        # Many dips are a single line in print, which would be alone on a sheet if it came last.
+        made = (dips_page(work, dips, test), energy_page(work, test), media_page(work, test))
         return tuple(page for page in made if page is not None)
 
     def sections(standing: Standing, report_date: str) -> tuple[Section, ...]:

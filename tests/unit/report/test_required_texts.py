@@ -12,84 +12,23 @@ from docs.conformance_marks import requirement_ids
 
 from openpts.procedures.registry import PTS
 from tests.support.required_texts import Item, item, texts_found
+from tests.support.verification_record import (
+    WINDOWS,
+    allowed,
+    average,
+    correlation,
+    determination,
+    measured,
+    milliseconds,
+    of_windows,
+    rate,
+    record,
+    rounds,
+    slope,
+)
 
 SIZES: Final = (0.5, 4, 8, 16, 32, 64, 128, 1024)
 MIXES: Final = (0, 5, 35, 50, 65, 95, 100)
-
-
-# ---- rows that a verification record has (7.3.4, 8.3.5, 9.3.4), for a mean in the page's unit
-
-
-def rate(value: float) -> str:
-    return f"{value:,.1f}"
-
-
-def milliseconds(value: float) -> str:
-    return f"{value:#.3g}"
-
-
-Number = Callable[[float], str]
-# Pages with their mean; its slope is 0.003 of it a round, from 0.985 of it at round 0.
-WINDOWS: Final[tuple[tuple[str, str, float, Number], ...]] = (
-    ("iops settling", "iops-a3", 10_000, rate),
-    ("iops settling", "iops-a4", 10_000, rate),
-    ("iops settling", "iops-a5", 10_000, rate),
-    ("tp settling", "tp-1024-window", 10_000 * 2**20 / 1e6, rate),
-    ("tp settling", "tp-128-window", 10_000 * 2**17 / 1e6, rate),
-    ("lat settling", "lat-window-1", 0.1, milliseconds),
-)
-
-
-def of_windows(texts: Callable[[float, Number], tuple[str, ...]], *tests: str) -> tuple[Item, ...]:
-    return tuple(
-        item(report, page, *texts(mean, number))
-        for report, page, mean, number in WINDOWS
-        if not tests or report.partition(" ")[0] in tests
-    )
-
-
-def rounds(_mean: float, _number: Number) -> tuple[str, ...]:
-    return ("Measurement Window: Start 3; End 7,",)
-
-
-def average(mean: float, number: Number) -> tuple[str, ...]:
-    return (f", Average, {number(mean)},",)
-
-
-def allowed(mean: float, number: Number) -> tuple[str, ...]:
-    return (f"Allowed range (average ±10 %): {number(0.9 * mean)} to {number(1.1 * mean)},",)
-
-
-def measured(mean: float, number: Number) -> tuple[str, ...]:
-    return (f"Measured range (min to max), {number(0.98 * mean)} to {number(1.02 * mean)}, pass [pass]",)
-
-
-def slope(mean: float, number: Number) -> tuple[str, ...]:
-    return (
-        f"Allowed maximum slope excursion (10 %): {number(0.1 * mean)},",
-        f"Measured maximum slope excursion, {number(0.012 * mean)} (1.2 %), pass [pass]",
-    )
-
-
-def correlation(_mean: float, _number: Number) -> tuple[str, ...]:
-    return (", Correlation coefficient r, 0.300,",)
-
-
-def determination(mean: float, number: Number) -> tuple[str, ...]:
-    gain = f"{0.003 * mean:,.3f}" if number is rate else f"{0.003 * mean:.6f}"
-    return (
-        *average(mean, number),
-        f"Allowed maximum data excursion (20 %): {number(0.2 * mean)},",
-        f"Measured maximum data excursion (max - min), {number(0.04 * mean)} (4.0 %), pass [pass]",
-        *slope(mean, number),
-        f"Least squares linear fit: {gain} * R + {number(0.985 * mean)},",
-    )
-
-
-def record(mean: float, number: Number) -> tuple[str, ...]:
-    """All of PTS-SSV-01 to 06."""
-    parts = (rounds, average, allowed, measured, slope, correlation)
-    return tuple(text for part in parts for text in part(mean, number))
 
 
 # ---- tables of the rates that were made up
@@ -155,6 +94,11 @@ WIPC_AND_WDPC: Final = {
 }
 BY_DEMAND: Final = (("cbw", "Composite", "40/60"), ("dirth", "RND 8 KiB", "65/35"))
 BANDWIDTH: Final = (("time", "Time"), ("tgbw", "TGBW"), ("fills", "Total Drive Writes/Fills"))
+CONVERGENCE: Final = (
+    *(("iops", f"iops-a1-rw{mix}") for mix in (0, 65, 100)),
+    *(("tp", f"tp-{kib}-write") for kib in (1024, 128)),
+    *(("lat", f"lat-convergence-rw{mix}") for mix in (0, 65, 100)),
+)
 LOOP: Final = "TOIO - TC/QD = TC 4 / QD 32; "
 
 ITEMS: Final[dict[str, tuple[Item, ...]]] = {
@@ -198,13 +142,8 @@ ITEMS: Final[dict[str, tuple[Item, ...]]] = {
     ),
     "PTS-FLOW-04": (
         *(
-            item(
-                "iops settling",
-                f"iops-a1-rw{mix}",
-                "Round, linear 0.5 to 7.5 / ",
-                ": R1, R2, R3, R4, R5, R6, R7\n",
-            )
-            for mix in (0, 65, 100)
+            item(f"{test} settling", page, "Round, linear 0.5 to 7.5 / ", ": R1, R2, R3, R4, R5, R6, R7\n")
+            for test, page in CONVERGENCE
         ),
         *(
             item(report, page, "Round, linear 2.75 to 7.25 / ", "\n  Round: 3, 4, 5, 6, 7\n")
@@ -412,15 +351,8 @@ ITEMS: Final[dict[str, tuple[Item, ...]]] = {
 
 
 @pytest.mark.proves("PTS-GEN-11", "PTS-SSV-01..07", "PTS-PRG-04", "PTS-PRE-04", "PTS-FLOW-04")
-@pytest.mark.proves(
-    "PTS-HDR-03..08",
-    "PTS-IOPS-26..27",
-    "PTS-IOPS-29",
-    "PTS-IOPS-31",
-    "PTS-IOPS-37",
-    "PTS-TP-22..23",
-    "PTS-TP-26",
-)
+@pytest.mark.proves("PTS-HDR-03..08", "PTS-IOPS-26..27", "PTS-IOPS-29", "PTS-IOPS-31", "PTS-IOPS-37")
+@pytest.mark.proves("PTS-TP-22..23", "PTS-TP-26")
 @pytest.mark.proves("PTS-LAT-24", "PTS-LAT-27..28", "PTS-LAT-30", "PTS-LAT-32", "PTS-WSAT-25", "PTS-WSAT-29")
 @pytest.mark.proves("PTS-HIR-20", "PTS-HIR-28", "PTS-XSR-17", "PTS-CBW-43", "PTS-DIRTH-35", "PTS-DIRTH-53")
 @pytest.mark.proves("TKP-SET-01", "TKP-SET-03..04", "TKP-GEN-01")

@@ -76,7 +76,7 @@ def whole_number(content: bytes) -> int | None:
 
 
 def known(values: Iterable[tuple[str, float | None]]) -> dict[str, float]:
-    """Those that have a value."""
+    """The values that are known, by name."""
     return {name: value for name, value in values if value is not None}
 
 

@@ -160,7 +160,7 @@ class Journal:
         return False
 
     def path_of(self, entry: Entry) -> Path:
-        """Its file, whose lock tells whether its process lives."""
+        """The entry's file, whose lock tells whether the entry's process lives."""
         return self.folder / f"{entry.entry_id}{_SUFFIX}"
 
 

@@ -118,7 +118,7 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
 def _finish(
     process: "subprocess.Popen[str]", name: str, timeout_s: float, *, to_the_end: bool
 ) -> tuple[str, str]:
-    """Both outputs. An interrupt kills the program, or is raised again when it has ended or was killed."""
+    """Return standard output and error. An interrupt kills the program, or is raised when it has ended."""
     deadline_s = time.monotonic() + timeout_s
     interrupt: KeyboardInterrupt | None = None
     while True:

@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
     @property
     def end_ns(self) -> int:
-        """Its end on the same clock."""
+        """The end of the piece on the clock of ``start_ns``."""
         return self.start_ns + self.measured.elapsed_ns
 
     @property
@@ -83,7 +83,7 @@ def pieces_of(samples: Sequence[Sample]) -> tuple[Piece, ...]:
 
 
 def pieces_between(samples: Sequence[Sample], first_ns: int, last_ns: int) -> tuple[Piece, ...]:
-    """Those of ``pieces_of`` whose middles lie between two moments of its time axis."""
+    """The pieces of ``pieces_of`` whose middles lie between two moments of its time axis."""
     return tuple(
         piece
         for start_ns, sample in zip(starts_ns(samples), samples, strict=True)

@@ -151,7 +151,7 @@ class OnFleet:
         return taken
 
     def _look(self) -> list[RunRequest]:
-        """Those that no host has begun, and no engine knows any more: to be submitted again."""
+        """Requests that no host has begun and no engine knows any more: to be submitted again."""
         requests = list(self._open.values())
         hosts = {request.host for request in requests if request.host is not None}
         try:

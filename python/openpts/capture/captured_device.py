@@ -38,7 +38,7 @@ class CapturedDevice:
 
     @property
     def sectors(self) -> int:
-        """Its length in sectors of 512 bytes."""
+        """The length of the device in sectors of 512 bytes."""
         return self.block.integer("size") or 0
 
     def ios(self) -> int:

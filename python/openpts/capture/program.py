@@ -26,7 +26,7 @@ class RunningProgram:
 
     @property
     def status(self) -> int:
-        """Its exit status, as a shell has it; 0 without a program."""
+        """Exit status of the program, as a shell has it; 0 without a program."""
         status = None if self._process is None else self._process.returncode
         return 0 if status is None else status if status >= 0 else 128 - status
 

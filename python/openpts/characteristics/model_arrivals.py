@@ -61,7 +61,7 @@ def gaps_text(grouping: Sequence[Group], rungs: Sequence[int]) -> str:
 
 
 def arrivals_of(numbers: Iterable[int], process: str) -> str:
-    """Those of the streams with these numbers."""
+    """The model's text for the arrivals of the streams with these numbers."""
     return f"\n[[arrivals]]\nstreams = {compact(list(numbers))}\n{process}\n"
 
 

@@ -39,7 +39,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """Such as ``read-4k``."""
+        """Name of a job section, such as ``read-4k``."""
         size = f"{self.size_bytes // KIB}k" if self.size_bytes % KIB == 0 else f"{self.size_bytes}b"
         return f"{self.kind}-{size}"
 
@@ -55,7 +55,7 @@ class Synthetic:
 
     @property
     def chosen(self) -> str:
-        """Its arrivals."""
+        """The arrivals that fit best."""
         return self.fit.chosen
 
     @property

@@ -81,7 +81,7 @@ class VisibleOutput(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream."""
+        """Encoding of the wrapped stream."""
         return self.stream.encoding
 
     @property

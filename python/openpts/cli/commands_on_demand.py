@@ -68,7 +68,7 @@ class OnDemand(click.Group):
 
 
 class OnDemandInOrder(OnDemand, InOrder):
-    """Likewise, with its commands in their order."""
+    """A group on demand whose commands stand in the order in which they were added."""
 
 
 def of_tests(

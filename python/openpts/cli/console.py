@@ -39,7 +39,7 @@ class _Trimmed(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream."""
+        """Encoding of the wrapped stream."""
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def write(self, text: str, /) -> int:

@@ -120,7 +120,7 @@ def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "Wanted":
 
 
 def _folder(out: Path | None, path: Path, number: int) -> Path:
-    """That of a file: --out itself for a single one, else one below it for each."""
+    """The run folder of a file: --out itself for a single file, else a folder below it for each."""
     above = out or Path("openpts-runs")
     if out is not None and not number:
         return above

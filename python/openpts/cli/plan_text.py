@@ -253,7 +253,7 @@ def _streams_text(step: Step) -> str:
 
 
 def _stream_text(stream: Stream) -> str:
-    """Its stimulus, its demand, and how often I/Os are planned."""
+    """A stream in words: stimulus, demand, and how often I/Os are planned."""
     planned = stream.stimulus.planned_ios_per_s
     rate = "" if planned is None else f", {planned:,.0f} arrivals/s"
     return f"{stream}, TC {stream.stimulus.tc} QD {stream.stimulus.qd}{rate}"

@@ -102,7 +102,7 @@ class Choices:
         return bool(self.short.values)
 
     def people(self, people: People) -> People:
-        """Those that were named, otherwise those of the plan; labels of both."""
+        """The people named on the command line, otherwise the plan's; labels of both."""
         settings = self.settings
         return People(
             people.operator or settings.get("operator"),

@@ -133,7 +133,7 @@ class _PlanFollower:
         self._behind.reverse()
 
     def begin(self, cycle: int, phase: Phase, number: int) -> None:
-        """These steps run now; a plan that does not have them can't say what follows.
+        """Note that steps of this phase and number run now; a plan without them can't say what follows.
 
         Steps of one phase and number may come in pieces, one behind the other.
         """

@@ -87,7 +87,7 @@ def _consent(*, confirm_namespace: tuple[Path, ...], **words: Any) -> Consent:
 
 
 def _print_methods(methods: _Methods) -> None:
-    """Those that such a drive could have, the best first; the others are of other kinds of drives."""
+    """Print the methods that a drive of this kind could have, the best first."""
     if not (shown := [each for each in methods if not each[1].foreign]):
         return
     table = Table(box=None, padding=(0, 2, 0, 0))

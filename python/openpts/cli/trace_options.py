@@ -168,7 +168,7 @@ def named(paths: tuple[str, ...]) -> str:
 
 
 def ends(text: str, option: str) -> tuple[str, str]:
-    """Both ends of ``FROM:TO``, of which one may be empty. Raises UsageError."""
+    """The ends of ``FROM:TO``, of which one may be empty. Raises UsageError."""
     begin, colon, end = text.partition(":")
     if not colon or not (begin or end):
         raise UsageError(f"invalid {option} {text!r}: write FROM:TO; either may be left out")

@@ -76,7 +76,7 @@ def practices(guide: str) -> dict[str, Practice]:
 
 @cache
 def all_practices() -> dict[str, Practice]:
-    """Those of all guides."""
+    """The requirements of all guides by their IDs."""
     return {id_: practice for guide in GUIDES for id_, practice in practices(guide).items()}
 
 

@@ -67,7 +67,7 @@ class BlockDevice:
 
     @property
     def node(self) -> Path:
-        """Its node below /dev; the kernel writes a slash in a name as ``!``."""
+        """The device's node below /dev; the kernel writes a slash in a name as ``!``."""
         return self.roots.dev / self.name.replace("!", "/")
 
     @property

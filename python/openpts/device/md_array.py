@@ -58,7 +58,7 @@ class MdArray:
     name: str | None = None
 
     def __str__(self) -> str:
-        """Such as ``raid5 of 3 drives, chunk 64 KiB, left-symmetric``."""
+        """The array in words, such as ``raid5 of 3 drives, chunk 64 KiB, left-symmetric``."""
         parts = [f"{self.level} of {len(self.members)} drives"]
         if self.chunk_bytes:
             parts.append(f"chunk {self.chunk_bytes // 1024} KiB")

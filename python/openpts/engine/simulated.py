@@ -176,7 +176,7 @@ class SimulatedDrive:
             raise UsageError(f"{self.facts.name} has no steady state to start from: {error}") from error
 
     def smart(self) -> dict[str, int | float | bool | None]:
-        """Its own log. Bytes, commands, pages, times, energy are nominal; erases and superblocks its own."""
+        """The drive's log: bytes, commands, pages, times, energy nominal; erases and superblocks its own."""
         return self._drive.smart()
 
     def nand_pages(self) -> tuple[int, int]:

@@ -70,17 +70,17 @@ def not_reached(note: str) -> Finding:
 
 
 def not_applicable(note: str) -> Finding:
-    """It does not apply to the run."""
+    """The finding of a requirement that does not apply to the run."""
     return Finding(Status.NOT_APPLICABLE, note)
 
 
 def built_in(tests: tuple[str, ...], note: str = "") -> Finding:
-    """These tests prove it; ``note`` is what is missing of it."""
+    """The finding of a requirement that ``tests`` prove; ``note`` is what the proof lacks."""
     return Finding(Status.BUILT_IN, note, tests=tests)
 
 
 def unverified(note: str) -> Finding:
-    """It can't be verified, for this reason."""
+    """The finding of a requirement that can't be verified; ``note`` is the reason."""
     return Finding(Status.UNVERIFIED, note)
 
 

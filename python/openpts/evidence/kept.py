@@ -30,12 +30,12 @@ def settings_kept(phase: Phase) -> Check:
 
 
 def both_settings(evidence: Evidence) -> Finding:
-    """Those of WIPC and of the rounds."""
+    """Settings of WIPC and of the rounds are as required."""
     return all_of([settings_kept(Phase.WIPC)(evidence), loop_settings(evidence)])
 
 
 def loop_settings(evidence: Evidence) -> Finding:
-    """Those of the rounds, with the cache as the class has it."""
+    """Settings of the rounds are as required, with the write cache as the class has it."""
     found = cache(evidence, enabled=not evidence.enterprise)
     return settings_kept(Phase.ROUND)(evidence) if found.status in {Status.MET, Status.NOT_REACHED} else found
 

@@ -111,7 +111,7 @@ def recommended(field: str, enterprise: int, client: int) -> Callable[[Evidence]
 
 
 def same_demand(first: Phase, second: Phase) -> Callable[[Evidence], Finding]:
-    """Both parts ran at one TC and QD."""
+    """Check that two phases ran at one TC and QD."""
 
     def check(evidence: Evidence) -> Finding:
         one, other = (demands_text(stimuli(evidence.of(phase))) for phase in (first, second))

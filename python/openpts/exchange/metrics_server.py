@@ -93,7 +93,7 @@ class _MetricsServer(WSGIServer):
                 self._drop(request)
 
     def _drop(self, request: Any) -> None:
-        """Its thread sees the end of the connection, and closes it."""
+        """Shut a client's connection down; the client's thread sees the end, and closes it."""
         del self._since_s[request]
         with suppress(OSError):
             request.shutdown(socket.SHUT_RDWR)

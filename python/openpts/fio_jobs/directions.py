@@ -133,7 +133,7 @@ class _Sizes:
                 job.note("bssplit", f"{given[0]} sums to {given[1]} per cent, which openpts takes for all")
 
     def of(self, direction: str) -> tuple[BlockSize, ...]:
-        """Those of one direction. Raises JobError."""
+        """Block sizes of one direction. Raises JobError."""
         shares = self._split.get(direction) or self._range.get(direction)
         shares = shares or {self._one.get(direction, _DEFAULT_BYTES): 1}
         if len(shares) > _MOST_SIZES:

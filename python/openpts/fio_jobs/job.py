@@ -97,7 +97,7 @@ class Job:
         return max(places, key=lambda name: places[name]) if places else None
 
     def text(self, name: str, default: str) -> str:
-        """Its value as it was written; ``default`` where it was not given."""
+        """Value of an option as it was written; ``default`` where it was not given."""
         given = self.given(name)
         return default if given is None else (given.value or "")
 

@@ -74,7 +74,7 @@ class JobFile:
 
     @property
     def used_values(self) -> dict[str, str]:
-        """Those that an option names."""
+        """Values of the variables that an option names."""
         written = (option.value or "" for section in self.sections for option in section.options)
         names = (braced or bare for value in written for braced, bare in _VARIABLE.findall(value))
         return {name: self.values[name] for name in names if name in self.values}

@@ -84,7 +84,7 @@ def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]
 
 
 def _weights(directions: Sequence[Direction], rates: Sequence[Capped]) -> tuple[int, ...]:
-    """Those of the job's own mix where the rates agree with it to the unit, or else the rates'."""
+    """Weights of the job's own mix where the rates agree with it to the unit, or else those of the rates."""
     (first, second), (one, other) = (rate.per_s for rate in rates), (each.weight for each in directions)
     if abs(first * other - second * one) <= max(one, other):
         return one, other

@@ -79,7 +79,7 @@ class HostJournal:
         return self.runs / f"{run_id}.events.jsonl"
 
     def note_of(self, run_id: str) -> Note | None:
-        """Its note; None without one. Raises FleetError if it can't be read."""
+        """The note on a run; None without one. Raises FleetError if it can't be read."""
         path = self.runs / _name(run_id)
         with failing_as(FleetError, f"{path} can't be read"), suppress(FileNotFoundError):
             return decode_json(read_file(self.runs, _name(run_id)), Note)

@@ -23,7 +23,7 @@ from openpts.vocabulary.facts import Fact, Facts
 
 
 def _cpu_fact(roots: SystemRoots) -> Fact:
-    """Such as ``Intel(R) Xeon(R) Gold 6354, 2 sockets, 36 cores, 72 threads``; only those that are online."""
+    """Processors online: ``Intel(R) Xeon(R) Gold 6354, 2 sockets, 36 cores, 72 threads``."""
     cpuinfo = roots.proc / "cpuinfo"
     topologies = list((roots.sys / "devices/system/cpu").glob("cpu[0-9]*/topology"))
     name = _model(cpuinfo)
@@ -124,7 +124,7 @@ _CLASSES: Final = {"0x01": "storage", "0x02": "network", "0x03": "display", "0x1
 
 
 def _peripherals_fact(roots: SystemRoots) -> Fact:
-    """Such as ``storage: 2 x Samsung NVMe SSD; network: Intel X710``, sorted; IDs without a pci.ids."""
+    """Devices by class, such as ``storage: 2 x Samsung NVMe SSD``, sorted; IDs without a pci.ids."""
     folder = roots.sys / "bus/pci/devices"
     functions = Counter(_identity(function) for function in folder.glob("*"))
     groups = []
@@ -150,7 +150,7 @@ def _times(count: int, name: str) -> str:
 
 
 def primary_storage_fact(roots: SystemRoots) -> Fact:
-    """Such as ``ext4 on SAMSUNG MZVL21T0 (nvme0n1, 1,024 GB)``: what / is mounted from."""
+    """What / is mounted from: ``ext4 on SAMSUNG MZVL21T0 (nvme0n1, 1,024 GB)``: what / is mounted from."""
     source = f"{roots.proc}/self/mountinfo"
     try:
         mounts = [mount for mount in read_mounts(roots) if mount.mount_point == "/"]

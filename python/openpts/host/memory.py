@@ -63,7 +63,7 @@ _TYPES: Final = {
 
 # SOL-SYS-02
 def memory_modules_fact(roots: SystemRoots) -> Fact:
-    """Such as ``2 x 16 GiB DDR4 3200 MT/s Samsung M471A2K43EB1-CWE``; only root may read it."""
+    """Memory modules: ``2 x 16 GiB DDR4 3200 MT/s Samsung M471A2K43EB1-CWE``; only root may read it."""
     folder = roots.sys / "firmware/dmi/entries"
     entries = sorted(folder.glob("17-*/raw"))
     if not entries:

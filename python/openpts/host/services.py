@@ -69,7 +69,7 @@ def service_facts(roots: SystemRoots, run: Run = run_program) -> Facts:
 def active_units(
     units: Sequence[str], roots: SystemRoots, run: Run = run_program
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Those of ``units`` that are active, with the source; None if unknown."""
+    """The active ones of ``units``, with the source; None if unknown."""
     if not _runs_systemd(roots):
         return (), f"{roots.proc}/1/comm: systemd does not run this machine"
     command = ("systemctl", "show", "--property=Id,ActiveState", *units)

@@ -29,7 +29,7 @@ class LotMetrics(Collector):
             self._entries[event.index] = event.entry
 
     def collect(self) -> Iterable[Metric]:
-        """Those of the runs that have begun, and how many drives are in which state."""
+        """Metrics of the runs that have begun, and how many drives are in which state."""
         drives = GaugeMetricFamily("openpts_lot_drives", "Drives of the lot by state.", labels=["state"])
         states = Counter(entry.state for entry in self._entries)
         for state in SuiteState:

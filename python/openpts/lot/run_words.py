@@ -16,7 +16,7 @@ def run_words(
     pinned: Sequence[str],
     resume_words: Sequence[str],
 ) -> list[str]:
-    """Those of a run that begins, or of one that goes on where the folder has a record.
+    """Arguments of a run that begins, or of one that goes on where the folder has a record.
 
     ``pinned`` are options that only a new run has, ``resume_words`` those that only a resumed one has.
     """

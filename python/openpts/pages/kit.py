@@ -60,7 +60,7 @@ class Required:
     number: str
 
     def named(self, prefix: str, title: str) -> PlotName:
-        """Its name in the section of that prefix."""
+        """The plot's name in the section of that prefix."""
         return PlotName(f"{prefix}-{self.key}", self.number, title)
 
 

@@ -60,7 +60,7 @@ def log_axis(title: str, values: Iterable[float]) -> Axis:
 
 
 def _log_ticks(domain: tuple[float, float], factors: Sequence[float]) -> tuple[float, ...]:
-    """These multiples of powers of ten, as far as they lie on the axis."""
+    """Ticks at ``factors`` times powers of ten, as far as they lie on the axis."""
     first, last = math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1]))
     # as decimal text has them: binary multiples leave dust that a label would show
     ticks = [float(f"{factor}e{exponent}") for exponent in range(first, last + 1) for factor in factors]

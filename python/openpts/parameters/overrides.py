@@ -19,7 +19,7 @@ class Given:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def over(self, other: "Given") -> Self:
-        """These values, and those of the other that these don't replace."""
+        """Own values, and those of ``other`` that they don't replace."""
         replaced = set(self.values)
         for same in _ALTERNATIVES:
             if same & replaced:

@@ -11,7 +11,7 @@ _FOLDER: Final = resources.files("openpts.parameters") / "plans"
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Their names, in alphabetical order."""
+    """Names of the plans that ship, in alphabetical order."""
     names = (file.name for file in _FOLDER.iterdir())
     return tuple(sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)))
 

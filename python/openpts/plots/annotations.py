@@ -117,7 +117,7 @@ def _around(middle: tuple[float, float], width: float, height: float) -> _Box:
 
 
 def _near(dots: Sequence[tuple[float, float]], boxes: Sequence[_Box]) -> list[tuple[float, float]]:
-    """Those that any of the boxes may touch."""
+    """Dots that any of the boxes may touch."""
     around = _Box(
         min(box.left for box in boxes),
         min(box.top for box in boxes),

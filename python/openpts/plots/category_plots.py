@@ -131,7 +131,7 @@ def _cells_by_category(series: Series, figure: Figure, table: Table) -> list[tup
 
 
 def _ends_by_category(series: Series, figure: Figure, table: Table) -> list[tuple[str, tuple[Cell, ...]]]:
-    """Both ends of each category's range."""
+    """Low and high end of each category's range."""
     lines = [row.cells for row in table.rows]
     if series.by == "column":
         lines = list(zip(*lines, strict=True))

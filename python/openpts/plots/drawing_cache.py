@@ -116,7 +116,7 @@ def _all_else() -> "hashlib._Hash":
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Those that were not used for longest, until the rest is as small as it is to be."""
+    """Remove the drawings that were unused for longest, until the cache keeps its size."""
     try:
         found = [(entry.stat(), entry.path) for entry in os.scandir(folder)]
     except OSError:

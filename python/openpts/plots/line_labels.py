@@ -87,7 +87,7 @@ class _Stack:
         return [centre - half + n * gap for n in range(self.members)]
 
     def joined(self, other: "_Stack") -> "_Stack":
-        """Both in one stack, each label with the same weight."""
+        """Two stacks as one, each label with the same weight."""
         members = self.members + other.members
         return _Stack((self.mean * self.members + other.mean * other.members) / members, members)
 

@@ -129,7 +129,7 @@ def _latencies(sample: Sample) -> Iterator[tuple[str, LatencyDistribution]]:
 
 
 def _sample(drive: SimulatedDrive, steps: tuple[Step, ...]) -> Sample:
-    """That of the last step. Raises RunFailedError."""
+    """Sample of the last step. Raises RunFailedError."""
     stimuli = [stimulus for step in steps for stimulus in step.stimuli]
     demand = Demand(
         max(stimulus.tc for stimulus in stimuli),

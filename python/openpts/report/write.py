@@ -154,7 +154,7 @@ def make_report(
 def _parts(
     folders: Sequence[Path], date: str, workers: Executor, pool: DrawingPool | None, options: ReportOptions
 ) -> Iterator[RunPart]:
-    """Those of several folders from the workers; a single one is made here, while they get ready to draw."""
+    """Report parts of the folders from the workers; a single part is made here while they get ready."""
     begun = begin_parts(folders, date, workers) if len(folders) > 1 else []
     if pool is not None:
         pool.prepare(libraries=options.html)

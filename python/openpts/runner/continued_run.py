@@ -38,7 +38,7 @@ class Continuation:
     rest_ns: int | None = None
 
     def conditions(self, test: Procedure, seed: int) -> Conditions:
-        """Those of the run, numbered on. Raises RecordError where it can't be continued."""
+        """Conditions of the continued run, numbered on. Raises RecordError where it can't be continued."""
         found: Conditions = test.part("continuation").following(self.run, self.rest_ns or 0, seed)
         return found
 

@@ -67,7 +67,7 @@ class CrosscheckOrder:
 
 @dataclass(frozen=True, slots=True)
 class CrosscheckStarted:
-    """Both engines stand ready; ``notes`` are what the operator should know about the comparison."""
+    """The native engine and fio are ready; ``notes`` is what bears on the comparison."""
 
     target: TargetFacts
     first: Facts
@@ -191,7 +191,7 @@ def _mean_latencies_ns(samples: Sequence[Sample]) -> list[float]:
 
 @contextmanager
 def _native_and_fio(order: CrosscheckOrder, target: OpenTarget, cpu: int | None) -> Iterator[Engines]:
-    """Both engines on the target, with their threads on that processor, or wherever the scheduler wants."""
+    """The native engine and fio on the target, their threads on ``cpu`` or where the scheduler puts them."""
     stimuli = [case.stimulus for case in order.cases]
     demand = Demand(
         max(stimulus.tc for stimulus in stimuli),

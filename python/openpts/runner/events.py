@@ -192,7 +192,7 @@ class CommandStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded(Event):
-    """It has ended, as it should or otherwise."""
+    """A run of the program has ended, successfully or not."""
 
     run: CommandRun
 

@@ -83,7 +83,7 @@ class Hooks:
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """Those of the run's start and end. Raises RunFailedError if one of the start fails."""
+        """Run the hooks of the run's start and end. Raises RunFailedError if one of the start fails."""
         state = RunState.FAILED
         for hook in self._at(Moment.TIME):
             self._start_beside(hook, f"after {format_duration(round(hook.after_s * NS_PER_S))}")

@@ -121,7 +121,7 @@ class MeasurementOrder:
 
     @property
     def stimuli(self) -> tuple[Stimulus, ...]:
-        """Those of all steps."""
+        """Stimuli of all steps."""
         return tuple(stimulus for step in self.steps for stimulus in step.stimuli)
 
     @property

@@ -104,7 +104,7 @@ class SimulatedDevice:
         return simulated_deviations(self.preset, self.facts, str(self.drive.simulation), steps)
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:  # noqa: ARG002 however many
-        """Its data is nowhere."""
+        """No space: a simulated drive keeps no data."""
         return ()
 
     def notes(self, step: Step) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class SimulatedDevice:
         return TrimmedReads(Promise.UNKNOWN, reason, reason=reason)
 
     def check_purge(self, choice: PurgeChoice) -> None:
-        """It has a purge of its own, without a name."""
+        """Raise PurgeError for a named method: a simulated drive has one purge, without a name."""
         if choice.methods:
             raise PurgeError(
                 f"{self.facts.name} is a simulated drive, which {choice} can't purge: remove --purge"

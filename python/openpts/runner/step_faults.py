@@ -87,7 +87,7 @@ def hang_text(io: OutstandingIo) -> str:
 
 
 def standstill_text(sample: Sample) -> str:
-    """That openpts did not run, and for how long."""
+    """Sentence on how long openpts did not run during a step."""
     return f"openpts itself did not run for {format_duration(sample.standstill_ns)}"
 
 

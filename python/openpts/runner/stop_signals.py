@@ -10,7 +10,7 @@ from typing import Self
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Those that others send to end us; a terminal that is lost is none where ``nohup`` says so.
+    """Signals that other processes send to end openpts; SIGHUP is none of them under ``nohup``.
 
     None in a thread beside the main one, as in a worker of Dask: signals are for the main thread alone.
     """

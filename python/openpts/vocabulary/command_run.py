@@ -85,7 +85,7 @@ class FigureOrder:
 
     @property
     def label(self) -> str:
-        """Its name, with its unit if it has one."""
+        """The figure's name, with its unit if it has one."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
@@ -149,7 +149,7 @@ class DeviceCounts:
         )
 
     def plus(self, other: Self) -> "DeviceCounts":
-        """Both together."""
+        """The counts of two devices together."""
         return DeviceCounts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 

@@ -18,7 +18,7 @@ class ZeroData(Struct, frozen=True, tag="zero"):
 
 
 class PatternData(Struct, frozen=True, tag="pattern"):
-    """These bytes again and again, from the first byte of each write on."""
+    """``pattern`` again and again, from the first byte of each write on."""
 
     pattern: bytes
 

@@ -24,7 +24,7 @@ def never_sleeps(engine: Facts) -> bool:
 
 
 def own_latency_facts(awake_ns: float, asleep_ns: float) -> Facts:
-    """Both latencies as facts: without sleep, and with the interrupt and the wake-up that end it."""
+    """The engine's own latencies: without sleep, and with the interrupt and the wake-up that end it."""
     return {
         OWN_LATENCY: Fact(f"{awake_ns:.0f} {_AWAKE}", "requests that do nothing"),
         OWN_LATENCY_ASLEEP: Fact(f"{asleep_ns:.0f} {_ASLEEP}", "requests that a timer answers"),

@@ -125,7 +125,7 @@ class Purpose(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) = UNSET
 
     def over(self, other: "Purpose") -> "Purpose":
-        """This one, and what only the other declares."""
+        """Own declarations, and what only ``other`` declares."""
         return replace(other, **self.declared)
 
     @property

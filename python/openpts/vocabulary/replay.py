@@ -173,7 +173,7 @@ class TraceScore(msgspec.Struct, frozen=True):
 
 
 def trace_score(transferred_bytes: int, ios: int, latency_sum_ns: int, busy_ns: int) -> TraceScore | None:
-    """That of so many reads and writes; None where there were none, or none that took any time."""
+    """Score of so many reads and writes; None where there were none, or none took any time."""
     if not ios or not busy_ns or not latency_sum_ns:
         return None
     return TraceScore(transferred_bytes, busy_ns, latency_sum_ns / ios)

@@ -103,7 +103,7 @@ class ActiveRange:
     end_pct: float = 100
 
     def first_and_last_lba(self, max_user_lba: int) -> tuple[int, int]:
-        """Both ends inclusive, fractions of an LBA rounded down."""
+        """First and last LBA, both inclusive, fractions of an LBA rounded down."""
         return (
             math.floor(self.start_pct * max_user_lba / 100),
             math.floor(self.end_pct * max_user_lba / 100),
@@ -354,12 +354,12 @@ class Step(Struct, frozen=True):
 
     @property
     def stimulus(self) -> Stimulus | None:
-        """That of the only stream; None in an idle gap, and where there are several."""
+        """Stimulus of the only stream; None in an idle gap, and where there are several."""
         return self.streams[0].stimulus if len(self.streams) == 1 else None
 
     @property
     def stimuli(self) -> tuple[Stimulus, ...]:
-        """Those of all streams."""
+        """Stimuli of all streams."""
         return tuple(stream.stimulus for stream in self.streams)
 
     @property

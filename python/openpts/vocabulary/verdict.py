@@ -122,7 +122,7 @@ class SteadyStateReport:
 
     @property
     def steady(self) -> bool:
-        """Both rules of 2.1.24 hold in this window, and all of it is the device's."""
+        """Whether range and slope rule of 2.1.24 hold in this window, and all of it is the device's."""
         return self.range_ok and self.slope_ok and not self.disturbed
 
 

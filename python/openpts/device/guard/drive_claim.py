@@ -95,7 +95,7 @@ def file_claimed(file: NamedFile, run_id: str | None, roots: SystemRoots) -> Ite
 
 
 def owner_note(target: OpenTarget) -> tuple[str, ...]:
-    """That another run has claimed a drive which was opened for reading: what both measure is of both."""
+    """Note for each run that has claimed a drive which is opened for reading: each slows the other down."""
     if target.device is None or target.owner is not None:
         return ()
     folder = _folder(target.device.roots)

@@ -105,7 +105,7 @@ def _of_source(source: str, text: str, root: Path | None, roots: SystemRoots) ->
 
 
 def _of_others(roots: SystemRoots) -> Iterator[Claim]:
-    """Those of other mount namespaces, and of each root directory in them: a chroot sees a part only."""
+    """Claims by mounts of other namespaces, by each root directory in them: a chroot sees a part only."""
     seen = {view_of(roots.proc / "self")}
     for process in sorted(roots.proc.glob("[0-9]*")):
         view = view_of(process)

@@ -45,7 +45,7 @@ class HostPath:
 
     @property
     def of_host(self) -> tuple[HostLink, ...]:
-        """Those at which the host can be the limit: shared ones, and one that is slower than the drive."""
+        """Links at which the host can be the limit: shared ones, and one that is slower than the drive."""
         most = self.drive_bytes_per_s
         return tuple(
             link

@@ -54,7 +54,7 @@ def sata_power_file(device: BlockDevice) -> Path | None:
 
 # SOL-SYS-05
 def _storage_driver(device: BlockDevice, roots: SystemRoots) -> Fact:
-    """Such as ``nvme 1.0``; a driver without a version of its own has the kernel's."""
+    """The storage driver, such as ``nvme 1.0``; one without a version of its own has the kernel's."""
     for folder in pci_functions(hardware_folder(device)):
         link = folder / "driver"
         if link.exists():
@@ -114,7 +114,7 @@ def drive_depth(device: BlockDevice) -> int | None:
 
 
 def _nr_requests(device: BlockDevice) -> Fact:
-    """Those that the kernel keeps, and those that a queue of the drive takes."""
+    """Requests that the kernel keeps in a queue, of those that a queue of the drive takes."""
     kept, depth = device.text("queue/nr_requests"), drive_depth(device)
     source = f"{device.place('queue/nr_requests')}, sqsize or queue_depth of the drive"
     return Fact(f"{kept} of {depth}" if kept and depth else kept, source)

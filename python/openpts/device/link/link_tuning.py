@@ -51,7 +51,7 @@ def link_changes(device: BlockDevice, scenario: Scenario) -> tuple[Change, ...]:
 
 
 def _at(*settings: tuple[str, Path | None, str]) -> Iterator[Change]:
-    """Those whose files are there and can be read: some queues have a file without a value."""
+    """Changes to settings whose files can be read: some queues have a file without a value."""
     for key, path, wanted in settings:
         if path is not None and read_text(path) is not None:
             yield Change(key, Means.FILE, str(path.resolve()), wanted)

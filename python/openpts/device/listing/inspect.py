@@ -83,7 +83,7 @@ def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) ->
 
 
 def _siblings_in_use(siblings: tuple[BlockDevice, ...], usage: Usage | RefusedError) -> tuple[str, ...]:
-    """Their load comes to the same controller, and some purges would erase them as well."""
+    """Other namespaces of the controller: their load comes to it as well, and some purges erase them."""
     if isinstance(usage, RefusedError):
         return ()
     found = (refusals[0] for sibling in siblings if (refusals := quiet_refusals(sibling, usage)))

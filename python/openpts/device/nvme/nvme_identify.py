@@ -214,7 +214,7 @@ class NvmeNamespace:
 
     @property
     def format_text(self) -> str:
-        """Such as ``LBA format 1: 512 B blocks, 8 B metadata (separate), protection type 1``."""
+        """``LBA format 1: 512 B blocks, 8 B metadata (separate), protection type 1``."""
         text = f"LBA format {self.format_index}: {self.block_bytes} B blocks"
         if self.metadata_bytes:
             way = "extended blocks" if self.extended else "separate"

@@ -1,4 +1,4 @@
-"""That a command which names a drive by its node reaches the drive that is meant, and no other.
+"""Makes sure that a command which names a drive by its node reaches the drive that is meant, and no other.
 
 The kernel gives a drive's name to no other drive while it is open.
 """

@@ -59,7 +59,7 @@ class Sense:
 
     @property
     def failure(self) -> str | None:
-        """That a format or sanitize failed, in words; None if it does not say so."""
+        """The failure of a format or sanitize in words; None where the drive reports none."""
         return _FAILURES.get(self.code)
 
     @property

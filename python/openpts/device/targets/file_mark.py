@@ -55,7 +55,7 @@ class FileMark:
 
     @classmethod
     def read(cls, fd: int, use: FileUse) -> Self | None:
-        """That of an open file; None without one, and of one that says nothing, as older versions made."""
+        """The mark of an open file; None without one, or where it says nothing, as of older versions."""
         try:
             version, flags, inode, born, size, written = _LAYOUT.unpack(os.getxattr(fd, use))
         except (OSError, struct.error):

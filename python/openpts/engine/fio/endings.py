@@ -118,7 +118,7 @@ def _dealt(total: int, stimulus: Stimulus, parts: Sequence[Part]) -> list[int]:
 
 
 def _stricter(known: FioOptions, new: FioOptions) -> FioOptions:
-    """Both rules: of two of one kind, the one that comes first."""
+    """The options of two stop rules: of two of one kind, the one that comes first."""
     return known | {
         name: value if name not in known else min(known[name], value, key=_leading_number)
         for name, value in new.items()

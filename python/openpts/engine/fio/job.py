@@ -184,7 +184,7 @@ def job_file(step: Step, setting: JobSetting, target: TargetFacts, number: int =
 
 
 def _names(step: Step) -> list[str]:
-    """Those of the streams; one without a name is a job of its number."""
+    """Job names of the streams; a stream without a name is a job of its number."""
     if len(step.streams) == 1:
         return [step.streams[0].name or "job"]
     return [stream.name or f"job{number}" for number, stream in enumerate(step.streams, start=1)]

@@ -73,7 +73,7 @@ class _Setting(Struct, frozen=True):
 
 
 class _Audit(Struct, frozen=True):
-    """Likewise of `openpts doctor --json`."""
+    """What is read of `openpts doctor --json`."""
 
     settings: tuple[_Setting, ...]
 
@@ -134,7 +134,7 @@ class HostCheck:
         return Place(self.host.name)
 
     def unreachable(self, error: FleetError) -> CheckedHost:
-        """That is what is wrong with it."""
+        """The check of a host that can't be reached."""
         over_ssh = self.engine is Engine.SSH
         found = (self._at.error if over_ssh else self._at.warning)(
             "ssh",

@@ -18,7 +18,7 @@ class ByClass:
     client: Any
 
     def of(self, drive_class: DriveClass) -> Any:
-        """That of a class."""
+        """The value for a drive class."""
         return self.enterprise if drive_class is DriveClass.ENTERPRISE else self.client
 
 

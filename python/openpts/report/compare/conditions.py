@@ -62,12 +62,12 @@ class Conditions:
 
     @property
     def differing(self) -> tuple[Field, ...]:
-        """Those in which the runs differ."""
+        """Fields in which the runs differ."""
         return tuple(field for field in self.fields if field.differs)
 
 
 def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
-    """Those of all tests first, then each test's own; tests that only one set has are not compared."""
+    """Conditions that all tests share, then each test's own; tests that only one set has are not compared."""
     groups = [comparison.runs_of(name) for name in comparison.names]
     shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
     return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))

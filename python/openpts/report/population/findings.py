@@ -175,7 +175,7 @@ class _Scale:
         return (-off, off) if self.unit == "K" else (0.0, 0.0)
 
     def step(self, values: Sequence[float]) -> float:
-        """That of whole numbers."""
+        """Resolution of values that are whole numbers; infinite of others."""
         middle = abs(median(values))
         if not middle or any(value != round(value) for value in values):
             return math.inf

@@ -44,11 +44,11 @@ class AppResults:
     runs: tuple[CommandRun, ...]
 
     def of_kind(self, kind: RunKind) -> tuple[CommandRun, ...]:
-        """Those of one kind."""
+        """Runs of the program of one kind that stand."""
         return tuple(run for run in self.runs if run.kind is kind and run.stands)
 
     def times(self, kind: RunKind) -> RunSet | None:
-        """Their times in seconds; None without any."""
+        """Times of the runs of a kind in seconds; None without any."""
         return time_set(self.conditions, self.of_kind(kind))
 
     def figures(self, kind: RunKind) -> RunSet | None:

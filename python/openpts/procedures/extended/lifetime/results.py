@@ -113,7 +113,7 @@ class Pass:
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Its speed; None if it was never begun."""
+        """Throughput of the writes; None if they were never begun."""
         return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else None
 
 

@@ -32,7 +32,7 @@ class CacheState:
 
     @property
     def accusations(self) -> tuple[tuple[int, Accusation], ...]:
-        """Those that are in the record, each with the number of its cut."""
+        """Data losses in the record, each with the number of its cut."""
         return tuple((cut.number, each) for cut in self.cuts for each in cut.accusations)
 
 

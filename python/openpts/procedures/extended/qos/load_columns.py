@@ -19,7 +19,7 @@ DONE_NOTE: Final = (
 
 
 def percentiles_of(conditions: QosConditions) -> tuple[float, ...]:
-    """Those that are always shown, and those of the limits."""
+    """The percentiles that are always shown, and those of the limits."""
     return tuple(sorted({*PERCENTILES, *(limit.percentile for limit in conditions.limits)}))
 
 

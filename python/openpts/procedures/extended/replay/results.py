@@ -40,7 +40,7 @@ class ReplayResults:
 
     @property
     def scores(self) -> RunSet | None:
-        """Those of all passes; None where there are none."""
+        """Scores of all passes; None where there are none."""
         scores = [float(_score_of(one)) for one in self.passes if one.score is not None]
         return RunSet(tuple(scores), Better.HIGHER) if scores else None
 

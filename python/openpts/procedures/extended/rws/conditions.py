@@ -123,7 +123,7 @@ class RwsConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         return self._outstanding(None if self.captured is None else self.captured.depth)
 
     def toio_of(self, step: CaptureStep) -> int:
-        """Those of a step of replay-native."""
+        """Outstanding I/Os of a step of replay-native."""
         return self._outstanding(step.depth)
 
     def _outstanding(self, depth: float | None) -> int:

@@ -48,7 +48,7 @@ class StreamFigures:
 
 
 def stream_figures(found: RwsRun, one: Alone) -> StreamFigures:
-    """Those of the minutes of both windows."""
+    """Figures of a stream in the minutes of both windows: alone, and in the composite."""
     together = found.in_composite(one.stream.name)
     return StreamFigures(_merged(one.tracked.results.window_minutes), _merged(together) if together else None)
 

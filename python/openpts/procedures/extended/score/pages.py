@@ -42,7 +42,7 @@ _TIMES_NOTE: Final = (
 
 
 def overall_page(results: ScoreResults, verdicts: Sequence[Verdict]) -> Page:
-    """Both overall scores for each load, and what idle times and background do to them."""
+    """Two overall scores for each load, and what idle times and background do to them."""
     by_trace = _by_trace_table(results)
     bars = Plot(
         x=category_axis(_TRACE, by_trace),

@@ -42,7 +42,7 @@ class Scored:
 
     @property
     def scores(self) -> RunSet | None:
-        """Those of the warm passes."""
+        """Scores of the warm passes."""
         return _score_set(self.conditions, (one.score.unrounded if one.score else None for one in self.warm))
 
     @property

@@ -69,7 +69,7 @@ def _curve(measured: SustainedRun) -> Curve:
 
 
 def sustained_run(run: Run) -> SustainedRun:
-    """Both runs, the load and the claims, as far as they were measured."""
+    """Load, idle recovery and claims, as far as they were measured."""
     conditions = run.conditions(SustainedConditions)
     samples = [step.sample for step in run.phase(Phase.LOAD)]
     finished = of_cycle(run.manifest.cycles, 1)

@@ -63,7 +63,7 @@ class HeatPoint:
 
     @property
     def bytes_per_s(self) -> float:
-        """Its speed."""
+        """Throughput of the writes."""
         return per_second(self.written_bytes, self.elapsed_ns)
 
 

@@ -53,7 +53,7 @@ class Beside:
 
     @property
     def alone(self) -> tuple[Figures, Figures]:
-        """Both loads without trims."""
+        """The loads without trims: before, and after."""
         return self.before, self.after
 
     def slowest_alone_ns(self, pct: float, pick: Callable[[Iterable[float]], float] = max) -> float:

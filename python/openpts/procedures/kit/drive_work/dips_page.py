@@ -53,7 +53,7 @@ class LoadDip:
 
     @property
     def points(self) -> tuple[_Point, ...]:
-        """Its own part of the load."""
+        """Points of the load inside the dip."""
         return self.load[self.dip.first : self.dip.last + 1]
 
     @property
@@ -68,7 +68,7 @@ class LoadDip:
 
     @property
     def end_ns(self) -> int:
-        """Likewise."""
+        """End of the dip on the clock of the run."""
         return self.load[self.dip.last].end_ns
 
     @property
@@ -228,7 +228,7 @@ def _written(series: TelemetrySeries, points: Sequence[_Point]) -> tuple[float, 
 
 
 def _of_level(dip: LoadDip) -> Iterator[str]:
-    """It did not come back: what was fast has come to its end."""
+    """Cause of a dip from which the load did not come back: what was fast has come to its end."""
     written_gb = sum(point.interval.write.bytes for point in dip.load[: dip.dip.first]) / GB
     if written_gb:
         yield (

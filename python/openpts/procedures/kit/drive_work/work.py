@@ -155,7 +155,7 @@ class DriveWork:
 
     @cached_property
     def steps(self) -> tuple[StepRecord, ...]:
-        """Those that came to their end."""
+        """The complete steps of the run."""
         return tuple(step for step in self.run.steps if step.sample.state is StepState.COMPLETE)
 
     @cached_property

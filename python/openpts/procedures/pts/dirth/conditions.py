@@ -25,7 +25,7 @@ class DemandIntensityConditions(DemandConditions, frozen=True, kw_only=True, tag
     ]
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
-        """Those of demand variation, and what of the places can't be together."""
+        """Contradictions of demand variation, and of access ranges with a workload that has its own."""
         yield from super().contradictions(given)
         if self.segments is not None and self.workload.placement != Uniform():
             yield ("segments",), f"the workload {self.workload.title} has its own access ranges"

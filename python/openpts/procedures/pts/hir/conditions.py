@@ -105,7 +105,7 @@ class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="t
 
     @property
     def chosen_workloads(self) -> tuple[Workload, ...]:
-        """That of access A."""
+        """The workload of access A."""
         return (self.workload,)
 
     def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:

@@ -17,6 +17,6 @@ class LatencyConditions(RoundConditions, frozen=True, kw_only=True, tag_field="t
     nines: Annotated[int | None, usual.NINES] = None
 
     def step_counts(self) -> StepCounts:
-        """Those of the rounds, and of the histogram."""
+        """Steps of the rounds, and of the histogram."""
         yield from super().step_counts()
         yield from histogram_steps(self.histogram_ns, self.minute_ns)

@@ -71,7 +71,7 @@ class Cycle:
         return by_round(self.results.rounds, self.point(read_pct), SteadyFigure.THROUGHPUT)
 
     def window_mb_per_s(self, read_pct: int) -> tuple[float, ...]:
-        """Those of the window's rounds."""
+        """Throughputs of the window's rounds."""
         values = self.mb_per_s(read_pct)
         return tuple(values[number - 1] for number in self.results.window.rounds) if values else ()
 

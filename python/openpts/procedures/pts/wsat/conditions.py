@@ -82,5 +82,5 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
             yield ("steady_after_drive_fills",), "does nothing without stop_when_steady"
 
     def step_counts(self) -> StepCounts:
-        """Those of the histogram; what drive fills end sooner isn't counted."""
+        """Steps of the histogram; those that drive fills end sooner aren't counted."""
         yield from histogram_steps(self.histogram_ns, self.minute_ns)

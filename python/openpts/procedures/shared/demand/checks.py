@@ -41,7 +41,7 @@ def full_range(evidence: Evidence) -> Finding:
 
 
 def cache_off(evidence: Evidence) -> Finding:
-    """Both sections switch the cache off, whatever the class."""
+    """The write cache is off, as sections 13 and 14 demand for either class."""
     return cache(evidence, enabled=False)
 
 

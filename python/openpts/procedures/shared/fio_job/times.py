@@ -47,7 +47,7 @@ def _of_stream(samples: Sequence[Sample], name: str) -> Iterator[StreamTimes]:
 
 
 def whole_of(found: Sequence[StreamTimes]) -> tuple[StreamTimes, ...]:
-    """Those of all streams together, or of the only one."""
+    """Times of all streams together, or of the only stream."""
     return tuple(one for one in found if one.stream == ALL_STREAMS) or tuple(found)
 
 

@@ -51,7 +51,7 @@ class Pass:
 
     @property
     def failed(self) -> int:
-        """Its I/Os that failed."""
+        """I/Os of the pass that failed."""
         if self.sample.streams:
             return self.sample.streams[self.stream].errors
         return sum(errors.count for errors in self.sample.errors)
@@ -100,7 +100,7 @@ class Pass:
 
     @property
     def score(self) -> TraceScore | None:
-        """That of its reads and writes, from submission to completion."""
+        """Score of the pass's reads and writes, from submission to completion."""
         return score_of(self.trace, self.played.busy_ns)
 
     @property
@@ -126,7 +126,7 @@ def distribution(encoded: Iterable[bytes]) -> LatencyDistribution:
 
 
 def all_passes_of(samples: Iterable[Sample]) -> tuple[Pass, ...]:
-    """Those of these steps that came to their ends, of each trace that was replayed at once."""
+    """Passes of the complete steps, one for each trace that was replayed at once."""
     passes = []
     for number, sample in enumerate(samples, start=1):
         streams = sample.step.streams

@@ -32,7 +32,7 @@ class Tracking:
 
     @property
     def stimulus(self) -> Stimulus:
-        """That of the first stream, which is the only one where the specification tracks."""
+        """Stimulus of the first stream, the only one where the specification tracks."""
         return self.streams[0].stimulus
 
     def round_steps(self, number: int) -> tuple[Step, ...]:

@@ -123,7 +123,7 @@ def of_step(sample: Sample, target: TargetFacts) -> Found:
             yield from _of_end(sample, step.stop, step.stimuli, target)
         for stream, part in zip(streams, sample.streams, strict=False):
             yield from (_named(text, stream, sample) for text in _of_part(part, stream, sample, target))
-        yield from _of_interval_lengths(sample)
+        yield from _of_interval_lengths(sample, target.scale)
 
 
 def _named(text: str, stream: Stream, sample: Sample) -> str:
@@ -182,16 +182,22 @@ def _of_amount(
             case _:
                 continue
         is_over = rule is stop and done > wanted + more  # others wait for the least time of a FirstOf
-        if done >= wanted and not is_over:
+        if done >= wanted - _left_out(more, target.scale) and not is_over:
             return
         missed.append(f"{done:,} of {wanted:,}")
     yield f"it ended with its amount, and has done {' and '.join(missed) or 'none'}"
 
 
-def _of_interval_lengths(sample: Sample) -> Found:
+def _left_out(outstanding: int, scale: int) -> int:
+    """What of an amount a drive on a scale does not count: I/Os that are outstanding when it is reached."""
+    return outstanding if scale > 1 else 0
+
+
+def _of_interval_lengths(sample: Sample, scale: int) -> Found:
     """Intervals go from when a step is let go, which is in its gap, to its last answer.
 
-    Where nothing is planned that is the end of the step: with a ramp-up, to within one response time.
+    Where nothing is planned that is the end of the step: with a ramp-up, to within one response time. On a
+    scale what is outstanding at the end does not count, and its response time is stretched.
     """
     if not sample.intervals:
         if any(one.ios for one in sample.operations.values()):
@@ -199,7 +205,7 @@ def _of_interval_lengths(sample: Sample) -> Found:
         return
     length_ns, gap_ns = sum(interval.elapsed_ns for interval in sample.intervals), sample.gap_ns
     latest_ns = max((one.latency_max_ns or 0) for one in sample.operations.values())
-    is_short = is_plain_loop(sample.step) and length_ns + latest_ns + 1 < sample.elapsed_ns
+    is_short = is_plain_loop(sample.step) and length_ns + scale * latest_ns + 1 < sample.elapsed_ns
     if is_short or (gap_ns is not None and length_ns > sample.elapsed_ns + gap_ns + 1):
         yield f"elapsed_ns is {sample.elapsed_ns:,}, and its intervals last {length_ns:,}"
 

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 
-from openpts.procedures.registry import AnyConditions
+from openpts.plugins import Kind, offers
+from openpts.procedures.registry import PROCEDURES, AnyConditions, procedure_of
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
@@ -141,3 +143,13 @@ class Manifest:
     def host_name(self) -> str:
         """Where the run began; empty in records that were made before runs could be resumed."""
         return self.attempts[0].host if self.attempts else ""
+
+
+@cache
+def manifest_of(test: str) -> type[Manifest]:
+    """The type of a test's manifests: a test of a plug-in has conditions of its own. Raises PluginError."""
+    if test in PROCEDURES or test not in offers(Kind.PROCEDURE):
+        return Manifest
+    conditions = {"conditions": procedure_of(test).conditions}
+    of_plugin = type("Manifest", (Manifest,), {"__annotations__": conditions, "__module__": __name__})
+    return dataclass(frozen=True)(of_plugin)

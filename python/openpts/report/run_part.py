@@ -144,7 +144,7 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
     Raises RecordError where there are none, or not of one drive.
     """
     _refuse_mixed_drives(parts)
-    order = list(PROCEDURES)
+    order = [*PROCEDURES, *sorted({part.test for part in parts} - PROCEDURES.keys())]  # last, of plug-ins
     times = Counter(part.test for part in parts)
     seen: Counter[str] = Counter()
     ordered = []
@@ -208,7 +208,7 @@ def missing_plots(sections: Iterable[Section]) -> list[str]:
 def _required(section: Section) -> tuple[Required, ...]:
     """The required plots of the section, or else of its test: the first part of the section's name."""
     test = section.test.split("-")[0]
-    plots = PROCEDURES[test].required
+    plots = procedure_of(test).required
     return plots.get(section.test) or plots.get(test, ())
 
 

@@ -150,7 +150,8 @@ def compare_runs(
         if base not in names:
             raise UsageError(f"invalid --base {base!r}: use one of {', '.join(names)}")
         names = [base, *(name for name in names if name != base)]
-    order = [test for test in PROCEDURES if any(_test_of(entry.run) == test for _, entry in named)]
+    compared = {_test_of(entry.run) for _, entry in named}
+    order = [*(test for test in PROCEDURES if test in compared), *sorted(compared - PROCEDURES.keys())]
     tests = [_compared_test(test, named, names) for test in order]
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
         tests_of_names = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)

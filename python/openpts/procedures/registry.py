@@ -1,6 +1,6 @@
 """All tests of openpts: the only module that names them. Those of plug-ins are asked for by name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, Union
 
 from openpts.errors import RecordError
@@ -68,6 +68,11 @@ if TYPE_CHECKING:
 else:
     AnyConditions = Union[tuple(procedure.conditions for procedure in PROCEDURES.values())]  # noqa: UP007 made of a tuple
 """The conditions of any test, distinguished by their tag: what a record has."""
+
+
+def in_test_order(names: Collection[str]) -> list[str]:
+    """Names of tests, each once: those of openpts as they are listed here, then those of plug-ins."""
+    return [*(test for test in PROCEDURES if test in names), *sorted(set(names) - PROCEDURES.keys())]
 
 
 def procedure_of(name: str) -> Procedure:

@@ -1,8 +1,9 @@
 """The manifest of a run: everything about it that is not a measurement."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
+from typing import Any
 
 from openpts.plugins import Kind, offers
 from openpts.procedures.registry import PROCEDURES, AnyConditions, procedure_of
@@ -151,5 +152,15 @@ def manifest_of(test: str) -> type[Manifest]:
     if test in PROCEDURES or test not in offers(Kind.PROCEDURE):
         return Manifest
     conditions = {"conditions": procedure_of(test).conditions}
-    of_plugin = type("Manifest", (Manifest,), {"__annotations__": conditions, "__module__": __name__})
-    return dataclass(frozen=True)(of_plugin)
+    words = {"__annotations__": conditions, "__module__": __name__, "__reduce__": _pickled}
+    return dataclass(frozen=True)(type("Manifest", (Manifest,), words))
+
+
+def _pickled(manifest: Manifest) -> tuple[Any, ...]:
+    """For another process, which makes the type for itself."""
+    values = {each.name: getattr(manifest, each.name) for each in fields(manifest)}
+    return _unpickled, (manifest.conditions.test, values)
+
+
+def _unpickled(test: str, values: dict[str, Any]) -> Manifest:
+    return manifest_of(test)(**values)

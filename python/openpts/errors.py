@@ -22,6 +22,7 @@ refusal from a broken drive without reading the text::
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
     |-- TraceError              12   a trace of I/Os can't be used
     |-- FleetError              15   a host or the scheduler of a fleet does not answer, or not as it must
+    |-- PluginError                  a plug-in can't be loaded, is refused, or fails
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
 
@@ -149,6 +150,10 @@ class FleetError(OpenptsError):
     """A host, or the scheduler of a fleet, can't be reached or answers what makes no sense."""
 
     exit_code = 15
+
+
+class PluginError(OpenptsError):
+    """A plug-in can't be loaded, is refused at the door, or fails; openpts itself goes on without it."""
 
 
 class InterruptedRunError(OpenptsError):

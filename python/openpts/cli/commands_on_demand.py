@@ -1,14 +1,15 @@
 """Commands that are made when they are asked for: help and a report need not wait for what tests drives."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from openpts.cli.help_order import InOrder
+from openpts.plugins import Kind, Offer, load, offers
 
 if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
@@ -80,6 +81,19 @@ def of_tests(
     """A command for each test, and others; ``summary`` is the form of what it does in a few words."""
     places = {test.name: Place(partial(make, test), summary.format(test)) for test in tests}
     return CommandsOnDemand({**places, **(others or {})})
+
+
+def of_plugins(
+    kind: Kind, taken: "Collection[str]", make: "Callable[[Any], click.Command]" = lambda command: command
+) -> dict[str, Place]:
+    """A command for each object of a kind that plug-ins have, which is imported when it is asked for."""
+
+    def command(offer: Offer) -> click.Command:
+        return make(load(offer))
+
+    return {
+        name: Place(partial(command, offer), offer.summary) for name, offer in offers(kind, taken).items()
+    }
 
 
 def _imported(where: str) -> click.Command:

@@ -15,9 +15,12 @@ from rich.text import Text
 from openpts.advice.advice import Grade
 from openpts.advice.table import ADVICE_OF
 from openpts.cli.console import table_console
+from openpts.cli.first_pages import FirstPages
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
+from openpts.plugins import Kind, audit
+from openpts.procedures.registry import PROCEDURES
 from openpts.runner.doctor import Doctor, Finding, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
@@ -76,6 +79,16 @@ class RestoredSetting(Struct, frozen=True):
     text: str
 
 
+class AuditedPlugin(Struct, frozen=True):
+    """An object of a plug-in; ``failure`` is why it can't be used, None if it can."""
+
+    plugin: str
+    version: str
+    kind: str
+    name: str
+    failure: str | None
+
+
 class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
     """The audit, what was changed before it, and what was put back.
 
@@ -89,6 +102,7 @@ class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
     settings: tuple[AuditedSetting, ...]
     changes: tuple[ChangedSetting, ...]
     restored: tuple[RestoredSetting, ...]
+    plugins: tuple[AuditedPlugin, ...] = ()
 
     @classmethod
     def by(
@@ -98,6 +112,8 @@ class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
         findings: Sequence[Finding],
         changes: Sequence[ChangeReport],
         restored: Sequence[Healing],
+        *,
+        plugins: Sequence[AuditedPlugin] = (),
     ) -> Self:
         """The same as the text says."""
         return cls(
@@ -111,6 +127,7 @@ class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
                 for one in changes
             ),
             restored=tuple(RestoredSetting(one.put_back, one.text) for one in restored),
+            plugins=tuple(plugins),
         )
 
 
@@ -247,6 +264,33 @@ def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text
         yield Text(printable(healing.text), style="" if healing.put_back else "red")
 
 
+def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
+    """What plug-ins have, all of it imported."""
+    commands = root.own_commands if isinstance(root, FirstPages) else ()
+    taken = {
+        Kind.PROCEDURE: (*PROCEDURES, "all"),
+        Kind.COMMAND: commands,
+        Kind.GAUGE: (),
+        Kind.EXPORTER: (),
+    }
+    return tuple(
+        AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)
+        for offer, failure in audit(taken)
+    )
+
+
+def _plugins_text(plugins: Sequence[AuditedPlugin]) -> Iterator[Text]:
+    """What plug-ins have, and why some of it can't be used."""
+    if plugins:
+        yield Text("\nPLUG-INS")
+    for one in plugins:
+        what = f"  {one.plugin} {one.version}: {one.kind} {one.name}"
+        if one.failure is None:
+            yield Text(printable(what))
+        else:
+            yield Text(printable(f"{what}: {one.failure}"), style=_STYLES[Grade.BAD])
+
+
 _PIPE_COLUMNS = 120
 
 
@@ -289,16 +333,19 @@ def doctor(
     if to_restore:
         restored = restore(journal, roots)
     findings = physician.findings()
+    plugins = () if to_restore else _audited_plugins(click.get_current_context().find_root().command)
     failed = [healing.text for healing in restored if not healing.put_back]
     failure = OpenptsError("; ".join(failed)) if failed else None
     if as_json:
-        print_document(Audit.by(physician, target, findings, changes, restored), failure)
+        print_document(Audit.by(physician, target, findings, changes, restored, plugins=plugins), failure)
     else:
         console = table_console(pipe_columns=_PIPE_COLUMNS)
         for line in (*_restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
             console.print(line, soft_wrap=True)
         if not to_restore:
             console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
+        for line in _plugins_text(plugins):
+            console.print(line, soft_wrap=True)
     if to_restore and os.geteuid() != 0:
         click.echo(
             "openpts: not run as root: changes made as root are not seen; run sudo openpts doctor --restore",

@@ -1,6 +1,6 @@
 """`openpts export`: finished runs in the forms that other programs read."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import click
@@ -12,6 +12,8 @@ from openpts.exchange.export_files import write_export
 from openpts.exchange.fio_output import fio_files
 from openpts.exchange.flat_rows import csv_text, flat_row
 from openpts.exchange.run_verdicts import junit_of
+from openpts.near_word import did_you_mean
+from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.record.reader import Run
 from openpts.report.redaction import redacted_run
 from openpts.report.sources import read_for_report, run_folders_of
@@ -41,6 +43,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--junit", metavar="FILE", type=_FILE, help="Write what became of each test, as XML in JUnit's form."
 )
+@click.option(
+    "--exporter",
+    "exporters",
+    metavar="NAME=DIR",
+    multiple=True,
+    help="Write what the exporter of a plug-in makes of a run, into a new folder in DIR for each run; may be "
+    "repeated.",
+)
 @REDACT
 def export(
     runs: tuple[Path, ...],
@@ -49,6 +59,7 @@ def export(
     parquet: Path | None,
     junit: Path | None,
     *,
+    exporters: tuple[str, ...],
     header: bool,
     redact: bool,
 ) -> None:
@@ -57,12 +68,13 @@ def export(
     RUN is a run folder, or that of a suite or a lot with all of its runs. The device is not needed. What is
     simulated, unfinished or shortened says so in each form. docs/interfaces.md describes the forms.
     """
-    if not (fio_json or csv_row or parquet or junit):
-        raise UsageError("nothing to export: name --fio-json, --csv-row, --parquet or --junit")
+    if not (fio_json or csv_row or parquet or junit or exporters):
+        raise UsageError("nothing to export: name --fio-json, --csv-row, --parquet, --junit or --exporter")
+    of_plugins = [_exporter(word) for word in exporters]
     if junit:
         write_export(junit.parent, {junit.name: junit_of(runs, redact=redact)})
         _say(f"junit: {junit}")
-    if not (fio_json or csv_row or parquet):
+    if not (fio_json or csv_row or parquet or of_plugins):
         return
     folders = run_folders_of(runs)
     if csv_row:
@@ -79,6 +91,9 @@ def export(
     for run in _read(folders, redact=redact) if fio_json else ():
         assert fio_json is not None  # noqa: S101 there are runs only then
         _write_fio(fio_json / run.manifest.test_id, run)
+    for exporter, place in of_plugins:
+        for run in _read(folders, redact=redact):
+            _write_by(exporter, place / run.manifest.test_id, run)
     note_unfinished(folders)
 
 
@@ -90,13 +105,46 @@ def _read(folders: tuple[Path, ...], *, redact: bool) -> Iterator[Run]:
 
 def _write_fio(folder: Path, run: Run) -> None:
     """One step at a time: bins of thousands of steps are large."""
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"cannot export into {folder}: it is not empty; remove it or name another folder")
+    _refuse_full(folder)
     count = 0
     for files in fio_files(run):
         write_export(folder, files)
         count += 1
     _say(f"fio: {count} steps in {folder}")
+
+
+def _exporter(word: str) -> tuple[Offer, Path]:
+    """The exporter of a plug-in, and where it is to write. Raises UsageError, PluginError."""
+    name, _, place = word.partition("=")
+    known = offers(Kind.EXPORTER)
+    if not place or name not in known:
+        raise UsageError(
+            f"invalid --exporter {word!r}: write NAME=DIR; {did_you_mean(name, known, _installed(known))}"
+        )
+    load(known[name])  # before anything is written
+    return known[name], Path(place)
+
+
+def _installed(known: Collection[str]) -> str:
+    return f"installed: {', '.join(known)}" if known else "no plug-in with an exporter is installed"
+
+
+def _write_by(exporter: Offer, folder: Path, run: Run) -> None:
+    """The files that a plug-in makes of a run. Raises PluginError if it fails, or names a file elsewhere."""
+    _refuse_full(folder)
+    made = load(exporter)
+    with calling(exporter):
+        files = {str(name): bytes(content) for name, content in made(run).items()}
+    for name in files:
+        if Path(name).name != name:
+            raise exporter.error("refused:", f"{name!r} is not the plain name of a file")
+    write_export(folder, files)
+    _say(f"{exporter.name}: {len(files)} files in {folder}")
+
+
+def _refuse_full(folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"cannot export into {folder}: it is not empty; remove it or name another folder")
 
 
 def _say(line: str) -> None:

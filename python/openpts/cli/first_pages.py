@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import click
 
-from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place
+from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place, of_plugins
+from openpts.plugins import Kind
 
 # None of them writes to a drive, and each works on any machine.
 FIRST_EXAMPLES: Final = (
@@ -270,9 +271,10 @@ class FirstPages(OnDemandInOrder):
     """
 
     def __init__(self, name: str, *, purposes: Mapping[str, Mapping[str, Place]], **settings: Any) -> None:
-        places = {command: place for of in purposes.values() for command, place in of.items()}
-        super().__init__(name, commands=CommandsOnDemand(places), **settings)
-        self._purposes = purposes
+        self.own_commands = {command: place for of in purposes.values() for command, place in of.items()}
+        of_plug_ins = of_plugins(Kind.COMMAND, self.own_commands)
+        super().__init__(name, commands=CommandsOnDemand({**self.own_commands, **of_plug_ins}), **settings)
+        self._purposes = {**purposes, **({"Plug-ins": of_plug_ins} if of_plug_ins else {})}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name; its help ends with its examples."""

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_plugins, of_tests
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import together
@@ -28,6 +28,7 @@ from openpts.errors import UsageError
 from openpts.parameters.plan_file import plan_schema, read_plan
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.planning.assumed_drive import AssumedDrive
+from openpts.plugins import Kind
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import driver_of
@@ -96,7 +97,10 @@ def _command(test: Procedure) -> click.Command:
         _command,
         PROCEDURES.values(),
         "Plan the {0.title} test ({0.source}).",
-        {"all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests.")},
+        {
+            **of_plugins(Kind.PROCEDURE, {*PROCEDURES, "all"}, _command),
+            "all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests."),
+        },
     ),
     subcommand_metavar="TEST [ARGS]...",
 )

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import click
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_plugins, of_tests
 from openpts.cli.consent_options import (
     CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
@@ -42,6 +42,7 @@ from openpts.errors import (
     UnwritableRecordError,
     UsageError,
 )
+from openpts.plugins import Kind
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import read_run, stored_run
@@ -288,7 +289,11 @@ def _command(test: Procedure) -> click.Command:
 
 
 @click.group(
-    cls=OnDemandInOrder, commands=of_tests(_command, PROCEDURES.values()), subcommand_metavar="TEST [ARGS]..."
+    cls=OnDemandInOrder,
+    commands=of_tests(
+        _command, PROCEDURES.values(), others=of_plugins(Kind.PROCEDURE, {*PROCEDURES, "all"}, _command)
+    ),
+    subcommand_metavar="TEST [ARGS]...",
 )
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""

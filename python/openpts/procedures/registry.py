@@ -1,9 +1,10 @@
-"""All tests that openpts knows: the only module that names them."""
+"""All tests of openpts: the only module that names them. Those of plug-ins are asked for by name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, Union
 
 from openpts.errors import RecordError
+from openpts.plugins import Kind, load, offers
 from openpts.procedures.extended import (
     app,
     benchmarks,
@@ -69,8 +70,19 @@ else:
 """The conditions of any test, distinguished by their tag: what a record has."""
 
 
+def in_test_order(names: Collection[str]) -> list[str]:
+    """Names of tests, each once: those of openpts as they are listed here, then those of plug-ins."""
+    return [*(test for test in PROCEDURES if test in names), *sorted(set(names) - PROCEDURES.keys())]
+
+
 def procedure_of(name: str) -> Procedure:
-    """The test of a record. Raises RecordError for one that openpts does not know."""
-    if (procedure := PROCEDURES.get(name)) is None:
+    """The test of a record, of openpts or of a plug-in.
+
+    Raises RecordError for one that no installed package has, PluginError for one of a broken plug-in.
+    """
+    if (procedure := PROCEDURES.get(name)) is not None:
+        return procedure
+    if (offer := offers(Kind.PROCEDURE).get(name)) is None:
         raise RecordError(f"no report for the test {visible(name)!r}; known: {', '.join(PROCEDURES)}")
-    return procedure
+    plugged_in: Procedure = load(offer)
+    return plugged_in

@@ -1,9 +1,12 @@
 """The manifest of a run: everything about it that is not a measurement."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
+from typing import Any
 
-from openpts.procedures.registry import AnyConditions
+from openpts.plugins import Kind, offers
+from openpts.procedures.registry import PROCEDURES, AnyConditions, procedure_of
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
@@ -141,3 +144,23 @@ class Manifest:
     def host_name(self) -> str:
         """Where the run began; empty in records that were made before runs could be resumed."""
         return self.attempts[0].host if self.attempts else ""
+
+
+@cache
+def manifest_of(test: str) -> type[Manifest]:
+    """The type of a test's manifests: a test of a plug-in has conditions of its own. Raises PluginError."""
+    if test in PROCEDURES or test not in offers(Kind.PROCEDURE):
+        return Manifest
+    conditions = {"conditions": procedure_of(test).conditions}
+    words = {"__annotations__": conditions, "__module__": __name__, "__reduce__": _pickled}
+    return dataclass(frozen=True)(type("Manifest", (Manifest,), words))
+
+
+def _pickled(manifest: Manifest) -> tuple[Any, ...]:
+    """For another process, which makes the type for itself."""
+    values = {each.name: getattr(manifest, each.name) for each in fields(manifest)}
+    return _unpickled, (manifest.conditions.test, values)
+
+
+def _unpickled(test: str, values: dict[str, Any]) -> Manifest:
+    return manifest_of(test)(**values)

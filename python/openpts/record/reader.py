@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visib
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
 from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
@@ -221,7 +221,8 @@ class Run:
 def read_manifest(folder: Path) -> Manifest:
     """What a run folder says of itself, without its steps. Raises RecordError as ``read_run`` does."""
     with _opened(folder) as connection:
-        return in_visible_lines(_manifest(folder, connection), Manifest)
+        manifest = _manifest(folder, connection)
+        return in_visible_lines(manifest, type(manifest))
 
 
 def has_begun(folder: Path) -> bool:
@@ -270,7 +271,7 @@ def in_visible_texts(run: Run) -> Run:
     """The run with all texts fit to be shown: pages, tables and messages need not think of it."""
     return replace(
         run,
-        manifest=in_visible_lines(run.manifest, Manifest),
+        manifest=in_visible_lines(run.manifest, type(run.manifest)),
         steps=tuple(_visible_step(step) for step in run.steps),
         ledger=in_visible_lines(run.ledger, tuple[Deviation, ...]),
         health=in_visible_lines(run.health, tuple[HealthRecord, ...]),
@@ -439,6 +440,16 @@ def _of_today(conditions: str) -> str:
     return msgspec.json.encode(content).decode() if renamed or alone else conditions
 
 
+class _Tag(msgspec.Struct):
+    """The part of any conditions that names their test."""
+
+    test: str = ""
+
+
+def _test_of(sections: Mapping[str, msgspec.Raw]) -> str:
+    return decode_json(sections["conditions"], _Tag).test if "conditions" in sections else ""
+
+
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
@@ -453,7 +464,8 @@ def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
         stored["conditions"] = _of_today(stored["conditions"])
     sections = {section: msgspec.Raw(text) for section, text in stored.items()}
     try:
-        return decode_json(msgspec.json.encode(sections), Manifest)
+        kind = manifest_of(_test_of(sections))
+        return decode_json(msgspec.json.encode(sections), kind)
     except msgspec.ValidationError as error:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == SCHEMA_VERSION or ", at conditions" not in str(error):

@@ -7,11 +7,14 @@ to do with each other. How long a record takes is not known before, so the large
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import cache
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.run_part import RunPart, part_of
 from openpts.report.sources import read_for_report
@@ -38,14 +41,34 @@ def parts_as_made(begun: Sequence[Future[bytes]]) -> Iterator[RunPart]:
 
 def packed_part(folder: Path, report_date: str) -> bytes:
     """The part of a run folder, as it goes from one process to another."""
-    return msgspec.msgpack.encode(part_of(read_for_report(folder), report_date))
+    part = part_of(read_for_report(folder), report_date)
+    return msgspec.msgpack.encode(_Packed(part.test, msgspec.Raw(msgspec.msgpack.encode(part))))
 
 
 def unpacked_part(packed: bytes) -> RunPart:
     """Packing turns whole numbers into fractions where the model has these: 5 and 5.0 are equal, but not the
     same bytes. A report must not depend on which process made a part, so every part is packed.
     """
-    return msgspec.msgpack.decode(packed, type=RunPart)
+    outer = msgspec.msgpack.decode(packed, type=_Packed)
+    return msgspec.msgpack.decode(outer.part, type=_part_type(outer.test))
+
+
+class _Packed(msgspec.Struct):
+    """A part behind the name of its test, which says of what type its manifest is."""
+
+    test: str
+    part: msgspec.Raw
+
+
+@cache
+def _part_type(test: str) -> type[RunPart]:
+    """Parts of a plug-in's test have its conditions in their manifest."""
+    manifest = manifest_of(test)
+    if manifest is Manifest:
+        return RunPart
+    fields = [("manifest", manifest)]
+    of_plugin = msgspec.defstruct("RunPart", fields, bases=(RunPart,), frozen=True, kw_only=True)
+    return cast("type[RunPart]", of_plugin)
 
 
 def _size_bytes(folder: Path) -> int:

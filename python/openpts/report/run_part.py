@@ -21,7 +21,7 @@ from openpts.pages.texts import capitalised, fact_text
 from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
@@ -144,7 +144,7 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
     Raises RecordError where there are none, or not of one drive.
     """
     _refuse_mixed_drives(parts)
-    order = list(PROCEDURES)
+    order = in_test_order({part.test for part in parts})
     times = Counter(part.test for part in parts)
     seen: Counter[str] = Counter()
     ordered = []
@@ -208,7 +208,7 @@ def missing_plots(sections: Iterable[Section]) -> list[str]:
 def _required(section: Section) -> tuple[Required, ...]:
     """The required plots of the section, or else of its test: the first part of the section's name."""
     test = section.test.split("-")[0]
-    plots = PROCEDURES[test].required
+    plots = procedure_of(test).required
     return plots.get(section.test) or plots.get(test, ())
 
 

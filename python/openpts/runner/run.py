@@ -20,6 +20,7 @@ from openpts.host.software import program_facts, software_facts
 from openpts.ownership import new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
+from openpts.plugins import plugin_facts
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
@@ -260,7 +261,7 @@ def _close(run: _PreparedRun) -> None:
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions, run_id: str) -> Manifest:
     now = datetime.now(UTC)
     dut = order.description.added_to(device.identity())
-    software = software_facts(SystemRoots())
+    software = software_facts(SystemRoots()) | plugin_facts(sampling=device.facts.simulation is None)
     name = f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}"
     return Manifest(
         test_id=f"{name}-{run_id[-_ID_DIGITS:]}",

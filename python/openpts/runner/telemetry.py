@@ -22,6 +22,7 @@ from openpts.gauge import Gauge
 from openpts.record.health import TelemetryPoint
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.host_use import HOST_FOLDER
+from openpts.runner.plugin_gauges import plugin_gauges
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.shared_sample import Reading, SharedSample
 from openpts.units import NS_PER_S
@@ -268,4 +269,6 @@ def sampler_of(
     if choice.period_s is None:
         return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
     gauges = device.gauges(engine, demand, memory)
+    if device.facts.simulation is None:  # its time is not the host's
+        gauges += plugin_gauges()
     return Sampler(gauges, choice.period_s, power, HOST_FOLDER)

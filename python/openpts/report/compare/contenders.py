@@ -17,7 +17,7 @@ from openpts.errors import UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import format_capacity
@@ -150,7 +150,7 @@ def compare_runs(
         if base not in names:
             raise UsageError(f"invalid --base {base!r}: use one of {', '.join(names)}")
         names = [base, *(name for name in names if name != base)]
-    order = [test for test in PROCEDURES if any(_test_of(entry.run) == test for _, entry in named)]
+    order = in_test_order({_test_of(entry.run) for _, entry in named})
     tests = [_compared_test(test, named, names) for test in order]
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
         tests_of_names = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)

@@ -18,6 +18,7 @@ from openpts.errors import UsageError
 from openpts.pages.measure import Measured as Measure
 from openpts.pages.measure import key_of
 from openpts.pages.texts import fact_text
+from openpts.plugins import Kind, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import RunState
@@ -270,7 +271,7 @@ class GatedRun(JudgedRun, frozen=True, kw_only=True, dict=True):
 def test_named(measure: str) -> str:
     """The test that a name begins with; empty where it begins with none."""
     first = measure.strip().lower().replace(" ", ".").partition(".")[0]
-    return first if first in PROCEDURES else ""
+    return first if first in PROCEDURES or first in offers(Kind.PROCEDURE) else ""
 
 
 def _value(times: ResponseTimes, part: Measured, word: str, percentile: float | None) -> float | None:

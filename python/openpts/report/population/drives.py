@@ -12,7 +12,7 @@ from openpts.errors import RecordError, UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.model import Cell
 from openpts.plots.worker_processes import worker_processes
-from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.health import Occasion
 from openpts.record.lot import entry_of
 from openpts.record.manifest import Manifest, RunState
@@ -248,7 +248,7 @@ def _temperature(run: Run) -> Iterator[Measured]:
 
 def _populations(runs: Sequence[DriveRun]) -> Iterator[Population]:
     """By test in the order of tests, the one with the most runs first; a drive alone makes none."""
-    for test in PROCEDURES:
+    for test in in_test_order({run.test for run in runs}):
         sets: dict[tuple[str, ...], list[DriveRun]] = {}
         for run in runs:
             if run.test == test:

@@ -1,0 +1,274 @@
+"""The door to plug-ins: what one may declare, how it is found, what becomes of a broken one.
+
+A plug-in is an installed distribution with entry points in the group ``openpts.plugins``::
+
+    door = "openpts.plugins:DOOR_1"                  # the version of this door that it was made for
+    procedure.blocksizes = "acme_openpts:PROCEDURE"  # KIND.NAME = "module:object"
+
+Names are known from metadata alone. An object is imported when its name is asked for, and one that can't
+be is refused by name: `openpts doctor` and the command that needs it say why, and nothing else fails.
+"""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from openpts.errors import PluginError
+
+if TYPE_CHECKING:
+    from openpts.vocabulary.facts import Fact, Facts
+
+GROUP: Final = "openpts.plugins"
+DOOR_1: Final = 1
+"""What the entry point ``door`` of a plug-in names: version 1 of what this module says."""
+
+LONGEST_IMPORT_S: Final = 10.0
+"""An import that takes longer is ended: scipy takes half a second, on a machine at rest."""
+
+_DOOR: Final = f"{__name__}:DOOR_1"
+_NAME: Final = r"[a-z][a-z0-9-]*"
+
+
+class Kind(StrEnum):
+    """What a plug-in may declare."""
+
+    PROCEDURE = "procedure"
+    COMMAND = "command"
+    GAUGE = "gauge"
+    EXPORTER = "exporter"
+
+
+# Imported with the first object of the kind: types of rooms above, and click, would cost each start.
+_TYPES: Final = {
+    Kind.PROCEDURE: "openpts.procedures.kit.procedure:Procedure",
+    Kind.COMMAND: "click:Command",
+    Kind.GAUGE: "collections.abc:Callable",
+    Kind.EXPORTER: "collections.abc:Callable",
+}
+
+
+class Package(Struct, frozen=True):
+    """An installed plug-in; ``folder`` has its metadata, ``entries`` are its entry points by their names."""
+
+    name: str
+    version: str
+    folder: Path
+    entries: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def fact(self) -> "Fact":
+        """Version and hash of the installed files, for a run's record: an edited file changes the hash."""
+        from hashlib import sha256  # noqa: PLC0415 only a run needs it
+        from importlib.metadata import PathDistribution  # noqa: PLC0415 a third of the time of a start
+
+        from openpts.vocabulary.facts import Fact  # noqa: PLC0415 likewise
+
+        files = sorted(PathDistribution(self.folder).files or (), key=str)
+        digest, count = sha256(), 0
+        for file in files:
+            if file.suffix != ".pyc" and file.name != "RECORD":
+                with suppress(OSError):  # removed by hand
+                    digest.update(f"{file}\0".encode() + Path(file.locate()).read_bytes() + b"\0")
+                    count += 1
+        return Fact(f"{self} sha256:{digest.hexdigest()}", f"{count} files of {self.folder.name}")
+
+
+class Offer(Struct, frozen=True):
+    """One object of a plug-in: ``where`` is ``module:object``."""
+
+    kind: str
+    name: str
+    where: str
+    package: Package
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r} of the plug-in {self.package}"
+
+    @property
+    def refusal(self) -> str:
+        """Why metadata alone is reason to load nothing; empty where they are sound."""
+        door = self.package.entries.get("door")
+        if door != _DOOR:
+            made_for = "says no version of the door" if door is None else f"was made for {door}"
+            return f"it {made_for}, and this openpts has {_DOOR}: install another version of either"
+        if self.kind not in set(Kind):
+            return f"openpts knows no plug-ins of the kind {self.kind!r}, only {', '.join(Kind)}"
+        if not re.fullmatch(_NAME, self.name):
+            return "its name is not made of a-z, 0-9 and -"
+        return ""
+
+    @property
+    def summary(self) -> str:
+        """For help, which imports no plug-in."""
+        return f"Plug-in {self.package}{'; refused, see `openpts doctor`' if self.refusal else ''}."
+
+    def error(self, what: str, why: object) -> PluginError:
+        """What of this object failed, why, and what to do."""
+        text = " ".join(str(why).split())
+        return PluginError(f"{what} the {self}: {text}; repair it, or pip uninstall {self.package.name}")
+
+
+@cache
+def packages() -> tuple[Package, ...]:
+    """All plug-ins in the order of ``sys.path``; of two versions of one the first, as for Python.
+
+    Metadata are read by hand: importlib.metadata takes a third of the time of a start.
+    """
+    found: dict[str, Package] = {}
+    for place in dict.fromkeys(path or "." for path in sys.path):
+        for folder in _metadata_folders(place):
+            if entries := _entries(f"{place}/{folder}/entry_points.txt"):
+                name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+                package = Package(name.replace("_", "-"), version, Path(place, folder), entries)
+                found.setdefault(name.lower(), package)
+    return tuple(found.values())
+
+
+def offers(kind: Kind, taken: Collection[str] = ()) -> dict[str, Offer]:
+    """The objects of a kind by name; a name of openpts (``taken``) or of an earlier plug-in stays theirs."""
+    found: dict[str, Offer] = {}
+    for offer in _all_offers():
+        if offer.kind == kind and offer.name not in taken:
+            found.setdefault(offer.name, offer)
+    return found
+
+
+def load(offer: Offer) -> Any:
+    """Import the object. Raises PluginError if it fails, hangs, or is not what it says."""
+    if offer.refusal:
+        raise offer.error("can't load", offer.refusal)
+    try:
+        with _ending_after(LONGEST_IMPORT_S):
+            found = _object(offer.where)
+    except _TooLongError:
+        why = f"its import took longer than {LONGEST_IMPORT_S:g} s"
+        raise offer.error("can't load", why) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also SystemExit: a module must not end openpts
+        raise offer.error("can't load", f"{type(error).__name__}: {error}") from error
+    if not isinstance(found, _object(_TYPES[Kind(offer.kind)])):
+        raise offer.error("can't load", f"{offer.where} is of the type {type(found).__name__}")
+    if getattr(found, "name", offer.name) != offer.name:
+        raise offer.error("can't load", f"{offer.where} calls itself {found.name!r}")
+    _LOADED[offer.package.name] = offer.package
+    return found
+
+
+@contextmanager
+def calling(offer: Offer) -> Iterator[None]:
+    """Raise as PluginError whatever goes wrong in a plug-in's own code."""
+    try:
+        yield
+    except PluginError:
+        raise
+    except Exception as error:
+        raise offer.error("an error in", f"{type(error).__name__}: {error}") from error
+
+
+def audit(taken: Mapping[Kind, Collection[str]]) -> Iterator[tuple[Offer, str]]:
+    """Each object of each plug-in, loaded, with what is wrong with it. ``taken`` are openpts' own names."""
+    for offer in _all_offers():
+        kept = None if offer.refusal else offers(Kind(offer.kind), taken[Kind(offer.kind)]).get(offer.name)
+        try:
+            if not offer.refusal and kept != offer:
+                owner = "openpts" if kept is None else f"the plug-in {kept.package}"
+                raise offer.error("refused:", f"{owner} has one of that name")
+            load(offer)
+        except PluginError as error:
+            yield offer, str(error)
+        else:
+            yield offer, ""
+
+
+def plugin_facts(*, sampling: bool) -> "Facts":
+    """The plug-ins of a run: those that something was loaded of, and if it samples, all that have gauges."""
+    sampled = {offer.package.name: offer.package for offer in offers(Kind.GAUGE).values() if sampling}
+    return {
+        f"plugin_{name.replace('-', '_')}": package.fact
+        for name, package in sorted({**_LOADED, **sampled}.items())
+    }
+
+
+_LOADED: Final[dict[str, Package]] = {}
+
+
+def _all_offers() -> Iterator[Offer]:
+    for package in packages():
+        for entry, where in package.entries.items():
+            kind, _, name = entry.partition(".")
+            if entry != "door":
+                yield Offer(kind, name, where, package)
+
+
+def _metadata_folders(place: str) -> list[str]:
+    try:
+        names = os.listdir(place)  # noqa: PTH208 Path takes three times as long, at each start
+    except OSError:  # sys.path may name what is not there, or a zip file
+        return []
+    return sorted(name for name in names if name.endswith(".dist-info"))
+
+
+def _entries(file: str) -> dict[str, str]:
+    """The entry points of our group; none of a file that can't be read."""
+    try:
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 a hundred files at each start
+            content = stream.read()
+    except OSError:
+        return {}
+    if GROUP.encode() not in content:
+        return {}
+    found, is_ours = dict[str, str](), False
+    for line in map(str.strip, content.decode(errors="replace").splitlines()):
+        if line.startswith("["):
+            is_ours = line == f"[{GROUP}]"
+        elif is_ours and "=" in line and not line.startswith("#"):
+            name, _, where = line.partition("=")
+            found[name.strip()] = where.strip()
+    return found
+
+
+def _object(where: str) -> Any:
+    module, _, attributes = where.partition(":")
+    found: Any = import_module(module)
+    for attribute in attributes.split("."):
+        found = getattr(found, attribute)
+    return found
+
+
+class _TooLongError(BaseException):
+    """No Exception: a module that catches those while it is imported must not swallow it."""
+
+
+@contextmanager
+def _ending_after(limit_s: float) -> Iterator[None]:
+    """Interrupt what takes longer. Signals reach the main thread alone: elsewhere there is no limit."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _end)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise _TooLongError

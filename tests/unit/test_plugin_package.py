@@ -1,0 +1,141 @@
+"""The example of a plug-in, installed into a fresh environment, and beside it four that are broken."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import openpts
+from tests.support.plugin_folders import installed
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+_RAISES = "raise RuntimeError('made to fail')"
+_HANGS = "import time\ntime.sleep(3600)\n"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """openpts and what it needs come from here by a .pth file: nothing is fetched."""
+    folder = tmp_path_factory.mktemp("environment")
+    source = shutil.copytree(ROOT / "examples" / "plugin", folder / "source")
+    environment = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    packages = next((environment / "lib").glob("python*")) / "site-packages"
+    paths = (Path(openpts.__file__).parents[1], sysconfig.get_path("purelib"))
+    (packages / "host.pth").write_text("".join(f"{path}\n" for path in paths), encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "install", "--no-index"]
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--quiet", source], check=True)
+    installed(packages, "acme_raises", _RAISES, {"procedure.raises": "acme_raises:PROCEDURE"})
+    installed(packages, "acme_hangs", _HANGS, {"procedure.hangs": "acme_hangs:PROCEDURE"})
+    installed(packages, "acme_shadows", _RAISES, {"procedure.iops": "acme_shadows:PROCEDURE"})
+    later = {"procedure.later": "acme_later:PROCEDURE"}
+    installed(packages, "acme_later", _RAISES, later, door="openpts.plugins:DOOR_2")
+    return environment
+
+
+def ask(environment: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [environment / "bin" / "python", "-m", "openpts", *map(str, words)],
+        cwd=environment,
+        env={**os.environ, "PYTHONPATH": "", "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def run(environment: Path) -> Path:
+    ended = ask(environment, "run", "blocksizes", "sim:enterprise-tlc", "--quick", "--out", "run")
+    assert ended.returncode == 0, ended.stderr
+    return environment / "run"
+
+
+def test_its_test_runs_and_is_reported(environment: Path, run: Path) -> None:
+    (run / "report.json").unlink()
+    assert ask(environment, "report", run).returncode == 0
+    assert ask(environment, "verify", run).returncode == 0
+    figures = json.loads(ask(environment, "report", run, "--json").stdout)["measures"]
+    assert figures["256_kib.mean"]["value"] > figures["4_kib.mean"]["value"] > 0
+    assert "acme-openpts 1.0 sha256:" in (run / "report.json").read_text(encoding="utf-8")
+
+
+def test_its_runs_are_compared_gated_and_shown_as_a_population(environment: Path, run: Path) -> None:
+    other = ("sim:enterprise-tlc?seed=2", "--quick", "--out", "other", "--no-report")
+    assert ask(environment, "run", "blocksizes", *other).returncode == 0
+    assert ask(environment, "compare", run, "other", "--out", "compared").returncode == 0
+    gate = ask(environment, "gate", run, "--limit", "blocksizes.4_kib.mean <= 1000", "--allow", "deviations")
+    assert "blocksizes.4_kib.mean" in gate.stdout + gate.stderr
+    population = ask(environment, "population", run, "other")
+    assert "Read Latency by Block Size: all values of 2 drives" in population.stdout, population.stderr
+
+
+def test_its_exporter_writes(environment: Path, run: Path) -> None:
+    ended = ask(environment, "export", run, "--exporter", "steps-tsv=exported")
+    assert ended.returncode == 0, ended.stderr
+    (rows,) = (environment / "exported").glob("*/steps.tsv")
+    assert len(rows.read_text(encoding="utf-8").splitlines()) == 1 + 5
+
+
+@pytest.mark.on_disk
+def test_its_gauge_is_sampled(environment: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    with target.open("wb") as file:
+        file.truncate(16 << 20)
+    words = ("--quick", "--block-sizes", "4KiB", "--out", "sampled", "--no-report")
+    ended = ask(environment, "run", "blocksizes", f"file:{target}", *words)
+    assert ended.returncode == 0, ended.stderr
+    program = (
+        "from openpts.record.reader import read_run; from pathlib import Path;"
+        "print([series.name for series in read_run(Path('sampled')).sampled])"
+    )
+    python = environment / "bin" / "python"
+    shown = subprocess.run(
+        [python, "-c", program], cwd=environment, capture_output=True, text=True, check=True
+    )
+    assert "entropy_available_bits" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("raises", "acme-raises 1.0: RuntimeError: made to fail"),
+        ("hangs", "acme-hangs 1.0: its import took longer than 10 s"),
+        ("later", "acme-later 1.0: it was made for openpts.plugins:DOOR_2"),
+    ],
+)
+def test_a_broken_one_is_named_by_the_command_that_needs_it(environment: Path, name: str, why: str) -> None:
+    ended = ask(environment, "run", name, "sim:enterprise-tlc")
+    assert ended.returncode == 1
+    assert why in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_broken_one_takes_nothing_else_down(environment: Path) -> None:
+    for words in (("--help",), ("run", "--help"), ("run", "iops", "--help"), ("plan", "iops", "sim:mlc")):
+        ended = ask(environment, *words)
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_the_doctor_names_all_that_are_broken(environment: Path) -> None:
+    ended = ask(environment, "doctor", "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = {
+        (one["plugin"], one["name"]): one["failure"] or "" for one in json.loads(ended.stdout)["plugins"]
+    }
+    assert {name for (plugin, name), failure in found.items() if not failure} == {
+        "blocksizes",
+        "entropy",
+        "steps-tsv",
+    }
+    assert "made to fail" in found["acme-raises", "raises"]
+    assert "longer than 10 s" in found["acme-hangs", "hangs"]
+    assert "openpts has one of that name" in found["acme-shadows", "iops"]
+    assert "DOOR_2" in found["acme-later", "later"]

@@ -1,0 +1,204 @@
+"""The door to plug-ins, with made-up ones in a folder of ``sys.path``."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+
+from openpts import plugins
+from openpts.cli.first_pages import FirstPages
+from openpts.cli.main import cli
+from openpts.errors import PluginError
+from openpts.gauge import Gauge
+from openpts.plugins import Kind, audit, load, offers, plugin_facts
+from openpts.procedures.registry import PROCEDURES
+from openpts.runner.plugin_gauges import plugin_gauges
+from tests.support.plugin_folders import installed
+
+NONE_TAKEN = dict.fromkeys(Kind, ())
+COMMAND = "import click\n\n@click.command('hello')\ndef hello():\n    click.echo('from afar')\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder, the only one with metadata."""
+    known = set(sys.modules)
+    monkeypatch.setattr(
+        sys, "path", [str(tmp_path), *(path for path in sys.path if "site-packages" not in path)]
+    )
+    monkeypatch.setattr(plugins, "_LOADED", {})
+    plugins.packages.cache_clear()
+    yield tmp_path
+    plugins.packages.cache_clear()
+    for name in set(sys.modules) - known:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def failures() -> dict[str, str]:
+    return {offer.name: failure for offer, failure in audit(NONE_TAKEN)}
+
+
+def test_names_are_known_without_an_import(place: Path) -> None:
+    installed(
+        place, "acme_far", "raise SystemExit(3)", {"exporter.tsv": "acme_far:files", "gauge.x": "acme_far:g"}
+    )
+    assert [str(package) for package in plugins.packages()] == ["acme-far 1.0"]
+    assert list(offers(Kind.EXPORTER)) == ["tsv"]
+    assert list(offers(Kind.GAUGE)) == ["x"]
+    assert "acme_far" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("def other(): ...", "AttributeError: module 'broken' has no attribute 'files'"),
+        ("files = 3", "broken:files is of the type int"),
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_one_that_is_broken_is_named_and_takes_nothing_down(place: Path, source: str, why: str) -> None:
+    installed(place, "broken", source, {"exporter.bad": "broken:files"})
+    installed(place, "sound", "def files(run): return {}", {"exporter.good": "sound:files"})
+    assert failures() == {
+        "bad": f"can't load the exporter 'bad' of the plug-in broken 1.0: {why}; "
+        "repair it, or pip uninstall broken",
+        "good": "",
+    }
+
+
+def test_one_that_hangs_is_ended_though_it_catches_exceptions(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "LONGEST_IMPORT_S", 0.2)
+    source = (
+        "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except Exception:\n        pass\n"
+    )
+    installed(place, "hanging", source, {"exporter.slow": "hanging:files"})
+    with pytest.raises(PluginError, match=r"its import took longer than 0\.2 s"):
+        load(offers(Kind.EXPORTER)["slow"])
+
+
+def test_another_thread_than_the_main_one_loads_too(place: Path) -> None:
+    installed(place, "sound", "def files(run): return {}", {"exporter.good": "sound:files"})
+    found: list[object] = []
+    thread = Thread(target=lambda: found.append(load(offers(Kind.EXPORTER)["good"])))
+    thread.start()
+    thread.join()
+    assert callable(found[0])
+
+
+@pytest.mark.parametrize("door", [None, "openpts.plugins:DOOR_2"])
+def test_one_for_another_door_is_refused_unseen(place: Path, door: str | None) -> None:
+    installed(place, "later", "1 / 0", {"exporter.tsv": "later:files"}, door=door)
+    assert "this openpts has openpts.plugins:DOOR_1" in failures()["tsv"]
+    assert "later" not in sys.modules
+    assert "refused" in offers(Kind.EXPORTER)["tsv"].summary
+
+
+def test_a_kind_or_a_name_that_can_not_be_is_refused(place: Path) -> None:
+    installed(place, "odd", "", {"engine.fast": "odd:e", "gauge.Not_One": "odd:g", "gauge": "odd:h"})
+    found = failures()
+    assert "no plug-ins of the kind 'engine'" in found["fast"]
+    assert "not made of a-z, 0-9 and -" in found["Not_One"]
+    assert "not made of a-z" in found[""]
+
+
+def test_a_name_stays_with_openpts_or_the_earlier_plug_in(place: Path) -> None:
+    for name in ("aaa", "bbb"):
+        installed(place, name, f"def files(run): return '{name}'", {"exporter.tsv": f"{name}:files"})
+    installed(place, "ccc", "1 / 0", {"procedure.iops": "ccc:PROCEDURE"})
+    assert load(offers(Kind.EXPORTER)["tsv"])(None) == "aaa"
+    found = {
+        f"{offer.package.name} {offer.name}": why
+        for offer, why in audit({**NONE_TAKEN, Kind.PROCEDURE: PROCEDURES})
+    }
+    assert found["aaa tsv"] == ""
+    assert "the plug-in aaa 1.0 has one of that name" in found["bbb tsv"]
+    assert "openpts has one of that name" in found["ccc iops"]
+    assert "ccc" not in sys.modules
+
+
+def test_an_object_has_the_name_that_metadata_give(place: Path) -> None:
+    installed(place, "greeter", COMMAND, {"command.hullo": "greeter:hello"})
+    assert "greeter:hello calls itself 'hello'" in failures()["hullo"]
+
+
+def test_a_command_is_listed_and_loaded_when_it_is_called(place: Path) -> None:
+    installed(place, "greeter", COMMAND, {"command.hello": "greeter:hello", "command.run": "greeter:hello"})
+    group = FirstPages("openpts", purposes={"Measure": {"run": cli.commands._places["run"]}})  # type: ignore[attr-defined]
+    shown = CliRunner().invoke(group, ["--help"]).output
+    assert "Plug-ins:\n  hello  Plug-in greeter 1.0." in shown
+    assert shown.count("  run ") == 1
+    assert "greeter" not in sys.modules
+    assert CliRunner().invoke(group, ["hello"]).output == "from afar\n"
+
+
+GAUGES = """
+from pathlib import Path
+from openpts.gauge import Gauge
+
+def sound():
+    understand = lambda contents, at_ns: {"temperature_c": 1}
+    yield Gauge("load", "load", "there", (Path("/proc/loadavg"),), understand, of_host=True)
+
+def dishonest():
+    yield Gauge("disk", "all of it", "there", (Path("/dev/null"),))
+
+def clumsy():
+    yield Gauge("load", "load", "there", (Path("/proc/loadavg"),), lambda c, t: 1 / 0)
+
+def failing():
+    raise OSError("no such sensor")
+"""
+
+
+def test_gauges_are_confined_and_a_broken_one_is_not_sampled(place: Path) -> None:
+    names = ("sound", "dishonest", "clumsy", "failing")
+    installed(place, "sensors", GAUGES, {f"gauge.{name}": f"sensors:{name}" for name in names})
+    sound, dishonest, clumsy, failing = plugin_gauges()
+    assert (sound.name, sound.of_host) == ("sound: load", False)
+    assert sound.understand([b""], 0) == {"sound_temperature_c": 1.0}
+    assert clumsy.understand([b""], 0) == {}
+    assert dishonest == Gauge("dishonest", None, dishonest.source)
+    assert "/dev/null is a device, and only the guard opens one" in dishonest.source
+    assert failing.what is None
+    assert "OSError: no such sensor" in failing.source
+
+
+def test_a_record_says_which_plug_ins_took_part_and_with_what_files(place: Path) -> None:
+    module = installed(place, "greeter", COMMAND, {"command.hello": "greeter:hello"})
+    installed(place, "sensors", GAUGES, {"gauge.sound": "sensors:sound"})
+    assert plugin_facts(sampling=False) == {}
+    assert set(plugin_facts(sampling=True)) == {"plugin_sensors"}
+    load(offers(Kind.COMMAND)["hello"])
+    before = plugin_facts(sampling=False)["plugin_greeter"]
+    assert before.value is not None
+    assert before.value.startswith("greeter 1.0 sha256:")
+    assert before.source == "1 files of greeter-1.0.dist-info"
+    module.write_text(COMMAND.replace("afar", "here"), encoding="utf-8")
+    assert plugin_facts(sampling=False)["plugin_greeter"] != before
+
+
+def test_help_imports_no_plug_in(place: Path) -> None:
+    installed(
+        place, "acme_far", "raise SystemExit(3)", {"procedure.far": "acme_far:P", "gauge.x": "acme_far:g"}
+    )
+    program = f"import sys; sys.path.insert(0, {str(place)!r}); from openpts.cli.main import main; main()"
+    root = Path(plugins.__file__).parents[1]
+    for words in (["--help"], ["run", "iops", "--help"], ["run", "--help"]):
+        ended = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", program, *words],
+            env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr[-500:]
+        assert "acme_far" not in ended.stderr

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from openpts.errors import OpenptsError, failing_as
-from openpts.folder_files import synchronize_folder
+from openpts.run_folder_files import synchronize_folder
 from openpts.schema_words import in_words
 from openpts.system_files import SystemRoots, boot_id
 

@@ -25,7 +25,7 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import check_files, synchronize_folder
+from openpts.run_folder_files import check_files, synchronize_folder
 from openpts.system_files import SystemRoots, boot_id, printable, read_lines, read_text
 
 CLAIM_NAME: Final = "claim.jsonl"

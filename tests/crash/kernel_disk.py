@@ -20,7 +20,7 @@ _STORE: Final = _CONFIG / "core/user_0/crash"
 _PORT: Final = _CONFIG / "loopback/naa.5000000000000017/tpgt_1"
 _NEXUS: Final = "naa.5000000000000018"
 _SECTOR_BYTES: Final = 512
-_PATIENCE_S: Final = 60
+_TIMEOUT_S: Final = 60
 
 _RING_AT, _HEAD_AT, _TAIL_AT = 4, 12, 64  # in the mailbox
 _RING: Final = struct.Struct("<II")
@@ -68,7 +68,7 @@ def add_disk(size_bytes: int, answer: Answerer) -> Path:
     (_PORT / "lun/lun_0").mkdir(parents=True)
     (_PORT / "nexus").write_text(_NEXUS)
     (_PORT / "lun/lun_0/crash").symlink_to(_STORE)
-    until_s = time.monotonic() + _PATIENCE_S
+    until_s = time.monotonic() + _TIMEOUT_S
     while not (added := _disks() - before) or not (node := Path("/dev") / next(iter(added))).exists():
         assert time.monotonic() < until_s, "the kernel does not show the disk"
         time.sleep(0.1)

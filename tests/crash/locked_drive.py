@@ -32,7 +32,7 @@ from tests.crash.victim import openpts
 from tests.support.ata_security_drive import Manners
 
 _ERASE_S: Final = 0.5
-_PATIENCE_S: Final = 60
+_TIMEOUT_S: Final = 60
 _FREE: Final = ("not\tenabled", "not\tlocked")
 MIDDLE: Final = "in the middle of an erasure"
 
@@ -183,7 +183,7 @@ class Locked:
 
     def _waits_for_hdparm(self) -> None:
         """One that goes on alone must be let end; openpts says so meanwhile."""
-        until_s = time.monotonic() + _PATIENCE_S
+        until_s = time.monotonic() + _TIMEOUT_S
         while hdparm_at_work(self.node, SystemRoots()) is not None:
             assert time.monotonic() < until_s, "hdparm does not end"
             self.seen["waits for hdparm"] += 1

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tests.crash.victim import Told, read_told
+from tests.crash.victim import Reported, read_told
 from tests.crash.write_log import WriteLog
 from tests.lab.machine import in_lab
 
@@ -41,7 +41,7 @@ class Cut:
 
     writes: int
     announced: str
-    told: tuple[tuple[Told, ...], ...]
+    told: tuple[tuple[Reported, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Boot:
 
     base: Path
     log: WriteLog
-    told: tuple[Told, ...]
+    told: tuple[Reported, ...]
     output: str
 
     def cuts(self, random: Random, count: int) -> list[Cut]:

@@ -35,13 +35,13 @@ class Marks:
         """A listener that marks what this command announces, once its steps were told."""
         self._send(f"{number}/{BEGINS}/{self._steps}")
 
-        def hear(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if isinstance(event, Ticked):
                 return
             name = type(event).__name__ + (f":{event.apply.phase}" if isinstance(event, StepsStarted) else "")
             self._send(f"{number}/{name}/{self._steps}")
 
-        return hear
+        return on_event
 
     @property
     def _steps(self) -> int:
@@ -55,12 +55,12 @@ class Marks:
         fcntl.ioctl(self._control, _TARGET_MESSAGE, bytearray(header + message))
 
 
-def _in_child(arguments: list[str], told: Path, hear: Listener) -> int:
+def _in_child(arguments: list[str], told: Path, on_event: Listener) -> int:
     if pid := os.fork():
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     code = 70
     try:
-        code = watched(arguments, told, Blow(), None, hear)
+        code = watched(arguments, told, Blow(), None, on_event)
     except BaseException:  # noqa: BLE001 the process ends here
         traceback.print_exc()
     finally:

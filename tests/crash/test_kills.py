@@ -26,7 +26,7 @@ from tests.crash.trial import (
     new_place,
     stored_steps,
 )
-from tests.crash.victim import Blow, Ended, Told, openpts
+from tests.crash.victim import Blow, Ended, Reported, openpts
 
 _ROUNDS = int(os.environ.get("OPENPTS_CRASH_ROUNDS", "1"))
 _MOST_KILLS = 5
@@ -77,7 +77,7 @@ def undisturbed_suite() -> tuple[Ended, list[object]]:
 def test_a_suite_that_is_killed_again_and_again_loses_nothing(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
-    random, place, kills, told = Random(seed), new_place(), 0, list[Told]()
+    random, place, kills, told = Random(seed), new_place(), 0, list[Reported]()
     like, figures = undisturbed_suite()
     folder, command = place / _SUITE, _RUN_SUITE
     for _ in range(random.randint(1, _MOST_KILLS)):

@@ -15,7 +15,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from tests.crash.machine import RECORD, Cut, Machine, place_of
 from tests.crash.trial import RUN, Case, Trial, sim
-from tests.crash.victim import Told, openpts
+from tests.crash.victim import Reported, openpts
 from tests.lab.machine import needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -71,7 +71,7 @@ def test_a_drive_that_is_measured_through_one_power_cut_after_the_other_loses_no
 ) -> None:
     """Each boot goes on from a place in the log of the one before, and the last one comes to its end."""
     random, machine, tally = Random(_SEED), Machine(tmp_path), Tally()
-    told, begun, noted = list[Told](), False, False
+    told, begun, noted = list[Reported](), False, False
     for left in reversed(range(_BOOTS)):
         commands = [in_record(line, 0) for line in (_DRIVE.resume if begun else _DRIVE.run, _REPORT)]
         boot = machine.boots(
@@ -85,7 +85,7 @@ def test_a_drive_that_is_measured_through_one_power_cut_after_the_other_loses_no
             after=f"{_CACHE} > $LAB_SHARE/cache",
             steps=random.randint(3, 25) if left else None,
         )
-        before, cut_off = list(told), list[tuple[Cut, list[Told], bool, bool]]()
+        before, cut_off = list(told), list[tuple[Cut, list[Reported], bool, bool]]()
         for cut in boot.cuts(random, _CUTS):
             folder = tmp_path / f"boot-{left}-{cut.writes}"
             boot.content_after(cut, folder, random)

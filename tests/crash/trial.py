@@ -23,7 +23,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.sample import StepState
-from tests.crash.victim import At, Blow, Ended, Told, openpts
+from tests.crash.victim import At, Blow, Ended, Reported, openpts
 
 RUN = "run-folder"
 SIGKILL = -9
@@ -160,8 +160,8 @@ class Trial:
     random: Random
     place: Path = field(default_factory=new_place)
     kills: int = 0
-    told: list[Told] = field(default_factory=list)
-    latest: tuple[Told, ...] = ()
+    told: list[Reported] = field(default_factory=list)
+    latest: tuple[Reported, ...] = ()
     was_complete: bool = False
     """It was killed when all but the closing of its database was done: the log stays, and is read with it."""
 
@@ -172,7 +172,7 @@ class Trial:
     def go(self, most_kills: int, *, reports: bool) -> int:
         """Up to so many kills of the run and of those that resume it; then it is resumed to its end."""
         command = self.case.run
-        before: set[Told] = set()
+        before: set[Reported] = set()
         for _ in range(self.random.randint(1, most_kills)):
             blow = drawn(self.random, undisturbed(self.case).ran)
             if not self._killed(command, blow):
@@ -190,7 +190,7 @@ class Trial:
             self._report_is_old_or_whole()
         return self.kills
 
-    def has_outlived(self, told: Sequence[Told], latest: Sequence[Told]) -> bool:
+    def has_outlived(self, told: Sequence[Reported], latest: Sequence[Reported]) -> bool:
         """Whether the folder that a power cut left is a run's; then it has what was told, and opens."""
         self.told, self.latest, self.kills = list(told), tuple(latest), 1
         stand = self._has_kept_what_was_told(set())
@@ -238,7 +238,7 @@ class Trial:
             for path in self.folder.iterdir():
                 path.unlink() if path.is_file() else path.rmdir()
 
-    def _has_kept_what_was_told(self, before: set[Told]) -> set[Told]:
+    def _has_kept_what_was_told(self, before: set[Reported]) -> set[Reported]:
         """All that was told is there and equal; what stands, and stood before, is read by ``read_run``."""
         if not self.told and not (self.folder / DATABASE_NAME).exists():
             return set()
@@ -248,26 +248,26 @@ class Trial:
         if not stored:
             return set()
         run = read_run(self.folder)
-        stand = {Told.of(step.place, step.sample) for step in run.steps}
+        stand = {Reported.of(step.place, step.sample) for step in run.steps}
         assert set(self.latest) <= stand
         if not self.case.simulated:
             self._captures_are_whole(run)
         return stand
 
-    def _opens(self, stand: set[Told]) -> None:
+    def _opens(self, stand: set[Reported]) -> None:
         assert openpts("report", RUN, *_TABLES_ONLY, cwd=self.place).code == 0
         verified = openpts("verify", RUN, cwd=self.place)
         assert verified.code == 0, verified.output
-        assert {Told.of(step.place, step.sample) for step in read_run(self.folder).steps} == stand
+        assert {Reported.of(step.place, step.sample) for step in read_run(self.folder).steps} == stand
 
-    def _is_as_good_as_any(self, before: set[Told]) -> None:
+    def _is_as_good_as_any(self, before: set[Reported]) -> None:
         run, whole = read_run(self.folder), undisturbed(self.case).run
         assert run.manifest.state is RunState.COMPLETE
         assert len(run.manifest.attempts) <= 1 + self.kills
         self._captures_are_whole(run)
         if self.case.simulated:
             assert figures_of(run) == figures_of(whole)
-            assert set(self.told) <= {Told.of(step.place, step.sample) for step in run.steps}
+            assert set(self.told) <= {Reported.of(step.place, step.sample) for step in run.steps}
         else:
             self._stands(run, before)
         self._nothing_is_left()
@@ -279,7 +279,7 @@ class Trial:
                 folder, number = run.capture_of(step)
                 assert captured_ios(self.folder / folder)[number] == step.sample.ios, step.place
 
-    def _stands(self, run: Run, before: set[Told]) -> None:
+    def _stands(self, run: Run, before: set[Reported]) -> None:
         """Steps of the record before the last kill either stand as they were or were measured again."""
         stored = set(stored_steps(self.folder))
         assert all((told.cycle, told.phase, told.started_ns) in stored for told in before)
@@ -340,7 +340,9 @@ def stored_steps(folder: Path) -> Iterable[tuple[int, str, int]]:
 def figures_of(run: Run) -> tuple[object, ...]:
     """All that a run of a simulated drive measured and found."""
     manifest = run.manifest
-    steps = [(Told.of(step.place, step.sample), step.sample.state, step.sample.streams) for step in run.steps]
+    steps = [
+        (Reported.of(step.place, step.sample), step.sample.state, step.sample.streams) for step in run.steps
+    ]
     purges = [replace(purge, started_at="") for purge in manifest.purges]
     found = (purges, manifest.write_caches, manifest.cycles)
     return steps, set(run.ledger), found, len(run.with_gaps)

@@ -28,7 +28,7 @@ from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 from tests.support.processes import of_session, until
 
-_PATIENCE_S: Final = 900
+_TIMEOUT_S: Final = 900
 _TO_FOLLOW_S: Final = 30
 _CHANGES: Final = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -52,7 +52,7 @@ class Blow:
     whole_tree: bool = True
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True):
+class Reported(msgspec.Struct, frozen=True, array_like=True):
     """A step as it was told finished, or as a record has it."""
 
     cycle: int
@@ -65,7 +65,7 @@ class Told(msgspec.Struct, frozen=True, array_like=True):
     histograms: int
 
     @classmethod
-    def of(cls, place: StepPlace, sample: Sample) -> "Told":
+    def of(cls, place: StepPlace, sample: Sample) -> "Reported":
         content = b"".join(operation.histogram for operation in sample.operations.values())
         at = (place.cycle, str(place.phase), place.number, place.position)
         return cls(*at, sample.started_ns, sample.elapsed_ns, sample.gap_ns, crc32(content))
@@ -77,7 +77,7 @@ class Ended:
 
     code: int
     output: str
-    told: tuple[Told, ...]
+    told: tuple[Reported, ...]
     points: Counter[str]
     lasted_s: float
 
@@ -100,15 +100,15 @@ def openpts(
     return Ended(code, logs["out"].read_text(), read_told(logs["told"]), points, lasted_s)
 
 
-def read_told(log: Path) -> tuple[Told, ...]:
+def read_told(log: Path) -> tuple[Reported, ...]:
     """The steps of a log; its last line may be cut."""
     whole = [line for line in log.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-    return tuple(msgspec.json.decode(line, type=Told) for line in whole)
+    return tuple(msgspec.json.decode(line, type=Reported) for line in whole)
 
 
 def _end_of(pid: int, blow: Blow, began_s: float) -> int:
     struck = False
-    while time.monotonic() < began_s + _PATIENCE_S:
+    while time.monotonic() < began_s + _TIMEOUT_S:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(status)
@@ -157,7 +157,7 @@ def watched(
     sys.argv = ["openpts", *arguments]
     watch = _Watch(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), blow)
     to_all = run._to_all
-    run._to_all = lambda listeners: to_all([*listeners, watch.hear, *hearing])
+    run._to_all = lambda listeners: to_all([*listeners, watch.on_event, *hearing])
     sys.addaudithook(watch.audit)
     sqlite3.connect = watch.traced(sqlite3.connect)
     code = 0
@@ -178,10 +178,10 @@ class _Watch:
         self.told, self.blow, self.pid = told, blow, os.getpid()
         self.count = Counter[str]()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """The last listener: what it hears, the display has shown."""
         if isinstance(event, StepFinished):
-            os.write(self.told, msgspec.json.encode(Told.of(event.place, event.sample)) + b"\n")
+            os.write(self.told, msgspec.json.encode(Reported.of(event.place, event.sample)) + b"\n")
         self._pass(At.EVENT)
 
     def audit(self, name: str, arguments: tuple[Any, ...]) -> None:
@@ -204,4 +204,4 @@ class _Watch:
         self.count[at] += 1
         if at is self.blow.at and self.count[at] == self.blow.number:
             _strike(self.pid, self.blow)
-            time.sleep(_PATIENCE_S)  # the signal is on its way
+            time.sleep(_TIMEOUT_S)  # the signal is on its way

@@ -6,7 +6,7 @@ from openpts.record.reader import read_run
 from openpts.vocabulary.command_run import CommandRun, RunKind
 from tests.device.openpts_process import Ended, openpts
 
-_PATIENCE_S = 20
+_TIMEOUT_S = 20
 
 
 def run_app(place: Path | str, folder: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:

@@ -29,12 +29,12 @@ def test_settings_last_from_the_first_run_to_the_end_of_the_last(
     ]
     seen: list[tuple[SuiteState, str]] = []
 
-    def hear(event: LotEvent) -> None:
+    def on_event(event: LotEvent) -> None:
         if isinstance(event, DriveChanged):
             seen.append((event.entry.state, (ceiling / "scaling_max_freq").read_text().strip()))
 
     LotRunner(
-        tmp_path / "lot", new_lot(requests, at_most=1), hear, tune=Scenario.REAL_WORLD, roots=roots
+        tmp_path / "lot", new_lot(requests, at_most=1), on_event, tune=Scenario.REAL_WORLD, roots=roots
     ).run()
     running, refused = SuiteState.RUNNING, SuiteState.REFUSED
     # a state is heard again when something else of the run has changed

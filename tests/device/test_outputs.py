@@ -147,7 +147,7 @@ def _resume(at: Place) -> Iterator[_Document]:
     inner.mkdir()
     killed(inner, nth(StepFinished, 3))
     yield at.printed("resume", inner / "cut", "--no-report")
-    in_suite = Killed(suite, cut, at=nth(StepFinished, 3)).hear
+    in_suite = Killed(suite, cut, at=nth(StepFinished, 3)).on_event
     patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
     patch.setattr(runner_suite, "run_test", lambda *order: run_test(*order[:2], [*order[2], in_suite]))
     at.printed("run", "all", at.drive, "--tests", "tp", *_SHORT, "--out", suite)

@@ -33,7 +33,7 @@ _NEEDED: Final = (
     *("slurmctld", "slurmd", "munged", "squeue", "ip", "nsenter", "unshare", "losetup"),
     *("sshd", "ssh-keygen"),
 )
-_PATIENCE_S: Final = 180.0
+_TIMEOUT_S: Final = 180.0
 _FIRST: Final = Path(__file__).with_name("first_process.py")
 _PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
@@ -80,7 +80,7 @@ def missing() -> str:
     return ""
 
 
-def call(*words: object, check: bool = True, timeout_s: float = _PATIENCE_S) -> str:
+def call(*words: object, check: bool = True, timeout_s: float = _TIMEOUT_S) -> str:
     done = subprocess.run(
         [str(word) for word in words],
         check=False,
@@ -163,7 +163,7 @@ class Machine:
     def enter(self) -> list[str]:
         return ["nsenter", "-t", str(self.pid), "-m", "-n", "-u"]
 
-    def run(self, *words: object, check: bool = True, timeout_s: float = _PATIENCE_S) -> str:
+    def run(self, *words: object, check: bool = True, timeout_s: float = _TIMEOUT_S) -> str:
         return call(*self.enter, *words, check=check, timeout_s=timeout_s)
 
     def pids(self, command: str) -> list[int]:
@@ -330,7 +330,7 @@ class Cluster:
     def cut(self, host: Machine, *, up: bool = False) -> None:
         self.head.run("ip", "link", "set", f"otv{host.number}", "up" if up else "down")
 
-    def slurm(self, *words: object, check: bool = True, timeout_s: float = _PATIENCE_S) -> str:
+    def slurm(self, *words: object, check: bool = True, timeout_s: float = _TIMEOUT_S) -> str:
         """A command of Slurm on the head."""
         return self.head.run(
             "env", f"SLURM_CONF={self.folder}/slurm.conf", *words, check=check, timeout_s=timeout_s

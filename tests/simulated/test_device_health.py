@@ -6,7 +6,7 @@ import pytest
 
 from openpts.analysis.health_change import change, write_amplification
 from openpts.errors import InterruptedRunError
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run, read_run
 from openpts.report.health_page import health_alerts
 from openpts.runner.events import Event, Ticked
@@ -19,8 +19,8 @@ from tests.support.oracle_presets import write_oracle
 
 def around(run: Run) -> tuple[HealthRecord, HealthRecord]:
     before, *between, after = run.health
-    assert {record.occasion for record in between} == {Occasion.DURING}
-    assert (before.occasion, after.occasion) == (Occasion.BEFORE, Occasion.AFTER)
+    assert {record.occasion for record in between} == {ReadingPoint.DURING}
+    assert (before.occasion, after.occasion) == (ReadingPoint.BEFORE, ReadingPoint.AFTER)
     assert before.reading.source == after.reading.source == "the simulated drive's own log"
     return before, after
 

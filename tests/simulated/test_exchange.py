@@ -84,11 +84,11 @@ def test_the_schemas_are_those_of_the_code() -> None:
 )
 def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> None:
     events, ocp = bytearray(), bytearray()
-    hear = [EventStream(events.extend).hear, OcpDiagStream(ocp.extend).hear]
-    for listener in hear:
+    on_event = [EventStream(events.extend).on_event, OcpDiagStream(ocp.extend).on_event]
+    for listener in on_event:
         listener(ProgramStarted("0", ("run", test)))
-    folder = run_test(PROCEDURES[test], ordered(test, tmp_path / "run"), hear).folder
-    for listener in hear:
+    folder = run_test(PROCEDURES[test], ordered(test, tmp_path / "run"), on_event).folder
+    for listener in on_event:
         listener(ProgramEnded(0, None))
 
     lines = whole_lines(bytes(events))

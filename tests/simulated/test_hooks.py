@@ -15,7 +15,7 @@ from openpts.runner.events import Event, PurgeStarted, RunEnded, StepFinished
 from openpts.runner.hooks import Hook
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
-from openpts.vocabulary.hook import HookRun, Moment
+from openpts.vocabulary.hook import HookPoint, HookRun
 from tests.simulated.test_resume import small
 from tests.support.page_blocks import rows, tables
 
@@ -104,9 +104,9 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
     run = read_run(folder)
     assert run.manifest.state is RunState.COMPLETE
     ended = {(hook.moment, hook.command): hook.how_it_ended for hook in run.manifest.hooks}
-    assert ended[Moment.CYCLE_END, "false"] == "exit code 1"
-    assert ended[Moment.RUN_END, str(removed)] == "can't be started: No such file or directory"
-    assert ended[Moment.TIME, "sleep 60"] == "killed at its time limit of 1.00 s"
+    assert ended[HookPoint.CYCLE_END, "false"] == "exit code 1"
+    assert ended[HookPoint.RUN_END, str(removed)] == "can't be started: No such file or directory"
+    assert ended[HookPoint.TIME, "sleep 60"] == "killed at its time limit of 1.00 s"
     table = tables(run_conditions_page(run))["run-conditions-hooks"]
     assert len(rows(table)) == len(run.manifest.hooks)
 

@@ -112,7 +112,7 @@ def killed(module: object, folder: Path, kept: Path, at: Callable[[Event], bool]
     listener = Killed(folder, kept, at=at)
 
     def heard(test: Procedure, order: Order, listeners: list[Listener]) -> FinishedRun:
-        return run_test(test, order, [listener.hear, *listeners])
+        return run_test(test, order, [listener.on_event, *listeners])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_test", heard)

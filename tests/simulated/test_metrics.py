@@ -46,7 +46,7 @@ def run_and_scrapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list
 
         def listen(event: Event) -> None:
             nonlocal heard
-            metrics.hear(event)
+            metrics.on_event(event)
             textfile.renew()
             heard += 1
             if heard % 100 == 0 or isinstance(event, RunEnded):

@@ -82,8 +82,8 @@ def of_service(folder: Path, service: Service) -> Notifier:
 
 def test_a_run_says_when_it_starts_is_steady_and_ends(tmp_path: Path, service: Service) -> None:
     sender = of_service(tmp_path, service)
-    with sender.sending() as hear:
-        folder = run_test(PROCEDURES["tp"], small(tmp_path), [hear]).folder
+    with sender.sending() as on_event:
+        folder = run_test(PROCEDURES["tp"], small(tmp_path), [on_event]).folder
     titles = [(message["title"].split(": ")[1], message["type"]) for message in service.received]
     assert titles == [("run started", "info"), ("steady", "info"), ("run complete", "success")]
     assert sender.unsent == 0
@@ -94,8 +94,8 @@ def test_a_run_says_when_it_starts_is_steady_and_ends(tmp_path: Path, service: S
 def test_a_failure_says_where(tmp_path: Path, service: Service) -> None:
     order = replace(ordered("tp", tmp_path / "run"), hooks=("run-start=false",))
     sender = of_service(tmp_path, service)
-    with sender.sending() as hear, pytest.raises(RunFailedError):
-        run_test(PROCEDURES["tp"], order, [hear])
+    with sender.sending() as on_event, pytest.raises(RunFailedError):
+        run_test(PROCEDURES["tp"], order, [on_event])
     assert [message["type"] for message in service.received] == ["info", "warning", "failure"]
     assert service.received[-1]["message"] == "--hook run-start: 'false': exit code 1"
 
@@ -103,13 +103,13 @@ def test_a_failure_says_where(tmp_path: Path, service: Service) -> None:
 def test_a_service_that_fails_is_asked_again(tmp_path: Path, service: Service) -> None:
     service.failures = 2
     sender = of_service(tmp_path, service)
-    with sender.sending() as hear:
-        hear(ProgramEnded(3, "no such target"))
+    with sender.sending() as on_event:
+        on_event(ProgramEnded(3, "no such target"))
     assert [message["message"] for message in service.received] == ["no such target"]
     assert sender.unsent == 0
     service.failures = 3
-    with sender.sending() as hear:
-        hear(ProgramEnded(3, "no such target"))
+    with sender.sending() as on_event:
+        on_event(ProgramEnded(3, "no such target"))
     assert (len(service.received), sender.unsent) == (1, 1)
 
 
@@ -122,9 +122,9 @@ def test_a_service_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) 
 
     sender = Notifier(hang)
     began_s = time.monotonic()
-    with sender.sending() as hear:
+    with sender.sending() as on_event:
         for _ in range(200):
-            hear(ProgramEnded(3, "text"))
+            on_event(ProgramEnded(3, "text"))
     assert time.monotonic() - began_s < 5
     assert sender.unsent == 200
     released.set()

@@ -24,7 +24,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.suite import Suite, read_suite, write_suite
@@ -83,7 +83,7 @@ class Killed:
         self._folder, self._kept, self._at = folder, kept, at
         self._random, self._steps = random.Random(seed), 0
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if self._at is not None:
             if self._at(event) and not self._kept.exists():
                 shutil.copytree(self._folder, self._kept)
@@ -112,7 +112,7 @@ def without_dates(manifest: Manifest) -> Manifest:
 
 
 def readings(run: Run) -> list[HealthRecord]:
-    return [replace(one, read_at="") for one in run.health if one.occasion is Occasion.DURING]
+    return [replace(one, read_at="") for one in run.health if one.occasion is ReadingPoint.DURING]
 
 
 def assert_as_undisturbed(found: Run, undisturbed: Run) -> None:
@@ -140,7 +140,7 @@ def assert_as_undisturbed(found: Run, undisturbed: Run) -> None:
 )
 def test_any_test_killed_at_any_step_ends_as_if_it_had_not_been(tmp_path: Path, test: str) -> None:
     folder, cut = tmp_path / "whole", tmp_path / "cut"
-    run_test(PROCEDURES[test], ordered(test, folder), [Killed(folder, cut, seed=test).hear])
+    run_test(PROCEDURES[test], ordered(test, folder), [Killed(folder, cut, seed=test).on_event])
     before = read_run(cut)
     assert before.manifest.state is RunState.RUNNING
     after = resumed(cut)
@@ -160,7 +160,7 @@ def small(tmp_path: Path, test: str = "tp", errors: str = "") -> Order:
 def killed(tmp_path: Path, at: Callable[[Event], bool], test: str = "tp") -> tuple[Run, Run]:
     """The run that a kill at an event leaves, and the same one undisturbed."""
     order, cut = small(tmp_path, test), tmp_path / "cut"
-    run_test(PROCEDURES[test], order, [Killed(tmp_path / "whole", cut, at=at).hear])
+    run_test(PROCEDURES[test], order, [Killed(tmp_path / "whole", cut, at=at).on_event])
     return read_run(cut), read_run(tmp_path / "whole", interval_histograms=True)
 
 
@@ -224,7 +224,7 @@ def test_passes_that_were_added_stand_and_the_others_follow(tmp_path: Path, numb
     folder, cut = tmp_path / "whole", tmp_path / "cut"
     order = ordered("benchmarks", folder, f"sim:{write_oracle(tmp_path, rates)}?seed=42")
     killed_at = Killed(folder, cut, at=nth(StepFinished, number))
-    run_test(PROCEDURES["benchmarks"], replace(order, adjust=adjust), [killed_at.hear])
+    run_test(PROCEDURES["benchmarks"], replace(order, adjust=adjust), [killed_at.on_event])
     after = resumed(cut)
     assert_as_undisturbed(after, read_run(folder, interval_histograms=True))
     assert [len(after.phase(Phase.PROFILE, number=row)) for row in (1, 2)] == [6, 9]
@@ -353,7 +353,7 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         after = Killed(folder, behind_it, at=nth(RunEnded, 2))
 
         def heard(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
-            return run_test(test, order, [*listeners, in_hir.hear, after.hear])
+            return run_test(test, order, [*listeners, in_hir.on_event, after.on_event])
 
         patch.setattr(runner_suite, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from openpts.fio_jobs.options import OPTIONS, Option, Treatment
+from openpts.fio_jobs.options import OPTIONS, Option, OptionHandling
 
 _HEADS = {
-    Treatment.COUNTS: ("Option", "What becomes of it"),
-    Treatment.IGNORED: ("Options", "Why they are ignored"),
-    Treatment.REFUSED: ("Option", "Why it is refused"),
+    OptionHandling.COUNTS: ("Option", "What becomes of it"),
+    OptionHandling.IGNORED: ("Options", "Why they are ignored"),
+    OptionHandling.REFUSED: ("Option", "Why it is refused"),
 }
 
 
@@ -15,7 +15,7 @@ def options_tables() -> Iterator[str]:
     """One for each treatment; ignored options share a row where they share a reason."""
     for treatment, head in _HEADS.items():
         options = [option for option in OPTIONS.values() if option.treatment is treatment]
-        rows = list(_by_reason(options) if treatment is Treatment.IGNORED else _each(options))
+        rows = list(_by_reason(options) if treatment is OptionHandling.IGNORED else _each(options))
         lines = [_line(*head), _line("---", "---"), *(_line(*row) for row in rows)]
         yield "\n".join(lines)
 

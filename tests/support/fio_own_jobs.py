@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from openpts.config_files.written_file import WrittenFileError
 from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
 from openpts.fio_jobs.job_file import read_jobs
-from openpts.fio_jobs.options import BY_WORD, Treatment
+from openpts.fio_jobs.options import BY_WORD, OptionHandling
 from openpts.fio_jobs.translation import translate
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.units import GIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
@@ -87,5 +87,5 @@ def _refusing(complaint: str) -> Iterator[tuple[str, str]]:
     if option.name == "ioengine":
         yield "`ioengine`", next(kind for kind, engines in _KINDS.items() if found[2] in engines.split())
     else:
-        refused = option.treatment is Treatment.REFUSED
+        refused = option.treatment is OptionHandling.REFUSED
         yield f"`{option.name}`", option.says if refused else _REASONS[option.name]

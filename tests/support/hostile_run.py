@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace as with_changes
 
-from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.vocabulary.data import DataCheck, RandomOnce
@@ -43,7 +43,7 @@ def hostile(run: Run) -> Run:
         ledger=(Deviation(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),),
         health=tuple(
             HealthRecord(occasion, 0, None, None, HOSTILE, None, reading)
-            for occasion in (Occasion.BEFORE, Occasion.AFTER)
+            for occasion in (ReadingPoint.BEFORE, ReadingPoint.AFTER)
         )
         + tuple(replace(record, read_at=HOSTILE) for record in run.health),
         sampled=(*run.sampled, TelemetryPoint(1, HOSTILE, 1.0), TelemetryPoint(2, HOSTILE, 2.0)),

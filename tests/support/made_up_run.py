@@ -11,7 +11,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.command_run import (
@@ -33,7 +33,7 @@ from openpts.vocabulary.facts import (
 )
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.power_cut import Accusation, Cut, CutPower
+from openpts.vocabulary.power_cut import Cut, CutPower, DataLoss
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -264,7 +264,7 @@ def _command(order: CommandOrder) -> CommandRun:
 def _cut(request: CutPower) -> Cut:
     """The first cut in each state of the cache loses a write."""
     enabled = request.write_cache_enabled
-    accusations = (Accusation("lost-write", 8, 8, "write 99", "write 7", "8 sectors from LBA 8"),)
+    accusations = (DataLoss("lost-write", 8, 8, "write 99", "write 7", "8 sectors from LBA 8"),)
     is_bad = request.apply.number % 50 == 1
     return Cut(
         number=request.apply.number,
@@ -319,7 +319,9 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
         if isinstance(request, ReadHealth):
             answer = drive.health(request.phase, request.number)
             health.append(
-                HealthRecord(Occasion.DURING, cycle, request.phase, request.number, _READ_AT, now_ns, answer)
+                HealthRecord(
+                    ReadingPoint.DURING, cycle, request.phase, request.number, _READ_AT, now_ns, answer
+                )
             )
         if isinstance(request, CutPower):
             answer = _cut(request)

@@ -12,7 +12,7 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
-_PATIENCE_S = 60
+_TIMEOUT_S = 60
 
 
 def until(holds: Callable[[], bool], what: str = "", patience_s: float = 180.0) -> None:
@@ -44,7 +44,7 @@ def in_process(function: Callable[[], Any]) -> Any:
     process.start()
     theirs.close()  # or else its end would not be seen
     try:
-        assert ours.poll(_PATIENCE_S)
+        assert ours.poll(_TIMEOUT_S)
         return ours.recv()
     finally:
         _end(process, ours)
@@ -90,13 +90,13 @@ def living(function: Callable[[Callable[[], None]], None]) -> Iterator[Living]:
 
     def wait() -> None:
         theirs.send("there")
-        theirs.poll(_PATIENCE_S)
+        theirs.poll(_TIMEOUT_S)
 
     process = context.Process(target=lambda: function(wait))
     process.start()
     theirs.close()
     try:
-        assert ours.poll(_PATIENCE_S)
+        assert ours.poll(_TIMEOUT_S)
         assert ours.recv() == "there"
         assert process.pid is not None
         yield Living(process.pid, ours, process.join)
@@ -108,7 +108,7 @@ def living(function: Callable[[Callable[[], None]], None]) -> Iterator[Living]:
 
 def _end(process: ForkProcess, ours: Connection) -> None:
     """At the latest now."""
-    process.join(_PATIENCE_S)
+    process.join(_TIMEOUT_S)
     process.kill()
     process.join()
     ours.close()

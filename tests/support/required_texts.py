@@ -24,7 +24,7 @@ OF_ROUNDS: Final = {1: "2", 2: "1.5", 3: "0.98", 4: "1", 5: "1.02", 6: "1.01", 7
 """Shares of the rate, or of the latency, in each round: steady in the seventh, first in the third."""
 
 
-Course = Callable[[Stimulus, Phase, int], float | Fraction]
+Trajectory = Callable[[Stimulus, Phase, int], float | Fraction]
 
 
 class Item(NamedTuple):
@@ -71,7 +71,7 @@ def report_of(name: str) -> Report:
         return short_report([part_of(with_facts(telling_run(test)), DATE) for test in PTS], DATE)
     if name == "wsat and hir":
         return build_combined([telling_run("wsat"), telling_run("hir")], DATE)
-    rates: dict[str, Course] = {
+    rates: dict[str, Trajectory] = {
         "settling": settling_rate,
         "restless": restless_rate,
         "climbing": climbing_rate,

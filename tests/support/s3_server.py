@@ -22,7 +22,7 @@ Variables = dict[str, str]
 """What archives are told of a server, by the variables of AWS."""
 
 KEYS_A_PAGE: Final = 20
-_PATIENCE_S: Final = 60.0
+_TIMEOUT_S: Final = 60.0
 _PARTS: Final = ("account", "container", "object")
 _RINGS: Final = """
 import sys
@@ -134,7 +134,7 @@ def _running(words: Sequence[str], log: Path, **variables: str) -> Iterator[None
 
 
 def _until_answered(port: int) -> None:
-    deadline_s = time.monotonic() + _PATIENCE_S
+    deadline_s = time.monotonic() + _TIMEOUT_S
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -35,7 +35,7 @@ OPENS_FOR_WRITING = {
     "device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
     "cli/live_outputs.py": "a file of the operator's, to append lines; no block device",
     "device/write_cache_control.py": "an attribute of sysfs",
-    "folder_files.py": "new files of a run, a suite or a report, beside their names",
+    "run_folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
     "ownership.py": "files with the owner of a drive, below /dev, and of a run folder",
@@ -60,20 +60,20 @@ WRITES_TO_DESCRIPTORS = {
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "ownership.py": "files with an owner",
-    "record/lasting_writer.py": "the size of a file without a name in a run folder",
+    "record/spooling_writer.py": "the size of a file without a name in a run folder",
     "runner/data_check.py": "a file in memory, given its size",
     "runner/shared_sample.py": "the last sample of the host",
 }
 WRITES_FILES_BY_NAME = {
     "cli/broken_pipe.py": "the null device, in place of a closed stream",
-    "folder_files.py": "a file that it has just made",
+    "run_folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
     "temporary_folder.py": "the mark of a folder that it has made",
 }
 CHANGES_NAMES = {
     "device/targets/scratch_file.py": "files that it made",
     "fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
-    "folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
+    "run_folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
     "plots/drawing_cache.py": "drawings that make room",
 }
@@ -86,9 +86,9 @@ MAKES_FOLDERS = {
     "exchange/export_files.py": "where the operator wants an export",
     "fleet/fetch.py": "where the operator wants runs from other hosts",
     "fleet/host_journal.py": "where the fleet file has a host's runs",
-    "folder_files.py": "those below a run's, a suite's or a report's",
+    "run_folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
-    "journal_turn.py": "the journal's",
+    "journal_lock.py": "the journal's",
     "lot/lot_runner.py": "a lot's",
     "ownership.py": "that of owners' files",
     "plots/drawing_cache.py": "for what is kept",
@@ -102,11 +102,11 @@ MAKES_FOLDERS = {
 }
 MAKES_TEMPORARY_FILES = {
     "device/mounted/prepared_drive.py": "a folder to mount on",
-    "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
+    "record/spooling_writer.py": "a file without a name in a run folder, which holds space",
     "temporary_folder.py": "folders of a process: for schedules, models, metrics, the run of a sweep's point",
 }
 REMOVES_FOLDERS = {
-    "record/lasting_writer.py": "a copy of a record that found no room there",
+    "record/spooling_writer.py": "a copy of a record that found no room there",
     "temporary_folder.py": "those that it has made in a process which was killed",
 }
 OPENS_DATABASES = {

@@ -12,10 +12,10 @@ from openpts.archive.catalogue import DATA, MOST_SMALL, Entry, begin, commit, en
 from openpts.archive.store import Store
 from openpts.archive.tables import catalogue_row, origin_of, parquet_tables
 from openpts.errors import OpenptsError, RecordError, failing_as
-from openpts.folder_files import file_name_word, open_file
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.redaction import redacted_run
+from openpts.run_folder_files import file_name_word, open_file
 
 _ATTEMPT: Final = "~"  # behind it, a word of this attempt's own: no two processes write the same objects
 

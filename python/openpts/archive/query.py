@@ -10,8 +10,8 @@ import msgspec
 from openpts.archive.distributions import STEP_BUCKETS_PER_OCTAVE, distribution_of, error_bound_pct
 from openpts.archive.engine import Engine
 from openpts.archive.tables import LATENCIES, RUN_VIEW
+from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
-from openpts.near_word import near_word
 from openpts.report.gate.figures import test_named
 from openpts.report.gate.reference import Tokens, percentile_name, tokens_of
 from openpts.units import NS_PER_MS
@@ -97,7 +97,7 @@ def _field(name: str, engine: Engine) -> str:
         return f"labels['{quoted}']"
     if name in RUN_VIEW:
         return name
-    near = near_word(name, RUN_VIEW)
+    near = nearest_word(name, RUN_VIEW)
     hint = f"did you mean {near}, or {_LABEL}{name}?" if near else _FIELDS
     raise UsageError(f"--by: runs have no field {name!r}; {hint}")
 
@@ -207,7 +207,7 @@ def _meant(word: str, by_tokens: Mapping[Tokens, list[tuple[str, str]]]) -> list
         return found
     names = sorted({f"{of}.{key}" for pairs in by_tokens.values() for of, key in pairs}, key=len)
     like = [name for name in names if not Counter(tokens) - Counter(tokens_of(name))]
-    near = like[0] if like else near_word(word, names)
+    near = like[0] if like else nearest_word(word, names)
     hint = f"did you mean {near}?" if near else _some_of(names)
     raise UsageError(f"the selected runs have no measure {word!r}; {hint}")
 

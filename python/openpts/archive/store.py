@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from openpts.errors import RecordError, UsageError
-from openpts.folder_files import write_files
+from openpts.run_folder_files import write_files
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem

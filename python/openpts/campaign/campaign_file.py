@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct, field
 
-from openpts.near_word import near_word
-from openpts.operator_files.source_position import Path as Keys
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import placed_text, read_written, refuse_all, shaped
+from openpts.config_files.source_position import Path as Keys
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import placed_text, read_written, refuse_all, shaped
+from openpts.did_you_mean import nearest_word
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.people import LABEL_NAME
 
@@ -177,7 +177,7 @@ def _wrong(campaign: Campaign) -> Iterator[tuple[Keys, str]]:
     yield from _wrong_drives(campaign)
     for number, one in enumerate(campaign.tests):
         if one.test not in PROCEDURES:
-            near = near_word(one.test, PROCEDURES)
+            near = nearest_word(one.test, PROCEDURES)
             meant = f"; did you mean {near}?" if near else ""
             yield ("tests", number, "test"), f"there is no test {one.test}{meant}"
         yield from _wrong_options(("tests", number, "options"), one.options)

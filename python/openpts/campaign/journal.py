@@ -17,9 +17,9 @@ from msgspec import Struct
 from openpts.campaign.campaign_file import Campaign
 from openpts.errors import RecordError, failing_as
 from openpts.fleet.port import Observation
-from openpts.folder_files import read_file, synchronize_folder, write_files
 from openpts.ownership import is_locked, locked_alone
 from openpts.record.decoding import decode_json
+from openpts.run_folder_files import read_file, synchronize_folder, write_files
 from openpts.vocabulary.run_request import RunRequest
 
 JOURNAL_NAME: Final = "campaign.jsonl"

@@ -17,7 +17,7 @@ from openpts.capture.blktrace import Blktrace
 from openpts.capture.captured_device import CapturedDevice
 from openpts.capture.leftovers import noted
 from openpts.capture.tracefs import Tracefs
-from openpts.capture.way import CaptureUnavailableError, MissingError, OpenWay
+from openpts.capture.way import CaptureUnavailableError, MissingError, OpenBackend
 from openpts.errors import RecordError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots, read_lines, read_text
@@ -136,12 +136,12 @@ def capture(
     roots: SystemRoots,
     goes_on: Callable[[], bool],
     *,
-    hear: Callable[[CaptureState], object] = lambda _state: None,
+    on_event: Callable[[CaptureState], object] = lambda _state: None,
     begun: Callable[[], object] = lambda: None,
 ) -> CaptureResult:
     """Capture for as long as ``goes_on`` says so, about twenty times a second.
 
-    ``hear`` gets the state once a second, ``begun`` is called when events are recorded.
+    ``on_event`` gets the state once a second, ``begun`` is called when events are recorded.
 
     Raises CaptureUnavailableError if there is no way, RecordError if the file can't be written, JournalError.
     """
@@ -157,7 +157,7 @@ def capture(
         try:
             opened.start()
             begun()
-            loop.run(goes_on, hear)
+            loop.run(goes_on, on_event)
             opened.stop()
             end = _Clocks.now()
             loop.drain(end.monotonic_ns)
@@ -173,14 +173,14 @@ def capture(
 @dataclass(slots=True)
 class _Loop:
     order: CaptureOrder
-    way: OpenWay
+    way: OpenBackend
     live: LiveCapture
     start: _Clocks
     load: _HostLoad
     _lost: int = 0
     _looked_ns: int = field(default=0)
 
-    def run(self, goes_on: Callable[[], bool], hear: Callable[[CaptureState], object]) -> None:
+    def run(self, goes_on: Callable[[], bool], on_event: Callable[[CaptureState], object]) -> None:
         told_ns = self._looked_ns = self.start.monotonic_ns
         while goes_on():
             time.sleep(_POLL_S)
@@ -189,7 +189,7 @@ class _Loop:
             if now_ns - told_ns >= NS_PER_S:
                 told_ns = now_ns
                 seconds = (now_ns - self.start.monotonic_ns) / NS_PER_S
-                hear(CaptureState(seconds, json.loads(self.live.summary())))
+                on_event(CaptureState(seconds, json.loads(self.live.summary())))
 
     def drain(self, until_ns: int) -> None:
         self.way.drain(self.live.feed)
@@ -209,7 +209,7 @@ class _Loop:
 
 def _opened(
     order: CaptureOrder, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
-) -> tuple[Blktrace | Tracefs, OpenWay, tuple[str, ...]]:
+) -> tuple[Blktrace | Tracefs, OpenBackend, tuple[str, ...]]:
     missing = []
     for way in (Blktrace(), Tracefs()):
         if way.name not in order.ways:
@@ -228,7 +228,7 @@ def _opened(
     raise CaptureUnavailableError((*missing, NO_EBPF))
 
 
-def _close(opened: OpenWay, entries: ExitStack) -> None:
+def _close(opened: OpenBackend, entries: ExitStack) -> None:
     """The journal keeps its entries if that fails."""
     opened.close()
     entries.close()

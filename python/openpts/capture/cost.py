@@ -16,7 +16,7 @@ from openpts.temporary_folder import temporary_folder
 
 _SEED: Final = 1
 _OPENPTS: Final = "from openpts.cli.main import main; main()"
-_PATIENCE_S: Final = 120.0
+_TIMEOUT_S: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Load:
         options = ("--seconds", f"{self.seconds:g}", "--seed", str(_SEED), "--json")
         command = (sys.executable, "-c", _OPENPTS, "io", node, *options)
         with failing_as(RunFailedError, "can't measure the cost", of=ProgramError):
-            answer = run_program(command, self.seconds + _PATIENCE_S)
+            answer = run_program(command, self.seconds + _TIMEOUT_S)
         if answer.returncode:
             raise RunFailedError(f"can't measure the cost: {answer.complaint}")
         return answer

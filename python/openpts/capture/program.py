@@ -9,7 +9,7 @@ from openpts.errors import UsageError, failing_as
 from openpts.programs import refuse_missing
 from openpts.system_files import printable
 
-_PATIENCE_S: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 
 
 class RunningProgram:
@@ -40,7 +40,7 @@ class RunningProgram:
             return
         self._process.terminate()
         try:
-            self._process.wait(_PATIENCE_S)
+            self._process.wait(_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -31,7 +31,7 @@ class CaptureUnavailableError(EngineUnavailableError):
         return ("cannot capture block I/O, no way to the kernel's events is available:", *self._missing)
 
 
-class OpenWay(Protocol):
+class OpenBackend(Protocol):
     """Events as they come."""
 
     def start(self) -> None:

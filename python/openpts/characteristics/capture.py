@@ -12,8 +12,8 @@ from openpts.characteristics.applied_workload import CountedStream, applied_work
 from openpts.characteristics.look_alikes import LIKE, steps_like
 from openpts.characteristics.shipped import shipped_hint
 from openpts.errors import UsageError
+from openpts.escaped_text import visible_line
 from openpts.units import KIB, per_second
-from openpts.visible_text import visible_line
 
 MOST_STEPS: Final = 10_000
 _LETTERS: Final = {"read": "R", "write": "W"}

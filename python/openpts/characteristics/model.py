@@ -32,7 +32,7 @@ from openpts.characteristics.model_arrivals import (
 from openpts.characteristics.native import Selection, figures_of, trains_and_places
 from openpts.characteristics.synthesis import left_out, zones_of
 from openpts.errors import TraceError
-from openpts.folder_files import write_files
+from openpts.run_folder_files import write_files
 from openpts.temporary_folder import temporary_folder
 from openpts.traces.treatment import Span
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US

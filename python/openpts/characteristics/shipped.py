@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from openpts.characteristics.look_alikes import LIKE, names
-from openpts.near_word import near_word
+from openpts.did_you_mean import nearest_word
 from openpts.traces.recipes import PREFIX, recipes
 
 
@@ -36,7 +36,7 @@ def shipped_hint(word: str, *, takes_captures: bool = False) -> str:
     steps would be.
     """
     known = _typed()
-    near = near_word(_bare(word), known)
+    near = nearest_word(_bare(word), known)
     if near is None:
         return ""
     typed = known[near]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
-from openpts.visible_text import visible
+from openpts.escaped_text import visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -70,7 +70,7 @@ class LastingOutput(io.BufferedIOBase):
 
 
 class VisibleOutput(io.TextIOBase):
-    """Text on its way to a stream, with control characters written out (``visible_text``).
+    """Text on its way to a stream, with control characters written out (``escaped_text``).
 
     It has no ``buffer``, so that what prints does not go around it.
     """

@@ -16,9 +16,9 @@ from openpts.campaign.journal import CampaignState, begin, carried_out_here, has
 from openpts.campaign.on_fleet import OnFleet, in_their_slots
 from openpts.campaign.on_this_host import runner_here
 from openpts.campaign.status import FETCHED, CampaignStatus, status_of
+from openpts.cli.background_listener import background_listener
 from openpts.cli.console import table_console, table_of
 from openpts.cli.fleet import backend_of
-from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.printed_document import print_document
@@ -215,8 +215,8 @@ def _refuse_options(planned: Campaign, file: Path) -> None:
 
 
 def _here(runner: LotRunner) -> None:
-    with heard_apart(lot_shown_on(sys.stdout, runner.lot)) as hear:
-        runner.listener = hear
+    with background_listener(lot_shown_on(sys.stdout, runner.lot)) as on_event:
+        runner.listener = on_event
         runner.run()
     if runner.stopped:
         raise InterruptedRunError(

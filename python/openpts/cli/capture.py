@@ -165,7 +165,7 @@ def capture_command(
     program = RunningProgram(context.meta.get(_COMMAND, ()))
     with StopSignals() as stop, program:
         until = _until(seconds, program, stop)
-        result = capture(order, journal, roots, until, hear=_teller(say), begun=program.start)
+        result = capture(order, journal, roots, until, on_event=_teller(say), begun=program.start)
     _print_result(order, result, as_json)
     return program.status
 

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 
 from openpts.cli.broken_pipe import with_controls
-from openpts.visible_text import visible
+from openpts.escaped_text import visible
 
 
 class VisibleConsole(Console):

@@ -257,13 +257,13 @@ def crosscheck_command(
     )
     started: list[CrosscheckStarted] = []
 
-    def hear(event: CrosscheckEvent) -> None:
+    def on_event(event: CrosscheckEvent) -> None:
         if isinstance(event, CrosscheckStarted):
             started.append(event)
         for line in _event_lines(event):
             click.echo(line, err=as_json)
 
-    comparisons = crosscheck(order, hear)
+    comparisons = crosscheck(order, on_event)
     if as_json:
         print_document(CrosscheckDocument.by(started[0], comparisons, limit_pct, order.seed))
     else:

@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from openpts.cli.report import REDACT, note_unfinished
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.exchange.arrow_files import parquet_files
 from openpts.exchange.export_files import write_export
 from openpts.exchange.fio_output import fio_files
 from openpts.exchange.flat_rows import csv_text, flat_row
 from openpts.exchange.run_verdicts import junit_of
-from openpts.near_word import did_you_mean
 from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.record.reader import Run
 from openpts.report.redaction import redacted_run

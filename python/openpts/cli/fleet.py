@@ -15,13 +15,13 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
 from openpts.cli.run import LABELS
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.fleet.configuration import FLEET_FILE, Engine, read_fleet
 from openpts.fleet.host_side import HostSide
 from openpts.fleet.port import Backend, HostState, Observation, RunStage
 from openpts.fleet.slurm import SlurmBackend
 from openpts.fleet.ssh import SshBackend
-from openpts.near_word import did_you_mean
 from openpts.ownership import new_run_id
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.document import Document

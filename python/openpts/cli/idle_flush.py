@@ -105,7 +105,7 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
     def say(text: str) -> None:
         click.echo(text, err=as_json)
 
-    def hear(event: SettlingStarted | Looked) -> None:
+    def on_event(event: SettlingStarted | Looked) -> None:
         if isinstance(event, SettlingStarted):
             capacity = format_capacity(event.target.user_capacity_bytes)
             say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
@@ -117,7 +117,7 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
         looks.append(ListedLook.of(event.look, event.verdict))
         say(_line(event.look, event.verdict))
 
-    course = wait_until_settled(order, hear)
+    course = wait_until_settled(order, on_event)
     if as_json:
         print_document(
             IdleFlushDocument(

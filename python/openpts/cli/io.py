@@ -13,7 +13,7 @@ import click
 from openpts.cli.io_display import following
 from openpts.cli.io_engine import EngineArgs
 from openpts.cli.io_fio import in_own_words, job_text, translation_of
-from openpts.cli.io_options import StopWords, io_options
+from openpts.cli.io_options import StopArgs, io_options
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
 from openpts.device.block_device import BlockDevice
@@ -30,7 +30,7 @@ from openpts.vocabulary.stimulus import Step
 
 
 @dataclass(frozen=True, slots=True)
-class ConsentWords:
+class ConsentArgs:
     """The options as given, of all targets together."""
 
     serials: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def _own_word(words: tuple[str, ...], names: set[str | None] | set[str]) -> str 
     return next((word for word in words if word in names), words[0] if words else None)
 
 
-Words = TypeVar("Words", StimulusWords, StopWords, EngineArgs, ConsentWords)
+Words = TypeVar("Words", StimulusWords, StopArgs, EngineArgs, ConsentArgs)
 
 
 @click.command()
@@ -85,13 +85,13 @@ def io(targets: tuple[str, ...], as_json: bool, print_fio: bool, **options: Any)
     stream = sys.stderr if as_json else sys.stdout
     with following(stream, orders[0].options.interval_ns, len(orders)) as show:
 
-        def hear(event: MeasurementEvent) -> None:
-            results.hear(event)
+        def on_event(event: MeasurementEvent) -> None:
+            results.on_event(event)
             show(event)
 
         interrupted = options["alone"] and _measured_alone(orders, show, results)
         if not interrupted:
-            interrupted = _measured(orders, hear, results)
+            interrupted = _measured(orders, on_event, results)
     results.print(sys.stdout, as_json=as_json)
     return _ending(results, interrupted=interrupted)
 
@@ -103,7 +103,7 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
     engine = _words(EngineArgs, options)
     engine_options = engine.options()
     loads = _loads(targets, options, engine_options.interval_ns)
-    consent = _words(ConsentWords, options)
+    consent = _words(ConsentArgs, options)
     seed = secrets.randbits(63) if options["seed"] is None else options["seed"]
     return [
         MeasurementOrder(
@@ -135,7 +135,7 @@ def _loads(targets: tuple[str, ...], options: Mapping[str, Any], interval_ns: in
         placements={option: own[option.removeprefix("--")] for option in PLACEMENTS},
         pacings={option: own[option.removeprefix("--")] for option in PACINGS},
     ).stimulus()
-    stop = _words(StopWords, own).rule(interval_ns)
+    stop = _words(StopArgs, own).rule(interval_ns)
     captured = options["capture"] is not None
     step = Step.of(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
     return [Translation((step,), (), ())] * len(targets)
@@ -168,10 +168,12 @@ def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def _measured(orders: list[MeasurementOrder], hear: MeasurementListener, results: MeasurementResults) -> bool:
+def _measured(
+    orders: list[MeasurementOrder], on_event: MeasurementListener, results: MeasurementResults
+) -> bool:
     """Measure, and say whether the operator ended it; without anything measured that is an error."""
     try:
-        measure(orders, hear)
+        measure(orders, on_event)
     except InterruptedRunError:
         if not results.ended:
             raise
@@ -185,11 +187,11 @@ def _measured_alone(
     """Measure each stream without the others, one after the other; whether the operator ended it."""
     for of_one_stream in zip(*map(alone, orders), strict=True):
 
-        def hear(event: MeasurementEvent) -> None:
+        def on_event(event: MeasurementEvent) -> None:
             results.hear_alone(event)
             show(event)
 
-        if _measured(list(of_one_stream), hear, results):
+        if _measured(list(of_one_stream), on_event, results):
             return True
     return False
 

@@ -59,8 +59,8 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
         return
     standing = Standing()
 
-    def hear(event: MeasurementEvent) -> None:
-        standing.hear(event)
+    def on_event(event: MeasurementEvent) -> None:
+        standing.on_event(event)
         for line in lines.of(event):
             console.print(Text(line), soft_wrap=True)
 
@@ -70,7 +70,7 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
         refresh_per_second=_REFRESH_PER_S,
         transient=True,
     ):
-        yield hear
+        yield on_event
 
 
 @dataclass(slots=True)
@@ -179,7 +179,7 @@ class Standing:
     _simulated: set[int] = field(default_factory=set)
     _began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
 
-    def hear(self, event: MeasurementEvent) -> None:
+    def on_event(self, event: MeasurementEvent) -> None:
         """Take in one event."""
         match event:
             case MeasurementStarted(number, target) if target.simulation is not None:

@@ -9,7 +9,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from openpts.cli.io_options import StopWords
+from openpts.cli.io_options import StopArgs
 from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
 from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
@@ -26,7 +26,7 @@ _MIXES: Final = ("rw", "readwrite", "randrw")
 _SPELLINGS: Final = ("rw", "rwmixread", "bssplit", "runtime")
 
 _OF_A_STIMULUS: Final = (
-    {field.name for kind in (StimulusWords, StopWords) for field in fields(kind)}
+    {field.name for kind in (StimulusWords, StopArgs) for field in fields(kind)}
     | {option.removeprefix("--") for option in (*PLACEMENTS, *PACINGS)}
     | {"ramp", *_SPELLINGS}
 )

@@ -35,7 +35,7 @@ _FIGURES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class StopWords:
+class StopArgs:
     """The options as given; None for one that was not."""
 
     seconds: float | None = None

@@ -192,7 +192,7 @@ class MeasurementResults:
     captures: dict[int, CaptureEnded] = field(default_factory=dict)
     lost_captures: list[str] = field(default_factory=list)
 
-    def hear(self, event: MeasurementEvent) -> None:
+    def on_event(self, event: MeasurementEvent) -> None:
         """Take in one event."""
         match event:
             case MeasurementStarted(number):

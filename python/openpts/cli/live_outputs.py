@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
+from openpts.cli.background_listener import background_listener
 from openpts.cli.broken_pipe import LastingOutput
-from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import Decorator, together
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.exchange.event_stream import EventStream
@@ -42,8 +42,8 @@ def live_listeners() -> tuple[Listener, ...]:
 
 def publish(event: Event) -> None:
     """Let them hear what happens outside of the run itself."""
-    for hear in live_listeners():
-        hear(event)
+    for on_event in live_listeners():
+        on_event(event)
 
 
 def log_stream(*, as_json: bool) -> IO[str]:
@@ -125,27 +125,27 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 @contextmanager
 def _listening(option: str, place: str) -> Iterator[Listener]:
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
-    with _OUTPUTS_OF[option](option, place) as output, heard_apart(nullcontext(output)) as hear:
-        hear(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
+    with _OUTPUTS_OF[option](option, place) as output, background_listener(nullcontext(output)) as on_event:
+        on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
         try:
-            yield hear
+            yield on_event
         except OpenptsError as error:
-            hear(ProgramEnded(error.exit_code, "; ".join(error.complaints)))
+            on_event(ProgramEnded(error.exit_code, "; ".join(error.complaints)))
             raise
         except (KeyboardInterrupt, click.Abort):
-            hear(ProgramEnded(_INTERRUPTED, "stopped by the operator"))
+            on_event(ProgramEnded(_INTERRUPTED, "stopped by the operator"))
             raise
         except click.ClickException as error:
-            hear(ProgramEnded(error.exit_code, error.format_message()))
+            on_event(ProgramEnded(error.exit_code, error.format_message()))
             raise
         else:
-            hear(ProgramEnded(0, None))
+            on_event(ProgramEnded(0, None))
 
 
 @contextmanager
 def _events(option: str, place: str) -> Iterator[Listener]:
     with opened_output(option, place) as write:
-        yield EventStream(write).hear
+        yield EventStream(write).on_event
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def _ocp_diag(option: str, place: str) -> Iterator[Listener]:
 
     # One test run is one file of that form; events of several commands can follow one another.
     with opened_output(option, place, new=not Path(place).is_fifo()) as write:
-        yield OcpDiagStream(write).hear
+        yield OcpDiagStream(write).on_event
 
 
 @contextmanager
@@ -164,11 +164,11 @@ def _metrics(_option: str, place: str) -> Iterator[Listener]:
     metrics = RunMetrics()
     with published_metrics(place, metrics) as renew:
 
-        def hear(event: Event) -> None:
-            metrics.hear(event)
+        def on_event(event: Event) -> None:
+            metrics.on_event(event)
             renew()
 
-        yield hear
+        yield on_event
 
 
 @contextmanager
@@ -205,8 +205,8 @@ def _notify(option: str, place: str) -> Iterator[Listener]:
 
     sender = notifier(Path(place))
     try:
-        with sender.sending() as hear:
-            yield hear
+        with sender.sending() as on_event:
+            yield on_event
     finally:
         if sender.unsent:
             click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)

@@ -21,6 +21,7 @@ from openpts.runner.events import (
     Healed,
     HookEnded,
     HostLimited,
+    HostStalled,
     IoHangs,
     PowerWasCut,
     PurgeFinished,
@@ -34,7 +35,6 @@ from openpts.runner.events import (
     SteadyStateJudged,
     StepFinished,
     StepsStarted,
-    StoodStill,
 )
 from openpts.runner.step_faults import HANG_NS, hang_text, standstill_text, what_to_do
 from openpts.system_files import printable
@@ -105,7 +105,7 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case DeviationFound(deviation):
             lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
-        case IoHangs() | StoodStill() | HostLimited():
+        case IoHangs() | HostStalled() | HostLimited():
             lines = _disturbance_lines(event)
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
@@ -124,12 +124,12 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     return lines
 
 
-def _disturbance_lines(event: IoHangs | StoodStill | HostLimited) -> list[str]:
+def _disturbance_lines(event: IoHangs | HostStalled | HostLimited) -> list[str]:
     """What was not the drive's, or kept it from answering; each part of the host is named once in a run."""
     match event:
         case IoHangs(io):
             return [hang_text(io)]
-        case StoodStill(place, sample, repeated):
+        case HostStalled(place, sample, repeated):
             return [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
         case HostLimited(place, new=new, told=told):
             return [f"{host_limit_text(new, evidence_words(told))}, in {place}"] if new else []

@@ -11,10 +11,10 @@ from typing import IO, Any, Final
 import click
 from msgspec.structs import replace as changed
 
+from openpts.cli.background_listener import background_listener
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.console import table_console, table_of
 from openpts.cli.end_of_run import RunLimits
-from openpts.cli.heard_apart import heard_apart
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
@@ -162,14 +162,14 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
     try:
         with (
             lot_outputs(runner.lot.entries) as (publish, runner.output_words),
-            heard_apart(lot_shown_on(stream, runner.lot)) as show,
+            background_listener(lot_shown_on(stream, runner.lot)) as show,
         ):
 
-            def hear(event: LotEvent) -> None:
+            def on_event(event: LotEvent) -> None:
                 publish(event)
                 show(event)
 
-            runner.listener = hear
+            runner.listener = on_event
             lot = runner.run()
         if not no_report and sum(entry.state is SuiteState.COMPLETE for entry in lot.entries) > 1:
             _print_population(runner.folder, stream)

@@ -68,7 +68,7 @@ class DriveRow:
             return f"no report: {entry.report_reason}"
         return f"reports {', '.join(entry.reports)}" if entry.reports != before.reports else ""
 
-    def hear(self, line: EventLine) -> str:
+    def on_event(self, line: EventLine) -> str:
         """Take in what the run says; what of it is news, in words."""
         news = ""
         match line:
@@ -147,10 +147,10 @@ class LotDisplay:
         """Before anything has happened."""
         return cls([DriveRow(entry) for entry in lot.entries])
 
-    def hear(self, event: LotEvent) -> str:
+    def on_event(self, event: LotEvent) -> str:
         """Take in what happens in the lot; the line of a log that says it, empty if it is no news."""
         row = self.rows[event.index]
-        text = row.change(event.entry) if isinstance(event, DriveChanged) else row.hear(event.line)
+        text = row.change(event.entry) if isinstance(event, DriveChanged) else row.on_event(event.line)
         if not text:
             return ""
         minutes, seconds = divmod(int(time.monotonic() - self.began_s), 60)
@@ -201,15 +201,15 @@ def lot_shown_on(stream: IO[str], lot: Lot) -> Iterator[LotListener]:
     if not can_be_drawn_over(stream):
 
         def log(event: LotEvent) -> None:
-            if line := display.hear(event):
+            if line := display.on_event(event):
                 click.echo(line, file=stream)
 
         yield log
         return
     console = VisibleConsole(stream)
 
-    def hear(event: LotEvent) -> None:
-        line = display.hear(event)
+    def on_event(event: LotEvent) -> None:
+        line = display.on_event(event)
         if line and (isinstance(event, DriveChanged) or isinstance(event.line, lines.HostLimited)):
             console.print(Text(line))
 
@@ -219,5 +219,5 @@ def lot_shown_on(stream: IO[str], lot: Lot) -> Iterator[LotListener]:
         refresh_per_second=_REFRESH_PER_S,
         transient=True,
     ):
-        yield hear
+        yield on_event
     console.print(display.table(console.width))

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.cli.heard_apart import heard_apart
+from openpts.cli.background_listener import background_listener
 from openpts.cli.live_outputs import (
     EVENTS,
     METRICS,
@@ -18,7 +18,7 @@ from openpts.cli.live_outputs import (
     published_metrics,
 )
 from openpts.errors import UsageError
-from openpts.lot.lot_runner import DriveTold, LotEvent, LotListener
+from openpts.lot.lot_runner import DriveOutput, LotEvent, LotListener
 from openpts.record.lot import LotEntry
 from openpts.temporary_folder import temporary_folder
 
@@ -46,13 +46,13 @@ def lot_outputs(entries: Sequence[LotEntry]) -> Iterator[tuple[LotListener, _Out
                 words.append(_ocp_diag(place, entries))
             elif option == METRICS:
                 listeners.append(_metrics(place, entries, held, words))
-        apart = [held.enter_context(heard_apart(nullcontext(listener))) for listener in listeners]
+        apart = [held.enter_context(background_listener(nullcontext(listener))) for listener in listeners]
 
-        def hear(event: LotEvent) -> None:
+        def on_event(event: LotEvent) -> None:
             for listener in apart:
                 listener(event)
 
-        yield hear, lambda entry: [word for of_one in words for word in of_one(entry)]
+        yield on_event, lambda entry: [word for of_one in words for word in of_one(entry)]
 
 
 def _of_run(place: str, entry: LotEntry) -> str:
@@ -65,11 +65,11 @@ def _events(place: str, entries: Sequence[LotEntry], held: ExitStack) -> LotList
     """The lines that each run says to the lot anyway."""
     writes = [held.enter_context(opened_output(EVENTS, _of_run(place, entry))) for entry in entries]
 
-    def hear(event: LotEvent) -> None:
-        if isinstance(event, DriveTold):
+    def on_event(event: LotEvent) -> None:
+        if isinstance(event, DriveOutput):
             writes[event.index](msgspec.json.encode(event.line) + b"\n")
 
-    return hear
+    return on_event
 
 
 def _ocp_diag(place: str, entries: Sequence[LotEntry]) -> _OutputWords:
@@ -90,8 +90,8 @@ def _metrics(
     renew = held.enter_context(published_metrics(place, metrics))
     words.append(lambda entry: (METRICS, str(metrics.file_of(entry))))
 
-    def hear(event: LotEvent) -> None:
-        metrics.hear(event)
+    def on_event(event: LotEvent) -> None:
+        metrics.on_event(event)
         renew()
 
-    return hear
+    return on_event

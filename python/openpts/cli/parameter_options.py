@@ -34,7 +34,7 @@ def parameter_options(
     return [_option(test, parameter) for parameter in parameters if not parameter.is_rest]
 
 
-class WithRest(WithBaseline):
+class PassthroughArgs(WithBaseline):
     """A command whose words behind ``--`` are the value of one parameter, such as a program to run.
 
     Nothing before ``--`` is one of them, so that an option of that program is never taken for one of ours.
@@ -67,7 +67,7 @@ class WithRest(WithBaseline):
 
 def command_with_rest(test: Procedure, command: click.Command) -> click.Command:
     """The command, which takes the words behind ``--`` if the test has a parameter for them."""
-    assert isinstance(command, WithRest)  # noqa: S101 made as such
+    assert isinstance(command, PassthroughArgs)  # noqa: S101 made as such
     command.rest = _rest_of(test)
     return command
 

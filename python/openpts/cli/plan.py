@@ -15,7 +15,7 @@ from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import Endurance, FiniteRange
-from openpts.cli.parameter_options import WithRest, command_with_rest, targets_of
+from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
@@ -66,7 +66,7 @@ PLAN_OPTIONS = together(
 def _command(test: Procedure) -> click.Command:
     @click.command(
         test.name,
-        cls=WithRest,
+        cls=PassthroughArgs,
         help=f"Plan the {test.title} test ({test.source}).\n\n"
         "TARGET and options are those of a run; --capacity can replace TARGET. For several drives, also "
         "prints which can be tested, and whether this host can drive all at once; the steps are the first's.",

@@ -213,7 +213,7 @@ class RunProgress:
     _ios_before: int = 0
     _bytes_before: int = 0
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take in one event."""
         match event:
             case RunStarted(_, manifest, plan, _):

@@ -23,7 +23,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.datasheet import Promise
 from openpts.rehearsal.plan_warnings import PlanConcern
-from openpts.rehearsal.reference_drive import Wishes, subject_of
+from openpts.rehearsal.reference_drive import Overrides, subject_of
 from openpts.rehearsal.rehearse import Plan, Rehearsal, rehearse
 from openpts.simulation.scale import ScaleConcern
 from openpts.system_files import SystemRoots
@@ -220,8 +220,8 @@ def _command(test: Procedure) -> click.Command:
             command_line=tuple(sys.argv[1:]),
         )
         stream = sys.stderr if as_json else sys.stdout
-        with display_on(stream) as hear:
-            rehearsal = rehearse(subject, plan, [hear], available_memory_bytes(SystemRoots()))
+        with display_on(stream) as on_event:
+            rehearsal = rehearse(subject, plan, [on_event], available_memory_bytes(SystemRoots()))
         written = () if no_report else reports_on(rehearsal.run.folder)
         reports = [path for one in written for path in one.documents]
         if as_json:
@@ -263,7 +263,7 @@ def _refuse_without_a_drive(options: dict[str, Any]) -> None:
         )
 
 
-def _wishes(options: dict[str, Any]) -> Wishes:
+def _wishes(options: dict[str, Any]) -> Overrides:
     """Take the words about the drive out of the options; those of the conditions stay."""
     capacity = options.pop("capacity")
     rated = {name: options.pop(name) for name in ("random_write_iops", "random_read_iops")}
@@ -272,7 +272,7 @@ def _wishes(options: dict[str, Any]) -> Wishes:
     for name in ("sequential_write", "sequential_read"):
         rate = options.pop(name)
         rated[f"{name}_bytes_per_s"] = None if rate is None else rate * MB
-    return Wishes(
+    return Overrides(
         like=options.pop("like"),
         data_sheet=options.pop("data_sheet"),
         preset=options.pop("preset"),

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import click
 
+from openpts.cli.background_listener import background_listener
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_plugins, of_tests
 from openpts.cli.consent_options import (
     CONFIRM_MEMBER,
@@ -21,13 +22,12 @@ from openpts.cli.consent_options import (
 )
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
-from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.lot_options import LOT_OPTIONS, refuse_alone
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.parameter_options import WithRest, command_with_rest, targets_of
+from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.run_display import shown_on
@@ -240,7 +240,7 @@ def _continuing(order: Order, folder: Path | None, rest_days: float | None, *, p
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(test.name, cls=WithRest, help=help_of(test))
+    @click.command(test.name, cls=PassthroughArgs, help=help_of(test))
     @together(*options_of(test))
     @click.argument("targets", metavar="TARGET...", nargs=-1)
     @together(*([PURGE_OPTION] if test.purges else []))
@@ -365,8 +365,8 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
 
     try:
         stop = (StopOnFail(),) if order.stop_on_fail else ()
-        with display_on(stream) as hear:
-            return run_test(test, order, [note_folder, hear, *stop]).folder
+        with display_on(stream) as on_event:
+            return run_test(test, order, [note_folder, on_event, *stop]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
     except (LostRecordError, UnwritableRecordError):
@@ -386,10 +386,10 @@ def display_on(stream: IO[str]) -> Iterator[Listener]:
     live = live_listeners()
 
     def all_hear(event: Event) -> None:
-        for hear in (shown, *live):
-            hear(event)
+        for on_event in (shown, *live):
+            on_event(event)
 
-    with heard_apart(shown_on(stream)) as shown:
+    with background_listener(shown_on(stream)) as shown:
         yield all_hear
 
 

@@ -33,9 +33,9 @@ class PlainLog:
     progress: RunProgress = field(default_factory=RunProgress)
     _last_line_s: float = 0.0
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Say what the event has to say, if it is something new."""
-        self.progress.hear(event)
+        self.progress.on_event(event)
         for line in self._lines(event):
             self._last_line_s = time.monotonic()
             self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
@@ -81,12 +81,12 @@ class LiveDisplay:
     ) -> None:
         self._live.stop()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Update the panel; what is finished is printed above it."""
         if isinstance(event, Ticked):
-            self._log.progress.hear(event)
+            self._log.progress.on_event(event)
         else:
-            self._log.hear(event)
+            self._log.on_event(event)
 
 
 def render_panel(progress: RunProgress) -> Group:
@@ -115,6 +115,6 @@ def shown_on(stream: IO[str]) -> Iterator[Listener]:
     """The panel on a terminal that it can be drawn on, the log anywhere else."""
     if can_be_drawn_over(stream):
         with LiveDisplay(stream) as display:
-            yield display.hear
+            yield display.on_event
     else:
-        yield PlainLog(lambda line: click.echo(line, file=stream)).hear
+        yield PlainLog(lambda line: click.echo(line, file=stream)).on_event

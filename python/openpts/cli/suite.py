@@ -33,9 +33,9 @@ from openpts.cli.procedure_options import (
 from openpts.cli.report import documents_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
 from openpts.fields.conditions import Conditions
-from openpts.near_word import did_you_mean
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan
@@ -327,11 +327,11 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, no_report: bool) -> 
         with display_on(stream) as show:
             listeners = (show, StopOnFail()) if is_stopped else (show,)
 
-            def hear(event: Event) -> None:
+            def on_event(event: Event) -> None:
                 for listener in listeners:
                     listener(event)
 
-            yield hear
+            yield on_event
 
     return SuiteRunner(
         folder, suite, display, publish, report, lambda run_folder: end_judged(run_folder, None)

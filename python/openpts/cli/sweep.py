@@ -25,12 +25,12 @@ from openpts.device.targets.simulated_target import (
     names_simulated,
     parse_simulated_target,
 )
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import InterruptedRunError, OpenptsError, UsageError
 from openpts.fields.field import parameters_of
-from openpts.near_word import did_you_mean
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
-from openpts.rehearsal.reference_drive import Wishes, subject_of
+from openpts.rehearsal.reference_drive import Overrides, subject_of
 from openpts.simulation.presets import SHIPPED
 from openpts.sweep.axes import Axis, combinations
 from openpts.sweep.executors import JOB_NAME, dask_workers, processes, slurm_workers
@@ -171,7 +171,7 @@ def sweep_command() -> None:
 def _drive_of(text: str) -> SimulatedTarget:
     if names_simulated(text):
         return parse_simulated_target(text)
-    subject = subject_of(Wishes(text, None, None, None, {}), SystemRoots())
+    subject = subject_of(Overrides(text, None, None, None, {}), SystemRoots())
     preset = subject.preset
     return SimulatedTarget(preset.name if preset.place == SHIPPED else preset.place, subject.capacity_bytes)
 

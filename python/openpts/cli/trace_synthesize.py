@@ -19,8 +19,8 @@ from openpts.cli.trace_options import DEVICES, FORMAT, known_names
 from openpts.cli.trace_text import DAMAGED_EXIT_CODE
 from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.errors import UsageError, failing_as
-from openpts.folder_files import write_files
 from openpts.rehearsal.behavior import Behavior, behaviors
+from openpts.run_folder_files import write_files
 from openpts.temporary_folder import temporary_folder
 from openpts.traces.treatment import ALL_TIME, Input, OpenOptions, Span, write
 from openpts.units import GB

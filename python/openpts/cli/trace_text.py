@@ -10,10 +10,10 @@ import click
 
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over, wrapped
+from openpts.escaped_text import visible
 from openpts.traces import treatment
 from openpts.traces.treatment import Count, Damage, Gap, Header, Treated
 from openpts.units import NS_PER_S
-from openpts.visible_text import visible
 from openpts.vocabulary.document import Document
 
 DAMAGED_EXIT_CODE: Final = 11

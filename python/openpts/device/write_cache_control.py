@@ -25,7 +25,7 @@ from openpts.device.write_cache import (
 )
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
-from openpts.journal_turn import Noted, turn, turn_if_possible
+from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import WriteCacheReport
@@ -54,7 +54,7 @@ class WriteCacheControl:
             told = f"{found.source}; a {device.kind} can't be told otherwise"
             return found if found.actual == wanted else replace(found, source=told)
         try:
-            with turn(self.journal) as noted:
+            with journal_lock(self.journal) as noted:
                 return self._require(enabled, device, setter, noted)
         except (OSError, NvmeCommandError, JournalError) as error:
             self._forget_what_did_not_change(device)
@@ -62,7 +62,7 @@ class WriteCacheControl:
             return found if found.actual == wanted else replace(found, source=told)
 
     def _require(
-        self, enabled: bool, device: BlockDevice, setter: Callable[[bool], None], noted: Noted
+        self, enabled: bool, device: BlockDevice, setter: Callable[[bool], None], noted: JournalSnapshot
     ) -> WriteCacheReport:
         """Called under the lock. A cache found as required is recorded too, so that other runs leave it."""
         found = read_write_cache(self.target, enabled, self.roots)
@@ -103,7 +103,7 @@ class WriteCacheControl:
                 _put_back(self.target.fd, device, entry.found)
             self.journal.remove(entry)
 
-    def _others(self, noted: Noted, device: BlockDevice) -> list[Entry]:
+    def _others(self, noted: JournalSnapshot, device: BlockDevice) -> list[Entry]:
         """Entries of runs that go on with the same drive: a cache is one for all namespaces of it."""
         own = "" if self._entry is None else self._entry.entry_id
         running = (entry for entry in _running(noted) if entry.entry_id != own)
@@ -152,7 +152,7 @@ def write_cache_control(
     control.put_back()
 
 
-def cache_still_needed(entry: Entry, noted: Noted, roots: SystemRoots) -> str | None:  # noqa: ARG001 as others
+def cache_still_needed(entry: Entry, noted: JournalSnapshot, roots: SystemRoots) -> str | None:  # noqa: ARG001 as others
     """Why a cache that was left behind is not put back: a run goes on with it, and will do so at its end."""
     for other in _running(noted):
         if other.entry_id != entry.entry_id and is_same_drive(other.subject, entry.subject):
@@ -183,7 +183,7 @@ def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # 
     )
 
 
-def _running(noted: Noted) -> Iterator[Entry]:
+def _running(noted: JournalSnapshot) -> Iterator[Entry]:
     return (entry for entry in noted.entries if entry.kind is Kind.WRITE_CACHE and noted.lives(entry))
 
 

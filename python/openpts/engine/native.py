@@ -7,8 +7,8 @@ from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError, UsageError
+from openpts.vocabulary.engine_overhead import own_latency_facts
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
-from openpts.vocabulary.own_share import own_latency_facts
 
 _SOURCE = "openpts._native"
 # A processor that others keep busy leaves no time for a measurement.

@@ -32,7 +32,7 @@ class EventStream:
     _began: tuple[int, int] = (0, 0)
     _rate: RecentRate = field(default_factory=RecentRate)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Write what the event says."""
         for line in self._lines(event):
             self.write(msgspec.json.encode(line) + b"\n")
@@ -100,7 +100,7 @@ def _run_started(started: events.RunStarted) -> EventLine:
     )
 
 
-def _stood_still(event: events.StoodStill) -> EventLine:
+def _stood_still(event: events.HostStalled) -> EventLine:
     happened = f"{standstill_text(event.sample)} in {event.place}"
     return _note("standstill", f"{happened}: {what_to_do(repeated=event.repeated)}")
 
@@ -183,7 +183,7 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
         lines.PhaseStarted, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
     ),
     events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
-    events.StoodStill: _stood_still,
+    events.HostStalled: _stood_still,
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
     events.HostLimited: lambda event: _like(lines.HostLimited, event, told=tuple(evidence_words(event.told))),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from openpts.errors import RecordError, UsageError, failing_as
-from openpts.folder_files import write_files
+from openpts.run_folder_files import write_files
 
 
 def write_export(folder: Path, files: Mapping[str, bytes]) -> None:

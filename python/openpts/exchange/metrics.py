@@ -44,12 +44,12 @@ class RunMetrics(Collector):
     def __init__(self) -> None:
         self._run: _MeasuredRun | None = None
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Keep what the event says."""
         if isinstance(event, events.RunStarted):
             self._run = _MeasuredRun(event)
         elif self._run is not None:
-            self._run.hear(event)
+            self._run.on_event(event)
 
     def collect(self) -> Iterator[Metric]:
         """All metrics with their values of now; none before a run has its drive."""
@@ -74,7 +74,7 @@ class _MeasuredRun:
     _steady: bool | None = None
     _limits: Counter[Judgement] | None = None
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case events.DeviationFound(entry):
                 self._deviations += entry.steps <= 1  # the event comes again for more of them

@@ -77,7 +77,7 @@ def _said(event: Event) -> tuple[NotifyType, str, str] | None:
     match event:
         case events.IoHangs(io):
             return NotifyType.WARNING, "an I/O hangs", hang_text(io)
-        case events.StoodStill(place, sample):
+        case events.HostStalled(place, sample):
             return NotifyType.WARNING, standstill_text(sample), f"in {place}"
         case events.RecordDelayed(_, reason):
             return NotifyType.WARNING, "can't write the record", reason
@@ -133,7 +133,7 @@ class Notifier:
     _messages: Messages = field(default_factory=Messages)
     _waiting: Queue[Message | None] = field(default_factory=lambda: Queue(_MOST_WAITING))
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Queue a message, if the event is worth one; returns at once."""
         message = self._messages.of(event)
         if message is not None:
@@ -148,7 +148,7 @@ class Notifier:
         thread = Thread(target=self._send_all, name="notify", daemon=True)
         thread.start()
         try:
-            yield self.hear
+            yield self.on_event
         finally:
             self._end(thread)
 

@@ -74,7 +74,7 @@ class OcpDiagStream:
     _simulated: bool = False
     _notes: list[str] = field(default_factory=list)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Write what the event says."""
         self._hear(event)
 
@@ -161,7 +161,7 @@ class OcpDiagStream:
         self._log(LogSeverity.WARNING, hang_text(event.io))
 
     @_hear.register
-    def _(self, event: events.StoodStill) -> None:
+    def _(self, event: events.HostStalled) -> None:
         self._log(LogSeverity.WARNING, f"{standstill_text(event.sample)} in {event.place}")
 
     @_hear.register

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from openpts.escaped_text import visible_line
 from openpts.units import NS_PER_US
-from openpts.visible_text import visible_line
 from openpts.vocabulary.imported import Imported
 
 _UNITS_NS: Final = {"ns": 1, "us": NS_PER_US}

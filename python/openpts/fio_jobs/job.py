@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
+from openpts.did_you_mean import nearest_word
 from openpts.fio_jobs.job_file import GivenOption, Section
-from openpts.fio_jobs.options import BY_WORD, OTHER_ENGINES, Option, Treatment
+from openpts.fio_jobs.options import BY_WORD, OTHER_ENGINES, Option, OptionHandling
 from openpts.fio_jobs.values import (
     KIB_BASE,
     Size,
@@ -15,7 +16,6 @@ from openpts.fio_jobs.values import (
     time_ns,
     whole_number,
 )
-from openpts.near_word import near_word
 from openpts.units import NS_PER_S
 
 _Value = TypeVar("_Value")
@@ -52,10 +52,10 @@ class Job:
                 given.complaint(f"is an option of fio's ioengine {engines}, which openpts has not")
             )
         elif option is None:
-            near = near_word(written.word, BY_WORD)
+            near = nearest_word(written.word, BY_WORD)
             meant = f", did you mean {near}?" if near else ""
             self.problems.append(given.complaint(f"fio has no such option{meant}"))
-        elif option.treatment is Treatment.IGNORED:
+        elif option.treatment is OptionHandling.IGNORED:
             self.ignored.append(f"{given.position}: {given}: {option.says}")
             self._given.setdefault(option.name, []).append(given)
         elif missing := given.missing(values):
@@ -67,7 +67,7 @@ class Job:
         """What was given last decides: a job can turn off what [global] asks for."""
         for name in list(self._given):
             option, given = BY_WORD[name], self._given[name][-1]
-            if option.treatment is not Treatment.REFUSED:
+            if option.treatment is not OptionHandling.REFUSED:
                 continue
             self._refuse_one(option, given)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.operator_files.source_position import Place
-from openpts.operator_files.written_file import WrittenFileError, at, read_written
+from openpts.config_files.source_position import Place
+from openpts.config_files.written_file import WrittenFileError, at, read_written
 from openpts.units import MIB
 
 _MOST_KIB: Final = 256

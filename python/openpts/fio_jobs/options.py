@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Treatment(StrEnum):
+class OptionHandling(StrEnum):
     """What becomes of an option."""
 
     COUNTS = "counts"
@@ -26,7 +26,7 @@ class Option:
     """
 
     name: str
-    treatment: Treatment
+    treatment: OptionHandling
     says: str
     aliases: tuple[str, ...] = ()
     harmless: frozenset[str] = frozenset()
@@ -231,10 +231,11 @@ def _all_options() -> dict[str, Option]:
     for alias, name in _ALIASES.items():
         aliases.setdefault(name, []).append(alias)
     ignored = {name: why for why, names in _IGNORED.items() for name in names.split()}
-    options = [Option(name, Treatment.COUNTS, says) for name, says in _COUNTS.items()]
-    options += [Option(name, Treatment.IGNORED, why) for name, why in ignored.items()]
+    options = [Option(name, OptionHandling.COUNTS, says) for name, says in _COUNTS.items()]
+    options += [Option(name, OptionHandling.IGNORED, why) for name, why in ignored.items()]
     options += [
-        Option(name, Treatment.REFUSED, why, harmless=harmless) for name, (why, harmless) in _REFUSED.items()
+        Option(name, OptionHandling.REFUSED, why, harmless=harmless)
+        for name, (why, harmless) in _REFUSED.items()
     ]
     return {
         one.name: Option(one.name, one.treatment, one.says, tuple(aliases.get(one.name, ())), one.harmless)

@@ -34,7 +34,7 @@ def queue_depth(job: Job, directions: Sequence[Direction]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Paces:
+class PacingRates:
     """The pacing of all directions together, or of each: fio's rates hold per direction.
 
     ``weights``: what share of the I/Os each has, where the rates of both decide it.
@@ -45,7 +45,7 @@ class Paces:
     weights: tuple[int, ...] = ()
 
 
-def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int) -> Paces:
+def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int) -> PacingRates:
     """The pacing of ``threads`` threads. Raises JobError."""
     rates = _rates(job, directions, threads)
     think_ns, blocks = job.time_ns("thinktime", NS_PER_US), job.number("thinktime_blocks", 1)
@@ -60,17 +60,17 @@ def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int
                 f"is below iodepth, {depth}: what fio then issues before a rest depends on the drive; "
                 "use thinktime_blocks_type=issue",
             )
-        return Paces(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
+        return PacingRates(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
     given = [rate for rate in rates if rate is not None]
     if not given:
-        return Paces(ClosedLoop())
+        return PacingRates(ClosedLoop())
     apart = tuple(_pacing(job, rate, one) for rate, one in zip(rates, directions, strict=True))
     if len(apart) == 1:
-        return Paces(apart[0])
-    return _one_pace(job, directions, given) or Paces(None, apart)
+        return PacingRates(apart[0])
+    return _one_pace(job, directions, given) or PacingRates(None, apart)
 
 
-def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]) -> Paces | None:
+def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]) -> PacingRates | None:
     """One cap for a mix that is alike in all directions: its weights are the rates."""
     alike = len({one.where_and_how_much for one in directions}) == 1
     in_sequence = any(one.random_pct < 100 for one in directions)
@@ -78,7 +78,7 @@ def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]
         return None
     if sum(_weights(directions, rates)) > _MOST_CARDS:
         return None
-    return Paces(
+    return PacingRates(
         Capped(sum(rate.per_s for rate in rates), rates[0].unit), weights=_weights(directions, rates)
     )
 

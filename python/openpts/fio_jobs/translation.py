@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
+from openpts.config_files.written_file import WrittenFileError
 from openpts.fio_jobs.data import is_verified
 from openpts.fio_jobs.endings import steady_of
 from openpts.fio_jobs.job import Job, JobError
 from openpts.fio_jobs.job_file import JobFile
 from openpts.fio_jobs.streams import JobStream, streams_of_job
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import OperationWeights, Step, Stream
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, StopRule

@@ -13,13 +13,13 @@ from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
 
+from openpts.config_files.source_position import Path as Keys
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import placed_text, read_written, shaped
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.simulated_target import names_simulated
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
-from openpts.near_word import did_you_mean
-from openpts.operator_files.source_position import Path as Keys
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import placed_text, read_written, shaped
 from openpts.record.decoding import decode_json
 
 FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")

@@ -19,8 +19,8 @@ from openpts.errors import FleetError, RecordError, failing_as
 from openpts.fleet.configuration import Fleet
 from openpts.fleet.port import Observation, RunStage
 from openpts.fleet.remote import Remote
-from openpts.folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
 from openpts.programs import ProgramError, Run, run_program
+from openpts.run_folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
 
 MARK: Final = ".SHA256SUMS"
 """What the name of a fetched folder's list ends with."""

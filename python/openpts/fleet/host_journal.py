@@ -17,11 +17,11 @@ from msgspec import Struct, structs
 
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.fleet.port import Observation, RunStage
-from openpts.folder_files import read_file, write_files
 from openpts.ownership import CLAIM_NAME, is_locked, locked_alone, read_owner, until_unlocked
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_manifest
+from openpts.run_folder_files import read_file, write_files
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
 

@@ -12,7 +12,7 @@ from openpts.host.services import active_units
 from openpts.host.setting_file import HostSettingError, read_setting, write_setting
 from openpts.host.shared_settings import new_group, objection, relied_upon, shared_with, still_needed
 from openpts.journal import Entry, Journal, JournalError, Kind, Owner
-from openpts.journal_turn import turn, turn_if_possible
+from openpts.journal_lock import journal_lock, turn_if_possible
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, ChangeReport, Means
@@ -54,7 +54,7 @@ class HostChanger:
         settings are reset when another one changes, so that all are looked at once more at the end. Raises
         JournalError, before anything is changed that isn't in it.
         """
-        with turn(self.journal) as noted:
+        with journal_lock(self.journal) as noted:
             others = relied_upon(noted, self.roots)
             made = [self._make(change, others) for change in (*changes, *_stopped_by(others, changes))]
             for one in made:

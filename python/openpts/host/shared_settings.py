@@ -10,7 +10,7 @@ from typing import Final
 
 from openpts.host.setting_file import HostSettingError
 from openpts.journal import Entry, Kind, Owner
-from openpts.journal_turn import Noted
+from openpts.journal_lock import JournalSnapshot
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change
 
@@ -24,7 +24,7 @@ def is_of_a_run(entry: Entry) -> bool:
     return entry.kind is Kind.HOST_SETTING and entry.subject.get("until") == UNTIL_THE_END
 
 
-def relied_upon(noted: Noted, roots: SystemRoots) -> tuple[Entry, ...]:
+def relied_upon(noted: JournalSnapshot, roots: SystemRoots) -> tuple[Entry, ...]:
     """Changes still needed: those of active runs, and those that last until they are restored."""
     boot_id = Owner.this_process(roots).boot_id
     return tuple(
@@ -65,7 +65,7 @@ def new_group() -> str:
     return secrets.token_hex(4)
 
 
-def still_needed(entry: Entry, noted: Noted, roots: SystemRoots) -> str | None:
+def still_needed(entry: Entry, noted: JournalSnapshot, roots: SystemRoots) -> str | None:
     """Why nothing is written when this change ends; None if it is to be put back.
 
     Raises HostSettingError where another change was laid over it that is still needed: first that one ends.

@@ -23,7 +23,7 @@ class LotMetrics(Collector):
         """Where the run of an entry keeps its own."""
         return self._folder / f"{entry.folder}.prom"
 
-    def hear(self, event: LotEvent) -> None:
+    def on_event(self, event: LotEvent) -> None:
         """Keep what is known of a drive."""
         if isinstance(event, DriveChanged):
             self._entries[event.index] = event.entry

@@ -24,7 +24,6 @@ from msgspec.structs import replace
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import OpenptsError, RecordError, failing_as
 from openpts.exchange.events import EventLine, StreamFinished
-from openpts.folder_files import open_file, open_to_append
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.lot.located_drive import LocatedDrive, limits_together, located
@@ -37,6 +36,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.suite import SuiteState
 from openpts.record.writer import remove_unbegun
+from openpts.run_folder_files import open_file, open_to_append
 from openpts.runner.memory_bandwidth import memory_for_lot
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.tuning import tuned_host
@@ -45,7 +45,7 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
 
 _POLL_S: Final = 0.5
-_PATIENCE_S: Final = 5.0
+_TIMEOUT_S: Final = 5.0
 _LAST_WORDS_BYTES: Final = 4096
 _INTERRUPTED: Final = 130
 _INTERRUPTS_PASSED_ON: Final = 2
@@ -60,14 +60,14 @@ class DriveChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class DriveTold:
+class DriveOutput:
     """A line of the events of a run."""
 
     index: int
     line: EventLine
 
 
-LotEvent = DriveChanged | DriveTold
+LotEvent = DriveChanged | DriveOutput
 LotListener = Callable[[LotEvent], None]
 Reporter = Callable[[Path], Sequence[str]]
 """Makes the reports of a run folder, and returns their names in it."""
@@ -269,7 +269,7 @@ class LotRunner:
         self._take_in(min(_POLL_S, due_s) if due_s > 0 else _POLL_S)
         for index, process in list(self._running.items()):
             if process.popen.poll() is not None:
-                process.reader.join(_PATIENCE_S)  # unless a program that the run has left holds the pipe
+                process.reader.join(_TIMEOUT_S)  # unless a program that the run has left holds the pipe
                 self._take_in(0.0)
                 self._end(index)
 
@@ -283,7 +283,7 @@ class LotRunner:
                     line = self._decoder.decode(raw)
                     if isinstance(line, StreamFinished) and index in self._running:
                         self._running[index].error = line.error
-                    self.listener(DriveTold(index, line))
+                    self.listener(DriveOutput(index, line))
 
     def _end(self, index: int) -> None:
         """The process has ended: say what became of the run."""
@@ -310,7 +310,7 @@ class LotRunner:
         """Where the lot itself fails: no run goes on without it."""
         for process in self._running.values():
             process.popen.send_signal(signal.SIGTERM)
-        deadline_s = time.monotonic() + _PATIENCE_S
+        deadline_s = time.monotonic() + _TIMEOUT_S
         for index, process in list(self._running.items()):
             try:
                 process.popen.wait(max(0.0, deadline_s - time.monotonic()))

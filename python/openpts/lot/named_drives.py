@@ -8,13 +8,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import placed_text, read_written, shaped
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
-from openpts.near_word import did_you_mean
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import placed_text, read_written, shaped
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.people import LABEL_NAME

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from openpts.operator_files.source_position import PlacedText
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import at, placed_text, read_written, shaped
+from openpts.config_files.source_position import PlacedText
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import at, placed_text, read_written, shaped
 from openpts.system_files import printable
 from openpts.vocabulary.facts import DescribedDrive, Fact
 from openpts.vocabulary.purpose import Purpose

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from openpts.config_files.source_position import Path as ValuePath
+from openpts.config_files.source_position import PlacedText
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
-from openpts.operator_files.source_position import Path as ValuePath
-from openpts.operator_files.source_position import PlacedText
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.shipped_plans import SUFFIX, shipped_plan

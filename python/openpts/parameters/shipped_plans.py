@@ -3,8 +3,8 @@
 from importlib import resources
 from typing import Final
 
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
-from openpts.near_word import did_you_mean
 
 SUFFIX: Final = ".toml"
 _FOLDER: Final = resources.files("openpts.parameters") / "plans"

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from openpts.operator_files.source_position import Path, Place, PlacedError, PlacedText
+from openpts.config_files.source_position import Path, Place, PlacedError, PlacedText
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CORE: Final = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}

@@ -21,9 +21,9 @@ from typing import Final
 
 import msgspec
 
-from openpts.folder_files import read_file, write_files
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.plots.vega_svg import drawing, renderer
+from openpts.run_folder_files import read_file, write_files
 
 
 def _kept_folder() -> Path | None:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, Union
 
 from openpts.errors import RecordError
+from openpts.escaped_text import visible
 from openpts.plugins import Kind, load, offers
 from openpts.procedures.extended import (
     app,
@@ -27,7 +28,6 @@ from openpts.procedures.extended import (
 )
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
-from openpts.visible_text import visible
 
 PTS: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE for folder in (iops, tp, lat, wsat, hir, xsr, cbw, dirth)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
+from openpts.escaped_text import visible_line, with_texts
 from openpts.schema_words import in_words
-from openpts.visible_text import visible_line, with_texts
 
 Decoded = TypeVar("Decoded")
 

@@ -15,7 +15,7 @@ EXTERNAL_POWER: Final = "power_external_w"
 """What a power meter of the operator's reports, among what was sampled."""
 
 
-class Occasion(StrEnum):
+class ReadingPoint(StrEnum):
     """When a log was read: before the first purge, as the test asked for it, or after the last step.
 
     RESUMED: before an attempt that goes on with the run. SET_ASIDE: for steps that were carried out again.
@@ -37,7 +37,7 @@ class HealthRecord:
     step before, None before the first.
     """
 
-    occasion: Occasion
+    occasion: ReadingPoint
     cycle: int
     phase: Phase | None
     number: int | None
@@ -51,9 +51,9 @@ def around(readings: Sequence[HealthRecord]) -> tuple[HealthRecord | None, Healt
 
     One that was resumed has such readings of each attempt: of its first, and of its last.
     """
-    firsts = [record for record in readings if record.occasion is Occasion.BEFORE]
-    ends = [record for record in readings if record.occasion in {Occasion.AFTER, Occasion.RESUMED}]
-    has_ended = bool(ends) and ends[-1].occasion is Occasion.AFTER
+    firsts = [record for record in readings if record.occasion is ReadingPoint.BEFORE]
+    ends = [record for record in readings if record.occasion in {ReadingPoint.AFTER, ReadingPoint.RESUMED}]
+    has_ended = bool(ends) and ends[-1].occasion is ReadingPoint.AFTER
     return (firsts[0] if firsts else None), (ends[-1] if has_ended else None)
 
 

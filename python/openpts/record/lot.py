@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import read_file, write_files
 from openpts.record.decoding import decode_json
 from openpts.record.suite import SuiteState
+from openpts.run_folder_files import read_file, write_files
 from openpts.units import format_count
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.run_request import RunRequest

@@ -16,23 +16,23 @@ from msgspec import Meta, structs
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.errors import NoRecordError, RecordError
+from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
-from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions, refuse_other_interval_histograms
 from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visible_lines, rows_of
 from openpts.record.frames import frame
-from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries
 from openpts.record.host_marks import StepMarks, spans_of, step_marks
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION, WITH_TIMES_OF_DAY, views_of
 from openpts.record.stored_operations import stored_distributions
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, capture_folder, checksum_of
+from openpts.run_folder_files import check_files
 from openpts.units import NS_PER_S
-from openpts.visible_text import visible_line
 from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
+from openpts.vocabulary.engine_overhead import never_sleeps
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 
@@ -64,7 +64,7 @@ _HEALTH: Final = _Query("health", "position, name, value", tuple[int, str, Finit
 _HEALTH_READINGS: Final = _Query(
     "health_reading",
     "position, occasion, cycle, part, number, read_at, t_ns, source",
-    tuple[int, Occasion, Count, Phase | None, Count | None, str, Moment | None, str],
+    tuple[int, ReadingPoint, Count, Phase | None, Count | None, str, Moment | None, str],
 )
 
 

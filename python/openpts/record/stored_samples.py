@@ -23,11 +23,11 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
+    HostStall,
     Interval,
     IoErrors,
     IoFailure,
     Sample,
-    Standstill,
     StepState,
 )
 from openpts.vocabulary.stimulus import Step, Stream
@@ -194,11 +194,11 @@ def _errors_by_step(connection: sqlite3.Connection) -> Mapping[int, list[IoError
     return found
 
 
-def _standstills_by_step(connection: sqlite3.Connection) -> Mapping[int, list[Standstill]]:
-    found: dict[int, list[Standstill]] = defaultdict(list)
+def _standstills_by_step(connection: sqlite3.Connection) -> Mapping[int, list[HostStall]]:
+    found: dict[int, list[HostStall]] = defaultdict(list)
     row: _StandstillRow
     for row in rows_of(connection.execute(_STANDSTILLS), "standstill", _StandstillRow):
-        found[row[0]].append(Standstill(*row[1:]))
+        found[row[0]].append(HostStall(*row[1:]))
     return found
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import read_file, write_files
 from openpts.procedures.registry import AnyConditions
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import Ordered
+from openpts.run_folder_files import read_file, write_files
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
 

@@ -13,12 +13,12 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError, failing_as
-from openpts.folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.ownership import CLAIM_NAME
-from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.record.step_rows import Row, rows_beside, step_row
+from openpts.run_folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.vocabulary.deviation import Deviation, StepDeviation
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample, StepState
@@ -219,9 +219,9 @@ class RunWriter:
                 "SELECT position, occasion FROM health_reading ORDER BY position"
             ).fetchall()
             aside = [
-                (Occasion.SET_ASIDE, position)
+                (ReadingPoint.SET_ASIDE, position)
                 for place, (position, occasion) in enumerate(found)
-                if occasion == Occasion.DURING and place not in health
+                if occasion == ReadingPoint.DURING and place not in health
             ]
             connection.executemany("UPDATE health_reading SET occasion = ? WHERE position = ?", aside)
 

@@ -96,7 +96,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Overrides:
     """What the operator says about the drive; None leaves it to the device, the data sheet or the preset."""
 
     like: str | None
@@ -106,7 +106,7 @@ class Wishes:
     rated: Mapping[str, float]
 
 
-def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
+def subject_of(wishes: Overrides, roots: SystemRoots) -> Subject:
     """The drive that the operator means. Of a device only sysfs is read: it is not even opened.
 
     What was said by options counts more than a data sheet, and that more than device and preset.
@@ -142,7 +142,7 @@ def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
     )
 
 
-def _like(wishes: Wishes, roots: SystemRoots) -> Subject | None:
+def _like(wishes: Overrides, roots: SystemRoots) -> Subject | None:
     if wishes.like is None:
         return None
     if not wishes.like.startswith(f"{roots.dev}/"):

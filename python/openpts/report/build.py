@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from openpts.folder_files import file_name_word
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Page, Report
 from openpts.pages.texts import brief, fact_text
@@ -20,6 +19,7 @@ from openpts.report.merge import merged_page
 from openpts.report.record_files import RecordFile
 from openpts.report.run_part import RunPart, in_order, part_of
 from openpts.report.times import default_date
+from openpts.run_folder_files import file_name_word
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from openpts.folder_files import read_file
+from openpts.escaped_text import visible_line
 from openpts.ownership import CLAIM_NAME
 from openpts.pages.model import Report
 from openpts.record.writer import DATABASE_NAME
@@ -13,7 +13,7 @@ from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.record_files import RECORD_PATTERNS, SUITE_FILES, SUMS_NAME, RecordFile, names_in
 from openpts.report.write import REPORT_NAME
-from openpts.visible_text import visible_line
+from openpts.run_folder_files import read_file
 
 _DOCUMENTS: Final = (".json", ".html", ".pdf")
 # SQLite makes it again whenever a record with a log is opened

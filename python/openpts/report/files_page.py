@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from openpts.escaped_text import visible_line
 from openpts.pages.kit import rows_table
 from openpts.pages.model import Block, Cell, Page, Report, Table, Verdict
 from openpts.report.csv_files import csv_name
 from openpts.report.record_files import RecordFile
-from openpts.visible_text import visible_line
 
 
 def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Page:

@@ -11,7 +11,7 @@ from openpts.pages.kit import Cells, rows_table
 from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
-from openpts.record.health import HealthRecord, Occasion, around
+from openpts.record.health import HealthRecord, ReadingPoint, around
 from openpts.record.reader import Run
 from openpts.units import GB, MIB, format_count
 
@@ -296,9 +296,9 @@ def _delta(field: _Field, name: str, before: Mapping[str, float], after: Mapping
 def _named_readings(run: Run) -> list[tuple[str, HealthRecord]]:
     """The readings around the run, and between its attempts if it was resumed."""
     names = {
-        Occasion.BEFORE: "Before the run",
-        Occasion.AFTER: "After an attempt that was cut off",
-        Occasion.RESUMED: "Before the run was resumed",
+        ReadingPoint.BEFORE: "Before the run",
+        ReadingPoint.AFTER: "After an attempt that was cut off",
+        ReadingPoint.RESUMED: "Before the run was resumed",
     }
     last = around(run.health)[1]
     return [
@@ -310,7 +310,7 @@ def _named_readings(run: Run) -> list[tuple[str, HealthRecord]]:
 
 def _readings(run: Run) -> Table:
     """When the log was read, and from where."""
-    during = sum(record.occasion is Occasion.DURING for record in run.health)
+    during = sum(record.occasion is ReadingPoint.DURING for record in run.health)
     return items_table(
         "device-health-readings",
         "Readings",

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import check_folder, open_file, read_file, write_files
 from openpts.ownership import CLAIM_NAME
 from openpts.record.suite import INDEX_NAME, SUITE_NAME
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER, OUTPUT_FOLDER
 from openpts.report.earlier_report import LINE, checksum_of
+from openpts.run_folder_files import check_folder, open_file, read_file, write_files
 
 SUMS_NAME: Final = "SHA256SUMS"
 _LOG_NAME: Final = f"{DATABASE_NAME}-wal"

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.folder_files import file_name_word
+from openpts.escaped_text import with_texts
 from openpts.pages.model import Report
 from openpts.record.health import HealthRecord
 from openpts.record.lot import folder_word
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.record.suite import SuiteEntry
-from openpts.visible_text import with_texts
+from openpts.run_folder_files import file_name_word
 from openpts.vocabulary.deviation import Deviation
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")

@@ -21,7 +21,7 @@ from openpts.report.host_page import no_audit
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.own_share import KERNEL_THREADS
+from openpts.vocabulary.engine_overhead import KERNEL_THREADS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
 

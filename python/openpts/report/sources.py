@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openpts.errors import RecordError, UsageError, failing_as
-from openpts.folder_files import check_folder
 from openpts.procedures.registry import procedure_of
 from openpts.record.lot import LOT_NAME, LotEntry, read_lot
 from openpts.record.manifest import Manifest
@@ -15,6 +14,7 @@ from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_manifest, read_run
 from openpts.record.suite import SUITE_NAME, SuiteEntry, read_suite
 from openpts.record.writer import DATABASE_NAME
+from openpts.run_folder_files import check_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import Final
 import jinja2
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import write_files
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.decoding import in_visible_lines
@@ -23,6 +22,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.sources import read_for_report
 from openpts.report.standing import red_line_of
+from openpts.run_folder_files import write_files
 from openpts.vocabulary.verdict import SteadyState
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"

@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import write_files
 from openpts.pages.model import Report, Table, Verdict
 from openpts.pages.summary_table import KEY_VALUES_ID
 from openpts.plots.svg import DrawingPool, draw_figures
@@ -32,6 +31,7 @@ from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.times import date_of
+from openpts.run_folder_files import write_files
 
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3

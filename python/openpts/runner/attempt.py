@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import LastStep
 from openpts.system_files import SystemRoots, boot_id
@@ -44,7 +44,7 @@ def ended(manifest: Manifest, last: LastStep, set_aside: Sequence[PurgeReport]) 
 
 def power_cycles_since(health: Sequence[HealthRecord], now: HealthReading) -> int | None:
     """How often the drive was switched on since its log was last read; None where the log does not say."""
-    earlier = [record for record in health if record.occasion is not Occasion.SET_ASIDE]
+    earlier = [record for record in health if record.occasion is not ReadingPoint.SET_ASIDE]
     before = earlier[-1].reading.values.get(_POWER_CYCLES) if earlier else None
     after = now.values.get(_POWER_CYCLES)
     return None if before is None or after is None else round(after - before)

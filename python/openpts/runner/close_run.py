@@ -9,10 +9,10 @@ from pathlib import Path
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import CaptureOrder
 from openpts.errors import InterruptedRunError, OpenptsError, RecordError, failing_as
-from openpts.record.health import Occasion
-from openpts.record.lasting_writer import LastingWriter
+from openpts.record.health import ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import stored_ledger
+from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.events import DeviationFound, Listener, RunEnded
 from openpts.runner.script_runner import ScriptRunner
@@ -41,7 +41,7 @@ def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[
 def kept_capture(
     engine: CapturingEngine,
     order: CaptureOrder | None,
-    writer: LastingWriter,
+    writer: SpoolingWriter,
     earlier: CaptureReport | None = None,
 ) -> Iterator[None]:
     """When the block is left, the engine is stopped, its files are complete and the record knows of them.
@@ -93,13 +93,13 @@ def put_back_on_failure(device: DeviceUnderTest) -> Iterator[None]:
 
 @contextmanager
 def environment_kept(
-    runner: ScriptRunner, writer: LastingWriter, host: Callable[[], Facts], begins: Occasion
+    runner: ScriptRunner, writer: SpoolingWriter, host: Callable[[], Facts], begins: ReadingPoint
 ) -> Iterator[None]:
     """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends.
 
     What ``begins`` is the whole run or an attempt that goes on with it; the host before is that of the first.
     """
-    if begins is Occasion.BEFORE:
+    if begins is ReadingPoint.BEFORE:
         writer.update_manifest(host_before=host())
     writer.update_manifest(telemetry=runner.sampler.facts)
     runner.health(begins)
@@ -108,12 +108,12 @@ def environment_kept(
             yield
     finally:
         runner.keep_telemetry(ended=True)
-        runner.health(Occasion.AFTER)
+        runner.health(ReadingPoint.AFTER)
         writer.update_manifest(host_after=host(), telemetry=runner.sampler.facts)
 
 
 @contextmanager
-def closing_record(writer: LastingWriter, emit: Listener) -> Iterator[Callable[[], None]]:
+def closing_record(writer: SpoolingWriter, emit: Listener) -> Iterator[Callable[[], None]]:
     """Close the record when the block is left; call what is yielded when the test came to its end."""
     end = RunEnded(RunState.FAILED, "openpts itself failed")
 

@@ -16,12 +16,12 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, stored_run
-from openpts.runner.brought_back import other_identity, repeat
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import driver_of
 from openpts.runner.preparation import Preparation
-from openpts.runner.replay import GoesOn, cut_of
+from openpts.runner.replay import ResumePoint, cut_of
 from openpts.runner.resource_check import demand_of, interval_ns
+from openpts.runner.restored_drive import other_identity, repeat
 from openpts.units import format_capacity
 from openpts.vocabulary.requests import Apply
 
@@ -86,7 +86,7 @@ def bring_back_earlier(conditions: Conditions, device: DeviceUnderTest, preparat
     bring_back_earlier(before, device, preparation)
     test = procedure_of(before.test)
     script = test.script(before, device.facts.user_capacity_bytes)
-    kept = cut_of(script, run, GoesOn.PROGRAM, driver_of(test).recorded).kept
+    kept = cut_of(script, run, ResumePoint.PROGRAM, driver_of(test).recorded).kept
     steps = [step for one in kept if isinstance(one.request, Apply) for step in one.request.steps]
     options = NativeOptions(
         interval_ns=interval_ns(before.minute_ns), over_read_errors=before.goes_on_over_read_errors

@@ -11,7 +11,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.replay import CutOff, GoesOn
+from openpts.runner.replay import Interruption, ResumePoint
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest, ReadHealth, Script
@@ -63,16 +63,16 @@ class Driver:
         del manifest
         return ""
 
-    def goes_on(self, *, accepted: bool) -> GoesOn:
+    def goes_on(self, *, accepted: bool) -> ResumePoint:
         """Where a run goes on on a drive that exists; ``accepted``: the operator lets its cycle be cut."""
-        return GoesOn.PHASE if accepted or self.test.resumes else GoesOn.CYCLE
+        return ResumePoint.PHASE if accepted or self.test.resumes else ResumePoint.CYCLE
 
     def recorded(self, request: DriverRequest, manifest: Manifest) -> tuple[DriverAnswer | None, ...]:
         """The answers that the record has to a request of this driver, the last of which counts."""
         del request, manifest
         return ()
 
-    def bring_back(self, before: Manifest, cut: CutOff, runner: "ScriptRunner") -> None:
+    def bring_back(self, before: Manifest, cut: Interruption, runner: "ScriptRunner") -> None:
         """Do again what an earlier attempt has done to a drive that exists, and that did not last."""
         del before
         if isinstance(cut.next, Apply | ReadHealth):

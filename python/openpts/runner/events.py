@@ -114,7 +114,7 @@ class IoHangs(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class StoodStill(Event):
+class HostStalled(Event):
     """openpts itself did not run in a step; ``repeated``: the step and those beside it will be."""
 
     place: StepPlace

@@ -17,7 +17,7 @@ from openpts.errors import OpenptsError, RefusedError
 from openpts.host.changes import put_back_setting
 from openpts.host.shared_settings import is_of_a_run, still_needed
 from openpts.journal import Entry, Journal, JournalError, Kind
-from openpts.journal_turn import Noted, claimed, turn
+from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
 
@@ -38,7 +38,7 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
 }
 """Who can put back what."""
 
-_NEEDS: Final[Mapping[Kind, Callable[[Entry, Noted, SystemRoots], str | None]]] = {
+_NEEDS: Final[Mapping[Kind, Callable[[Entry, JournalSnapshot, SystemRoots], str | None]]] = {
     Kind.WRITE_CACHE: cache_still_needed,
     Kind.HOST_SETTING: still_needed,
 }
@@ -83,7 +83,7 @@ def heal(
     long = [entry for entry in meant if entry.kind not in _NEEDS]
     done = [healing for entry in reversed(long) if (healing := work.healed_alone(entry))]
     if len(long) < len(meant):
-        with turn(journal) as noted:
+        with journal_lock(journal) as noted:
             left = [entry for entry in noted.entries if not noted.lives(entry)]
             short = [e for e in left if e.kind in kinds and e.kind in _NEEDS and concerns(e)]
             for entry in reversed(short):
@@ -138,7 +138,7 @@ class _Work:
     run: Run
     healers: Mapping[Kind, Healer]
 
-    def healed(self, entry: Entry, noted: Noted) -> Healing:
+    def healed(self, entry: Entry, noted: JournalSnapshot) -> Healing:
         """Put back, or left to others who rely on it; taken out of the journal in both cases."""
         try:
             needed = _NEEDS[entry.kind](entry, noted, self.roots) if entry.kind in _NEEDS else None
@@ -152,7 +152,7 @@ class _Work:
         """Restore without holding the lock; None if another process has restored it by now."""
         try:
             with claimed(self.journal, entry) as still_there:
-                return self.healed(entry, Noted()) if still_there else None
+                return self.healed(entry, JournalSnapshot()) if still_there else None
         except JournalError as error:
             return _failed(entry, error)
 

@@ -16,19 +16,19 @@ from typing import Final
 
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.programs import kill_program, refuse_missing
-from openpts.record.lasting_writer import LastingWriter
 from openpts.record.lot import LotEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
+from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import fact_of
-from openpts.vocabulary.hook import HookRun, Moment
+from openpts.vocabulary.hook import HookPoint, HookRun
 from openpts.vocabulary.phase import phase_text
 
 _KEPT_OUTPUT: Final = 1000
 _GRACE_S: Final = 2.0
-_NAMED: Final = tuple(moment.value for moment in Moment if moment is not Moment.TIME)
+_NAMED: Final = tuple(moment.value for moment in HookPoint if moment is not HookPoint.TIME)
 _TIME: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|min|h)")
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
@@ -38,7 +38,7 @@ _SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
 class Hook:
     """A command and its moment; ``after_s`` is the time of one that has a time."""
 
-    moment: Moment
+    moment: HookPoint
     command: str
     after_s: float = 0.0
 
@@ -59,8 +59,8 @@ class Hook:
         if not words:
             raise UsageError(f"invalid --hook {text!r}: name a command behind the =")
         if when is None:
-            return cls(Moment(word), command)
-        return cls(Moment.TIME, command, float(when[1]) * _SECONDS[when[2]])
+            return cls(HookPoint(word), command)
+        return cls(HookPoint.TIME, command, float(when[1]) * _SECONDS[when[2]])
 
     def check(self) -> None:
         """Raise UsageError if its program can't be found: hours later it would be a line in the record."""
@@ -74,7 +74,7 @@ class Hooks:
     hooks: Sequence[Hook]
     limit_s: float
     manifest: Manifest
-    writer: LastingWriter
+    writer: SpoolingWriter
     emit: Listener
     _ended: SimpleQueue[HookRun] = field(default_factory=SimpleQueue)
     _kept: list[HookRun] = field(default_factory=list)
@@ -85,10 +85,10 @@ class Hooks:
     def around(self) -> Iterator[None]:
         """Run the hooks of the run's start and end. Raises RunFailedError if one of the start fails."""
         state = RunState.FAILED
-        for hook in self._at(Moment.TIME):
+        for hook in self._at(HookPoint.TIME):
             self._start_beside(hook, f"after {format_duration(round(hook.after_s * NS_PER_S))}")
         try:
-            self._wait_for(Moment.RUN_START, "")
+            self._wait_for(HookPoint.RUN_START, "")
             if failed := next((run for run in self._kept if not run.succeeded), None):
                 raise RunFailedError(f"--hook run-start: {failed.command!r}: {failed.how_it_ended}")
             yield
@@ -98,18 +98,18 @@ class Hooks:
             raise
         finally:
             self._over.set()
-            self._wait_for(Moment.RUN_END, "", {"OPENPTS_RUN_STATE": state.value})
+            self._wait_for(HookPoint.RUN_END, "", {"OPENPTS_RUN_STATE": state.value})
             for thread in self._beside:
                 thread.join(self.limit_s + 2 * _GRACE_S)
             self._keep()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Start what is to be started at this event, and keep what has ended."""
         match event:
             case PurgeStarted():
-                self._wait_for(Moment.CYCLE_START, "")
+                self._wait_for(HookPoint.CYCLE_START, "")
             case CycleEnded(cycle, _):
-                self._wait_for(Moment.CYCLE_END, f"cycle {cycle}", {"OPENPTS_CYCLE": str(cycle)})
+                self._wait_for(HookPoint.CYCLE_END, f"cycle {cycle}", {"OPENPTS_CYCLE": str(cycle)})
             case StepsStarted(cycle, apply):
                 place = phase_text(apply.phase, apply.number)
                 environment = {
@@ -117,16 +117,16 @@ class Hooks:
                     "OPENPTS_PHASE": apply.phase.value,
                     "OPENPTS_NUMBER": str(apply.number),
                 }
-                for hook in self._at(Moment.PHASE_START):
+                for hook in self._at(HookPoint.PHASE_START):
                     self._start_beside(hook, place, environment)
             case _:
                 pass
         self._keep()
 
-    def _at(self, moment: Moment) -> list[Hook]:
+    def _at(self, moment: HookPoint) -> list[Hook]:
         return [hook for hook in self.hooks if hook.moment is moment]
 
-    def _wait_for(self, moment: Moment, place: str, environment: Mapping[str, str] = _NOTHING) -> None:
+    def _wait_for(self, moment: HookPoint, place: str, environment: Mapping[str, str] = _NOTHING) -> None:
         for hook in self._at(moment):
             self._ended.put(self._run(hook, place, environment))
         self._keep()

@@ -17,7 +17,7 @@ from openpts.system_files import printable
 from openpts.vocabulary.facts import Fact, Facts
 
 _LONGEST_LINE: Final = 200
-_PATIENCE_S: Final = 2.0
+_TIMEOUT_S: Final = 2.0
 
 Sink = Callable[[tuple[int, str, float]], object]
 
@@ -76,7 +76,7 @@ class PowerCommand:
                 if process.poll() is None:
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, last)
-                    thread.join(_PATIENCE_S)
+                    thread.join(_TIMEOUT_S)
 
     def _listen(self, process: "subprocess.Popen[bytes]", sink: Sink, stopping: threading.Event) -> None:
         with process:

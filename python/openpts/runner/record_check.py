@@ -27,7 +27,7 @@ from openpts.runner.preparation import (
     purge_left_out,
     rotational_deviations,
 )
-from openpts.runner.replay import CutOff, GoesOn, cut_of
+from openpts.runner.replay import Interruption, ResumePoint, cut_of
 from openpts.runner.step_faults import disturbance_deviations, error_deviations
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
@@ -68,10 +68,10 @@ def check_record(folder: Path) -> None:
             )
 
 
-def _played(test: Procedure, run: Run, driver: Driver) -> CutOff:
+def _played(test: Procedure, run: Run, driver: Driver) -> Interruption:
     """The script as the record answers it: of a complete run to its end, with all of its steps."""
     script = test.script(run.manifest.conditions, run.manifest.target.user_capacity_bytes)
-    cut = cut_of(script, run, GoesOn.PROGRAM, driver.recorded, "verify")
+    cut = cut_of(script, run, ResumePoint.PROGRAM, driver.recorded, "verify")
     if run.manifest.state is RunState.COMPLETE and (cut.next is not None or cut.steps != len(run.steps)):
         further = f", but goes on with {cut.text}" if cut.next is not None else ""
         raise RecordError(
@@ -99,7 +99,7 @@ def _owed(test: Procedure, run: Run, standard: Conditions) -> Iterator[Deviation
         yield from host_limit_deviations(run)
 
 
-def _disturbed(run: Run, cut: CutOff) -> dict[str, set[StepPlace]]:
+def _disturbed(run: Run, cut: Interruption) -> dict[str, set[StepPlace]]:
     """The steps that have an entry in the ledger, by what it requires of them."""
     found: dict[str, set[StepPlace]] = defaultdict(set)
     samples = {step.place: step.sample for step in run.steps}

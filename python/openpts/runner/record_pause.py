@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.errors import InterruptedRunError
-from openpts.record.lasting_writer import LastingWriter
+from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.events import Event, Listener, RecordDelayed, RunGoesOn, RunPaused
 from openpts.runner.step_faults import step_deviation
 from openpts.units import NS_PER_S, format_duration
@@ -21,7 +21,7 @@ _LEAST_NS: Final = NS_PER_S
 class RecordPause:
     """Waits where nothing runs. No steps are interrupted, so that none have to be repeated."""
 
-    writer: LastingWriter
+    writer: SpoolingWriter
     emit: Listener
     _unannounced: list[Event] = field(default_factory=list)
     _announced: bool = False

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from openpts.errors import RecordError
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
@@ -30,7 +30,7 @@ BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)
 """The place at which a run begins, before its first purge."""
 
 
-class GoesOn(StrEnum):
+class ResumePoint(StrEnum):
     """Where a run that was cut off goes on.
 
     CYCLE: with the purge of the cycle that was cut. PHASE: with the first step of the round, or other number
@@ -57,7 +57,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class CutOff:
+class Interruption:
     """Where a run was cut off, and what of it stands: ``kept`` are the requests before ``next``.
 
     ``next`` is None where only the record was not closed. ``cycle`` is that of ``next``, and ``text`` says in
@@ -114,7 +114,7 @@ class CutOff:
         purges, after = self.count(Purge), set[int]()
         for place, one in enumerate(health):
             # the first one of a cycle comes after its purge, the second before the next purge
-            if one.occasion is Occasion.DURING and one.phase is None:
+            if one.occasion is ReadingPoint.DURING and one.phase is None:
                 if one.cycle < purges or (one.cycle == purges and purges not in after):
                     asked.add(place)
                 after.add(one.cycle)
@@ -125,7 +125,9 @@ Recorded = Callable[[DriverRequest, Manifest], tuple[DriverAnswer | None, ...]]
 """The answers of a record to a request of a driver; see ``Driver.recorded``."""
 
 
-def cut_of(script: Script, run: Run, goes_on: GoesOn, recorded: Recorded, task: str = "resume") -> CutOff:
+def cut_of(
+    script: Script, run: Run, goes_on: ResumePoint, recorded: Recorded, task: str = "resume"
+) -> Interruption:
     """Where a run goes on with its script; ``recorded`` is that of the test's driver.
 
     Raises RecordError if the record holds other steps than the script asks for: another version made it. It
@@ -139,11 +141,11 @@ def cut_of(script: Script, run: Run, goes_on: GoesOn, recorded: Recorded, task: 
             kept.append(answered)
             request = script.send(answered.answer)
     except StopIteration:
-        return CutOff(tuple(kept), None, record.cycle)
-    return _from_where(CutOff(tuple(kept), request, record.cycle), goes_on)
+        return Interruption(tuple(kept), None, record.cycle)
+    return _from_where(Interruption(tuple(kept), request, record.cycle), goes_on)
 
 
-def resumed(script: Script, cut: CutOff) -> Script:
+def resumed(script: Script, cut: Interruption) -> Script:
     """The script from where it goes on, to be driven as one that begins."""
     try:
         request = next(script)
@@ -155,11 +157,11 @@ def resumed(script: Script, cut: CutOff) -> Script:
         return
 
 
-def _from_where(cut: CutOff, goes_on: GoesOn) -> CutOff:
+def _from_where(cut: Interruption, goes_on: ResumePoint) -> Interruption:
     """The cut moved back to where the run may go on."""
-    if goes_on is GoesOn.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
+    if goes_on is ResumePoint.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
         return cut  # nothing is left to measure in the cycle, or in any
-    if goes_on is GoesOn.CYCLE:
+    if goes_on is ResumePoint.CYCLE:
         purges = [place for place, one in enumerate(cut.kept) if isinstance(one.request, Purge)]
         first = purges[-1] if purges else 0
     elif not isinstance(cut.next, Apply):
@@ -178,7 +180,7 @@ def _from_where(cut: CutOff, goes_on: GoesOn) -> CutOff:
         )
     if first == len(cut.kept):
         return cut
-    return CutOff(cut.kept[:first], cut.kept[first].request, cut.kept[first].cycle)
+    return Interruption(cut.kept[:first], cut.kept[first].request, cut.kept[first].cycle)
 
 
 class _Record:
@@ -195,7 +197,7 @@ class _Record:
         self._cycles = list(manifest.cycles)
         self._steps = {step.place: step.sample for step in run.steps}
         self._health = {
-            place: record for place, record in enumerate(run.health) if record.occasion is Occasion.DURING
+            place: record for place, record in enumerate(run.health) if record.occasion is ReadingPoint.DURING
         }
         self._at = BEFORE_THE_FIRST
 

@@ -18,18 +18,18 @@ from openpts.engine.options import Resumed
 from openpts.errors import RecordError, TargetError, UsageError
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.health import Occasion
+from openpts.record.health import ReadingPoint
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import LastStep, Run, last_step, ns_between, read_manifest
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
-from openpts.runner.brought_back import other_identity, repeat
 from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver
 from openpts.runner.preparation import Preparation
-from openpts.runner.replay import CutOff, GoesOn, cut_of, resumed
-from openpts.runner.script_runner import Past, ScriptRunner
+from openpts.runner.replay import Interruption, ResumePoint, cut_of, resumed
+from openpts.runner.restored_drive import other_identity, repeat
+from openpts.runner.script_runner import RecordedPrefix, ScriptRunner
 from openpts.units import format_count, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
@@ -72,7 +72,7 @@ class BegunRun:
     manifest: Manifest
     number: int = 1
     where: str = ""
-    begins: Occasion = Occasion.BEFORE
+    begins: ReadingPoint = ReadingPoint.BEFORE
     engine_state: Resumed | None = None
     capture: CaptureReport | None = None
 
@@ -83,11 +83,11 @@ class BegunRun:
     @contextmanager
     def record(
         self, folder: Path, manifest: Manifest, owner: RunOwner, inputs: Mapping[str, bytes]
-    ) -> Iterator[tuple[RunWriter, Past]]:
+    ) -> Iterator[tuple[RunWriter, RecordedPrefix]]:
         """A new record; its folder is claimed as long as the block lasts."""
         writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
         with folder_claimed(folder, owner):
-            yield writer, Past()
+            yield writer, RecordedPrefix()
 
     def bring_back(
         self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
@@ -105,7 +105,7 @@ class ResumedRun(BegunRun):
     """
 
     run: Run
-    cut: CutOff
+    cut: Interruption
     last: LastStep
     begun: Attempt
     entries: tuple[Deviation, ...]
@@ -118,16 +118,16 @@ class ResumedRun(BegunRun):
     @contextmanager
     def record(
         self, folder: Path, manifest: Manifest, owner: RunOwner, inputs: Mapping[str, bytes]
-    ) -> Iterator[tuple[RunWriter, Past]]:
+    ) -> Iterator[tuple[RunWriter, RecordedPrefix]]:
         """The record, in which only what stands counts; its folder is claimed as long as the block lasts."""
         del inputs  # it has them
         with folder_claimed(folder, owner, again=True):
             yield self._reopened(manifest)
 
-    def _reopened(self, manifest: Manifest) -> tuple[RunWriter, Past]:
+    def _reopened(self, manifest: Manifest) -> tuple[RunWriter, RecordedPrefix]:
         cut, run = self.cut, self.run
         purges = manifest.purges[: cut.count(Purge)]
-        past = Past(
+        past = RecordedPrefix(
             purges,
             manifest.write_caches[: cut.count(SetWriteCache)],
             manifest.cycles[: cut.count(CycleFinished)],
@@ -184,7 +184,7 @@ def resumed_run(
     _refuse_other_device(manifest, now)
     _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
     simulated = now.target.simulation is not None
-    goes_on = GoesOn.PROGRAM if simulated else driver.goes_on(accepted=wanted.accept_interruption)
+    goes_on = ResumePoint.PROGRAM if simulated else driver.goes_on(accepted=wanted.accept_interruption)
     cut = cut_of(script, run, goes_on, driver.recorded)
     last = last_step(run.folder)
     idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
@@ -200,7 +200,7 @@ def resumed_run(
         manifest=manifest,
         number=len(manifest.attempts) + 1,
         where=cut.where,
-        begins=Occasion.RESUMED if run.health else Occasion.BEFORE,
+        begins=ReadingPoint.RESUMED if run.health else ReadingPoint.BEFORE,
         # also steps that don't stand drew their offsets
         engine_state=Resumed(len(manifest.attempts), last.carried),
         capture=None if simulated else _captured_before(cut, manifest),
@@ -213,7 +213,7 @@ def resumed_run(
     )
 
 
-def _captured_before(cut: CutOff, manifest: Manifest) -> CaptureReport | None:
+def _captured_before(cut: Interruption, manifest: Manifest) -> CaptureReport | None:
     kept = (one.request for one in cut.kept if isinstance(one.request, Apply))
     return manifest.capture if any(step.capture for request in kept for step in request.steps) else None
 
@@ -253,7 +253,7 @@ def _other_software(then: Attempt, now: Attempt) -> list[tuple[str | None, str |
     return [(old, new) for old, new in pairs if old != new]
 
 
-def _entries(test: Procedure, wanted: Resumption, cut: CutOff, begun: Attempt) -> list[Deviation]:
+def _entries(test: Procedure, wanted: Resumption, cut: Interruption, begun: Attempt) -> list[Deviation]:
     """The entries of a run that goes on on a drive that exists."""
     then = wanted.run.manifest.attempts[-1]
     entries = []

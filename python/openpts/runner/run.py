@@ -24,9 +24,9 @@ from openpts.plugins import plugin_facts
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
+from openpts.record.spooling_writer import SpoolingWriter
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import attempt_here
 from openpts.runner.close_run import (
@@ -200,14 +200,14 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         sampler = sampler_of(telemetry, device, engine, demand, memory)
         inputs = {**order.inputs, **device.inputs}
         with begun.record(checked.folder, manifest, device.owner, inputs) as (stored, past):
-            writer = LastingWriter(stored, largest_program_bytes(checked.plan, checked.options.interval_ns))
+            writer = SpoolingWriter(stored, largest_program_bytes(checked.plan, checked.options.interval_ns))
             commands = tuple(Hook.of(text) for text in order.hooks)
             hooks = Hooks(commands, order.hook_limit_s, manifest, writer, _to_all(listeners))
             runner = ScriptRunner(
                 engine,
                 checked.preparation,
                 writer,
-                _to_all([hooks.hear, *listeners]),
+                _to_all([hooks.on_event, *listeners]),
                 device.health,
                 sampler,
                 driver,

@@ -13,13 +13,14 @@ from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.record.health import HealthRecord, Occasion
-from openpts.record.lasting_writer import LastingWriter
+from openpts.record.health import HealthRecord, ReadingPoint
+from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.driver import Driver
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
+    HostStalled,
     IoHangs,
     Listener,
     PurgeFinished,
@@ -28,7 +29,6 @@ from openpts.runner.events import (
     SteadyStateJudged,
     StepFinished,
     StepsStarted,
-    StoodStill,
     Ticked,
 )
 from openpts.runner.host_watch import HostWatch
@@ -39,9 +39,9 @@ from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation, StepDeviation
+from openpts.vocabulary.engine_overhead import never_sleeps
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.own_share import never_sleeps
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
     Answer,
@@ -69,7 +69,7 @@ _WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class RecordedPrefix:
     """What earlier attempts have left of a run that goes on; the defaults are those of one that begins.
 
     ``place`` comes after the last step that stands. ``clock_ns`` is what the engine's clock of the run shows
@@ -94,12 +94,12 @@ class ScriptRunner:
 
     engine: Engine
     preparation: Preparation
-    writer: LastingWriter
+    writer: SpoolingWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
     driver: Driver
-    past: Past = field(default_factory=Past)
+    past: RecordedPrefix = field(default_factory=RecordedPrefix)
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[tuple[Event, tuple[StepDeviation, ...]]] = field(default_factory=list)
@@ -153,7 +153,7 @@ class ScriptRunner:
                 trimmed = self.preparation.device.trimmed_reads(active_range, seed)
                 self.writer.update_manifest(trimmed=trimmed)
             case ReadHealth(phase, number):
-                return self._health(Occasion.DURING, phase, number)
+                return self._health(ReadingPoint.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
@@ -198,7 +198,7 @@ class ScriptRunner:
         """Carry out once more what an earlier attempt did: what followed from it is gone."""
         self._carry_out(request)
 
-    def health(self, occasion: Occasion) -> None:
+    def health(self, occasion: ReadingPoint) -> None:
         """Read the device's log before or after the test, for the record."""
         self._health(occasion, None, None)
 
@@ -210,9 +210,9 @@ class ScriptRunner:
 
     def _health_between_steps(self) -> None:
         """Read the log where every test leaves the device alone: before and after the purge of a cycle."""
-        self._health(Occasion.DURING, None, None)
+        self._health(ReadingPoint.DURING, None, None)
 
-    def _health(self, occasion: Occasion, phase: Phase | None, number: int | None) -> HealthReading:
+    def _health(self, occasion: ReadingPoint, phase: Phase | None, number: int | None) -> HealthReading:
         reading = self.read_health()
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.writer.add_health(
@@ -293,7 +293,7 @@ class ScriptRunner:
         self._waiting.append((StepFinished(place, sample), entries))
         self._place = replace(place, position=place.position + 1)
         if sample.standstills:
-            self._tell(StoodStill(place, sample, may_repeat))
+            self._tell(HostStalled(place, sample, may_repeat))
 
     def _failure_text(self, place: StepPlace, sample: Sample) -> str:
         fault = self.preparation.fault()

@@ -52,7 +52,7 @@ SettlingListener = Callable[[SettlingStarted | Looked], None]
 
 
 # SOL-DEV-03
-def wait_until_settled(order: SettlingOrder, hear: SettlingListener) -> SettlingCourse:
+def wait_until_settled(order: SettlingOrder, on_event: SettlingListener) -> SettlingCourse:
     """Wait until the device has come to rest, or the rule's longest time is over.
 
     Raises OpenptsError; InterruptedRunError on Ctrl-C, after what was seen until then was reported.
@@ -61,8 +61,10 @@ def wait_until_settled(order: SettlingOrder, hear: SettlingListener) -> Settling
     with device_under_test(order.target, Consent(), for_writing=False) as device:
         demand = Demand(1, 1, rule.block_size_bytes)
         with device.engine(demand, _SEED, NativeOptions(), near=True) as engine, StopSignals() as stop:
-            hear(SettlingStarted(device.facts, device.notes(probe_step(rule, order.active_range))))
-            script = settle(rule, order.active_range, 1, lambda look, verdict: hear(Looked(look, verdict)))
+            on_event(SettlingStarted(device.facts, device.notes(probe_step(rule, order.active_range))))
+            script = settle(
+                rule, order.active_range, 1, lambda look, verdict: on_event(Looked(look, verdict))
+            )
             answer: Answer = None
             while True:
                 try:

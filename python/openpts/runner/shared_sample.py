@@ -20,7 +20,7 @@ import msgspec
 
 _FILE: Final = "host.sample"
 # Longer than it takes to read, unless that process was stopped.
-_PATIENCE_S: Final = 0.05
+_TIMEOUT_S: Final = 0.05
 _LOOKS: Final = 5
 # a checksum of the rest, and when the first of its files was read
 _HEADER: Final = struct.Struct("<Iq")
@@ -74,7 +74,7 @@ class SharedSample:
                     )
                 finally:
                     fcntl.flock(self.fd, fcntl.LOCK_UN)
-            time.sleep(_PATIENCE_S / _LOOKS)
+            time.sleep(_TIMEOUT_S / _LOOKS)
         return {key: read() for key, read in wanted.items()}
 
     def _left(self, earliest_ns: int, keys: Set[str]) -> Readings | None:

@@ -98,8 +98,8 @@ class SuiteRunner:
         try:
             if not is_complete(folder):  # or killed before it was judged
                 self._kept.enter_context(drive_kept(part.order.target))
-                with self.display(self.suite.entries[index]) as hear:
-                    run_test(part.test, replace(part.order, folder=folder), [hear])
+                with self.display(self.suite.entries[index]) as on_event:
+                    run_test(part.test, replace(part.order, folder=folder), [on_event])
             driver_of(part.test).end(folder)
             self.judge(folder)
             self._change(index, state=SuiteState.COMPLETE, reason=None, exit_code=None)

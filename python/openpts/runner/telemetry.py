@@ -35,7 +35,7 @@ _PERIODS_UNTIL_STORED_AGAIN: Final = 60
 _LONGEST_SHORT_FILE: Final = 4096
 _PIECE_BYTES: Final = 65536
 # A drive that answers no more must not keep the run from ending.
-_PATIENCE_S: Final = 2.0
+_TIMEOUT_S: Final = 2.0
 
 Sampled = tuple[int, str, float]
 
@@ -106,7 +106,7 @@ class Sampler:
                 yield
             finally:
                 self._stopped.set()
-                thread.join(_PATIENCE_S)
+                thread.join(_TIMEOUT_S)
 
     def _sample(self, opened: "Sequence[_Open]") -> None:
         """Sample until stopped; periods of all runs begin at once. The thread closes its sources."""

@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 import tomli_w
 
 from openpts import _native
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
-from openpts.near_word import did_you_mean
 
 SHIPPED: Final = "shipped"
 _SUFFIX: Final = ".toml"

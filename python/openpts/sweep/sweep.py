@@ -11,7 +11,7 @@ import msgspec
 
 from openpts.errors import RecordError, failing_as
 from openpts.exchange.flat_rows import Row, csv_text
-from openpts.folder_files import read_file, write_files
+from openpts.run_folder_files import read_file, write_files
 from openpts.sweep.axes import Combination
 from openpts.sweep.point import Point, PointResult, compute
 

@@ -9,7 +9,7 @@ import msgspec
 
 from openpts import _native
 from openpts.errors import TraceError, failing_as
-from openpts.folder_files import new_file
+from openpts.run_folder_files import new_file
 from openpts.units import NS_PER_S
 
 STDIN: Final = "-"

@@ -8,7 +8,7 @@ HOOK_LIMIT_S: Final = 60.0
 """How long a command may take, unless the operator sets it otherwise."""
 
 
-class Moment(StrEnum):
+class HookPoint(StrEnum):
     """When a command is started. The run waits for it, except where a drive is at work."""
 
     RUN_START = "run-start"
@@ -32,7 +32,7 @@ class HookRun:
     ``output`` is the end of what it printed.
     """
 
-    moment: Moment
+    moment: HookPoint
     place: str
     command: str
     started_at: str

@@ -36,7 +36,7 @@ class CutLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Accusation:
+class DataLoss:
     """Neighbouring sectors with the same fault; ``loss`` is a name of ``LOSSES``.
 
     ``expected`` and ``found`` are writes by their numbers in the run, or words; ``context`` is what the
@@ -77,7 +77,7 @@ class Cut(DriverAnswer):
     lost_unpromised_sectors: int = 0
     indeterminate_sectors: int = 0
     losses: Mapping[str, int] = field(default_factory=dict)
-    accusations: tuple[Accusation, ...] = ()
+    accusations: tuple[DataLoss, ...] = ()
 
     @property
     def accused(self) -> bool:

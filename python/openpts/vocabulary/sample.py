@@ -74,7 +74,7 @@ class IoErrors:
     first_offsets_bytes: tuple[int, ...]
 
 
-class Standstill(msgspec.Struct, frozen=True, gc=False):
+class HostStall(msgspec.Struct, frozen=True, gc=False):
     """Time in which openpts itself did not run: stopped, frozen, or on a machine that was suspended.
 
     ``started_ns`` is on the engine's clock, good to a tenth of a second; ``lasted_ns`` is longer than what
@@ -244,7 +244,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     ios_by_block_size: tuple[int, ...] = ()
     ios_by_zone: tuple[int, ...] = ()
     slips: EncodedHistogram = b""
-    standstills: tuple[Standstill, ...] = ()
+    standstills: tuple[HostStall, ...] = ()
     streams: tuple[StreamSample, ...] = ()
     carried: str = ""
     played: tuple[Played, ...] = ()

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.extended.fill.results import Course, Returned, course_of, returned
+from openpts.procedures.extended.fill.results import Returned, Trajectory, course_of, returned
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -34,7 +34,7 @@ def step(mb_per_s: float, intervals: tuple[Interval, ...] = ()) -> Sample:
     )
 
 
-def course(*rates_mb_per_s: float) -> Course:
+def course(*rates_mb_per_s: float) -> Trajectory:
     return course_of([step(rate) for rate in rates_mb_per_s])
 
 
@@ -127,8 +127,8 @@ def test_a_rise_is_no_end_of_a_cache() -> None:
 
 
 def test_nothing_was_written() -> None:
-    assert course_of([]) == Course((), ())
-    assert Course((), ()).written_bytes == 0
+    assert course_of([]) == Trajectory((), ())
+    assert Trajectory((), ()).written_bytes == 0
 
 
 def test_the_envelope_is_that_of_whole_intervals() -> None:
@@ -178,5 +178,5 @@ def test_what_idle_time_gives_back(rates: list[float], gigabytes: float, at_leas
 
 
 def test_without_courses_nothing_is_given_back() -> None:
-    assert returned(Course((), ()), USUAL) == Returned(0)
-    assert returned(USUAL, Course((), ())) == Returned(0)
+    assert returned(Trajectory((), ()), USUAL) == Returned(0)
+    assert returned(USUAL, Trajectory((), ())) == Returned(0)

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from openpts.analysis.limits import judge_limit, worst
 from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation, LimitVerdict
-from openpts.vocabulary.sample import Sample, Standstill, StepState
+from openpts.vocabulary.sample import HostStall, Sample, StepState
 from tests.support.interval_samples import step_of
 
 PASS, FAIL, NO_VERDICT = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT
@@ -58,7 +58,7 @@ def test_steps_of_a_measurement_count_together() -> None:
             "the measurement did not come to its end",
         ),
         (
-            [structs.replace(SAMPLE, standstills=(Standstill(0, 10),))],
+            [structs.replace(SAMPLE, standstills=(HostStall(0, 10),))],
             LimitedFigure.MAX_LATENCY,
             "write",
             "openpts itself stood still while it was measured",

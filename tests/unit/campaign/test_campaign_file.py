@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.campaign.campaign_file import parse_campaign, read_campaign, refuse_changes
-from openpts.operator_files.written_file import WrittenFileError
+from openpts.config_files.written_file import WrittenFileError
 
 SMALL = """\
 repetitions = 2

@@ -9,8 +9,8 @@ from openpts.campaign.campaign_file import Campaign, CampaignDrive, read_campaig
 from openpts.campaign.expansion import requests_of
 from openpts.campaign.on_fleet import in_their_slots
 from openpts.campaign.on_this_host import runner_here
+from openpts.config_files.written_file import WrittenFileError
 from openpts.fleet.port import HostState
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.record.suite import SuiteState
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import server

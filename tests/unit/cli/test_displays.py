@@ -72,23 +72,23 @@ def test_a_hanging_io_is_a_line_with_its_place_and_age() -> None:
 
 def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(1, *(POINT,) * 56))
-    progress.hear(ticked(1, 0, POINT, oldest=replace(HANGING, age_ns=NS_PER_S)))
+    progress.on_event(STARTED)
+    progress.on_event(begun(1, *(POINT,) * 56))
+    progress.on_event(ticked(1, 0, POINT, oldest=replace(HANGING, age_ns=NS_PER_S)))
     before = panel_of(progress, 120)
     assert "has not been answered" not in before
-    progress.hear(ticked(1, 0, POINT, oldest=HANGING))
+    progress.on_event(ticked(1, 0, POINT, oldest=HANGING))
     assert HANG_LINE in panel_of(progress, 120)
     assert panel_of(progress, 120).count("\n") == before.count("\n")
-    progress.hear(ticked(1, 0, POINT))
+    progress.on_event(ticked(1, 0, POINT))
     assert "has not been answered" not in panel_of(progress, 120)
 
 
 def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
     stream = io.StringIO()
     with LiveDisplay(stream) as display:
-        display.hear(STARTED)
-        display.hear(IoHangs(HANGING))
+        display.on_event(STARTED)
+        display.on_event(IoHangs(HANGING))
     assert HANG_LINE in stream.getvalue()
 
 
@@ -96,10 +96,10 @@ def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch:
     monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
-    log.hear(PurgeStarted())
+    log.on_event(PurgeStarted())
     for step in range(12):
         clock.now_s += 10
-        log.hear(PurgeProgressed(step / 12, "sanitize"))
+        log.on_event(PurgeProgressed(step / 12, "sanitize"))
     assert [line.partition("] ")[2] for line in lines] == [
         "purge",
         *(f"purge, {pct}%, sanitize" for pct in (17, 42, 67, 92)),
@@ -151,19 +151,19 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(
         judged(5),
         ticked(6, 27, POINT, step_elapsed_ns=0),
     ):
-        progress.hear(event)
+        progress.on_event(event)
     clock.now_s += 1
-    progress.hear(ticked(6, 27, POINT, step_elapsed_ns=NS_PER_S // 2, ios=12_345, bytes=12_345 * 4096))
+    progress.on_event(ticked(6, 27, POINT, step_elapsed_ns=NS_PER_S // 2, ios=12_345, bytes=12_345 * 4096))
     assert panel_of(progress, 100) == snapshot
 
 
 def test_the_live_display_leaves_the_finished_lines_behind() -> None:
     stream = io.StringIO()
     with LiveDisplay(stream) as display:
-        display.hear(STARTED)
-        display.hear(ticked(None, 0, WIPC))
-        display.hear(CycleEnded(1, CycleFinished(Outcome(5, 5))))
-        display.hear(RunEnded(RunState.COMPLETE, None))
+        display.on_event(STARTED)
+        display.on_event(ticked(None, 0, WIPC))
+        display.on_event(CycleEnded(1, CycleFinished(Outcome(5, 5))))
+        display.on_event(RunEnded(RunState.COMPLETE, None))
     assert "steady state reached in round 5" in stream.getvalue()
 
 
@@ -171,9 +171,9 @@ def test_the_live_panel_fits_80_columns(clock: Clock, snapshot: SnapshotAssertio
     """With the longest that stands in it: hours of a simulated drive, and verdicts on three variables."""
     progress = RunProgress()
     for event in (SIMULATED, begun(6, *(POINT,) * 56), judged(5)):
-        progress.hear(event)
+        progress.on_event(event)
     clock.now_s += 3599
-    progress.hear(ticked(6, 0, POINT, step_elapsed_ns=23 * 3600 * NS_PER_S))
+    progress.on_event(ticked(6, 0, POINT, step_elapsed_ns=23 * 3600 * NS_PER_S))
     text = panel_of(progress, 80)
     assert "…" not in text
     assert text == snapshot
@@ -193,12 +193,12 @@ def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(run_display, "time", clock)
     screen = Screen()
-    with shown_on(screen) as hear:
-        hear(STARTED)
-        hear(begun(1, POINT, POINT))
-        hear(ticked(1, 0, POINT, step_elapsed_ns=1))
+    with shown_on(screen) as on_event:
+        on_event(STARTED)
+        on_event(begun(1, POINT, POINT))
+        on_event(ticked(1, 0, POINT, step_elapsed_ns=1))
         clock.now_s += 3600
-        hear(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S, ios=1000, bytes=1000 * 4096))
+        on_event(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S, ios=1000, bytes=1000 * 4096))
     assert ("\x1b[" in screen.getvalue(), "step 1 of 2" in screen.getvalue()) == (
         is_drawn_over,
         not is_drawn_over,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.cli import io
-from openpts.cli.io import ConsentWords
+from openpts.cli.io import ConsentArgs
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
@@ -22,7 +22,7 @@ def drives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("drives")
 def test_each_drive_finds_its_own_word() -> None:
-    words = ConsentWords(serials=("SERIAL-sdb", "SERIAL-sda"), device_paths=("/dev/sdb",))
+    words = ConsentArgs(serials=("SERIAL-sdb", "SERIAL-sda"), device_paths=("/dev/sdb",))
     assert words.for_target("/dev/sda", SystemRoots()).confirm_serial == "SERIAL-sda"
     second = words.for_target("/dev/sdb", SystemRoots())
     assert (second.confirm_serial, second.confirm_device_path) == ("SERIAL-sdb", "/dev/sdb")
@@ -30,11 +30,11 @@ def test_each_drive_finds_its_own_word() -> None:
 
 @pytest.mark.usefixtures("drives")
 def test_another_drives_word_confirms_nothing() -> None:
-    consent = ConsentWords(serials=("SERIAL-sdb",)).for_target("/dev/sda", SystemRoots())
+    consent = ConsentArgs(serials=("SERIAL-sdb",)).for_target("/dev/sda", SystemRoots())
     assert consent.confirm_serial != "SERIAL-sda"
-    assert ConsentWords().for_target("/dev/sda", SystemRoots()).confirm_serial is None
+    assert ConsentArgs().for_target("/dev/sda", SystemRoots()).confirm_serial is None
 
 
 def test_a_simulated_drive_needs_no_word() -> None:
-    words = ConsentWords(serials=("SERIAL-sdb",), overwrite_file=True, erase_signatures=True)
+    words = ConsentArgs(serials=("SERIAL-sdb",), overwrite_file=True, erase_signatures=True)
     assert words.for_target("sim:enterprise-tlc", SystemRoots()) == Consent()

@@ -103,7 +103,7 @@ FAILED = with_changes(
 def printed(*events: object, as_json: bool) -> str:
     results, stream = MeasurementResults(), io.StringIO()
     for event in events:
-        results.hear(event)  # type: ignore[arg-type]
+        results.on_event(event)  # type: ignore[arg-type]
     results.print(stream, as_json=as_json)
     return stream.getvalue()
 
@@ -174,8 +174,8 @@ def test_the_summary_has_a_column_for_each_operation_and_says_how(snapshot: Snap
 
 def test_a_failure_is_said_with_its_place() -> None:
     results = MeasurementResults()
-    results.hear(STARTED)
-    results.hear(MeasurementEnded(0, FAILED))
+    results.on_event(STARTED)
+    results.on_event(MeasurementEnded(0, FAILED))
     (failure,) = results.failures
     assert failure.startswith("/dev/nvme0n1: write of 8192 B at byte 4096 (LBA 1) failed")
 
@@ -215,10 +215,10 @@ def test_a_hanging_io_is_said_while_it_hangs() -> None:
     said = "read of 0.5 KiB at byte 4096 has not been answered for 7 s"
     assert lines.of(OutstandingIoHangs(0, hanging)) == [f"nvme0n1: {said}"]
     standing = Standing()
-    standing.hear(MeasurementTicked(0, EngineProgress(1, 8 * NS_PER_S, 1234, 5_000_000, hanging)))
+    standing.on_event(MeasurementTicked(0, EngineProgress(1, 8 * NS_PER_S, 1234, 5_000_000, hanging)))
     assert standing.text().startswith(said)
     assert "1,234 I/Os" in standing.text()
-    standing.hear(MeasurementEnded(0, SAMPLE))
+    standing.on_event(MeasurementEnded(0, SAMPLE))
     assert not standing.text()
 
 
@@ -247,9 +247,9 @@ def test_a_simulated_drive_tells_its_time_and_ours(clock: Clock) -> None:
     lines, standing = IntervalLines(NS_PER_S, several=False), Standing()
     (start, *_) = lines.of(SIMULATED)
     assert start.endswith("by simulated drive")
-    standing.hear(SIMULATED)
+    standing.on_event(SIMULATED)
     clock.now_s += 3.2
-    standing.hear(MeasurementTicked(0, EngineProgress(1, 840 * NS_PER_S, 1234, 5_000_000)))
+    standing.on_event(MeasurementTicked(0, EngineProgress(1, 840 * NS_PER_S, 1234, 5_000_000)))
     assert standing.text().startswith("simulated 14 min 0 s in 3.20 s, 1,234 I/Os")
     assert lines.of(MeasurementEnded(0, SAMPLE)) == ["simulated 2.00 s in 3.20 s"]
     assert lines.of(MeasurementEnded(1, SAMPLE)) == []
@@ -258,9 +258,9 @@ def test_a_simulated_drive_tells_its_time_and_ours(clock: Clock) -> None:
 def test_beside_a_real_drive_the_last_line_has_the_real_time(clock: Clock) -> None:
     standing = Standing()
     for event in (SIMULATED, replace(STARTED, number=1)):
-        standing.hear(event)
+        standing.on_event(event)
     for number in (0, 1):
-        standing.hear(MeasurementTicked(number, EngineProgress(1, 5 * NS_PER_S, 10, 10)))
+        standing.on_event(MeasurementTicked(number, EngineProgress(1, 5 * NS_PER_S, 10, 10)))
     assert standing.text().startswith("5.00 s, 20 I/Os")
 
 

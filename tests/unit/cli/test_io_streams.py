@@ -97,8 +97,8 @@ def test_the_json_object_has_the_figures_of_each_stream(
     results, printed = MeasurementResults(), io.StringIO()
     for one in apart:
         results.hear_alone(MeasurementEnded(0, one))
-    results.hear(STARTED)
-    results.hear(MeasurementEnded(0, sample))
+    results.on_event(STARTED)
+    results.on_event(MeasurementEnded(0, sample))
     results.print(printed, as_json=True)
     found = json.loads(printed.getvalue())
     assert [part["name"] for part in found["streams"]] == ["reader", "writer", "trimmer"]
@@ -128,8 +128,8 @@ def test_a_stream_that_failed_alone_has_no_factor(
     results, printed = MeasurementResults(), io.StringIO()
     for one in apart:
         results.hear_alone(MeasurementEnded(0, replace(one, state=StepState.FAILED)))
-    results.hear(STARTED)
-    results.hear(MeasurementEnded(0, sample_of(events)))
+    results.on_event(STARTED)
+    results.on_event(MeasurementEnded(0, sample_of(events)))
     results.print(printed, as_json=True)
     assert {part["alone"] for part in json.loads(printed.getvalue())["streams"]} == {None}
 

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.lot_display import LotDisplay
 from openpts.exchange import events as lines
-from openpts.lot.lot_runner import DriveChanged, DriveTold, LotEvent
+from openpts.lot.lot_runner import DriveChanged, DriveOutput, LotEvent
 from openpts.record.lot import Lot, LotEntry
 from openpts.record.suite import SuiteState
 from openpts.vocabulary.phase import Phase
@@ -108,7 +108,7 @@ def story(first: LotEntry, second: LotEntry) -> list[LotEvent]:
     return [
         DriveChanged(0, running),
         DriveChanged(1, refused),
-        *(DriveTold(0, line) for line in told),
+        *(DriveOutput(0, line) for line in told),
     ]
 
 
@@ -129,7 +129,7 @@ def test_the_table_fits_the_terminal(width: int, snapshot: SnapshotAssertion) ->
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(3)))
     table = LotDisplay.of(lot)
     for event in story(*lot.entries[:2]):
-        table.hear(event)
+        table.on_event(event)
     text = drawn(table, width, 24)
     assert all(len(line) <= width for line in text.splitlines())
     assert text == snapshot
@@ -141,7 +141,7 @@ def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
     table = LotDisplay.of(replace(lot, entries=(first,)))
     for event in story(first, first):
         if not event.index:
-            table.hear(event)
+            table.on_event(event)
     table.rows[0].phase = "cycle 2, workload independent preconditioning"
     row = drawn(table, 80, 24).splitlines()[1]
     assert row.startswith("1     S4EVNX0R512345  cycle 2, ")
@@ -152,7 +152,7 @@ def test_of_many_drives_those_that_run_or_failed_are_seen() -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(100)))
     table = LotDisplay.of(lot)
     for index, state in ((98, SuiteState.RUNNING), (99, SuiteState.FAILED)):
-        table.hear(DriveChanged(index, replace(lot.entries[index], state=state)))
+        table.on_event(DriveChanged(index, replace(lot.entries[index], state=state)))
     text = drawn(table, 120, 24)
     assert len(text.splitlines()) <= 24
     assert "S00099" in text
@@ -174,14 +174,14 @@ def test_while_reports_are_made_their_number_is_seen() -> None:
     table = LotDisplay.of(lot)
     complete = [replace(entry, state=SuiteState.COMPLETE) for entry in lot.entries]
     for index, entry in enumerate(complete):
-        table.hear(DriveChanged(index, entry))
+        table.on_event(DriveChanged(index, entry))
     assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete"
-    table.hear(DriveChanged(1, replace(complete[1], reports=("report.html",))))
+    table.on_event(DriveChanged(1, replace(complete[1], reports=("report.html",))))
     assert drawn(table, 120, 24).splitlines()[-1] == "3 drives: 3 complete; reports of 1"
 
 
 def test_the_log_has_a_line_for_what_is_news(snapshot: SnapshotAssertion) -> None:
     lot = Lot(lot_id="l", started_at=AT, entries=tuple(entries(2)))
     display = LotDisplay.of(lot)
-    said = [display.hear(event) for event in story(*lot.entries)]
+    said = [display.on_event(event) for event in story(*lot.entries)]
     assert "\n".join(line[11:] for line in said if line) == snapshot

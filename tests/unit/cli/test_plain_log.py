@@ -22,18 +22,18 @@ def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch:
     monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
-    log.hear(STARTED)
+    log.on_event(STARTED)
     steps = (step(1, 1), step(1, 32), step(1, 1))
-    log.hear(begun(1, *steps))
+    log.on_event(begun(1, *steps))
     rates = (100, 7_000, 100)
     ios = 0
     for number, (one, rate) in enumerate(zip(steps, rates, strict=True)):
         for second in range(STEP_S):
             told = {"step_elapsed_ns": second * NS_PER_S, "ios": ios, "bytes": ios * 4096}
-            log.hear(ticked(1, number, one, **told))
+            log.on_event(ticked(1, number, one, **told))
             ios += rate
             clock.now_s += 1
-        log.hear(ended(1, number, one))
+        log.on_event(ended(1, number, one))
     said = [line.partition("step ")[2].partition(";")[0] for line in lines if "IOPS, " in line]
     assert said[:2] == [
         "2 of 3, RND 4 KiB 100/0, TC 1 QD 32: 7,000 IOPS, 28.7 MB/s",
@@ -47,12 +47,12 @@ def test_steps_too_short_for_a_rate_are_told_without_one(monkeypatch: pytest.Mon
     lines: list[str] = []
     log = PlainLog(lines.append)
     short = step(1, 1)
-    log.hear(STARTED)
-    log.hear(begun(1, *(short,) * 400))
+    log.on_event(STARTED)
+    log.on_event(begun(1, *(short,) * 400))
     for number in range(400):
-        log.hear(ticked(1, number, short, step_elapsed_ns=0))
+        log.on_event(ticked(1, number, short, step_elapsed_ns=0))
         clock.now_s += 0.25
-        log.hear(ended(1, number, short))
+        log.on_event(ended(1, number, short))
     told = [line for line in lines if ", step " in line]
     assert len(told) == 2
     assert not any("IOPS" in line for line in told)

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.plan import plan_command, plans_command
+from openpts.config_files.toml_text import read_toml
 from openpts.errors import UsageError
-from openpts.operator_files.toml_text import read_toml
 from openpts.parameters.plan_file import parse_plan
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 

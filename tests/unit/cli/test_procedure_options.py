@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run import labels_of
+from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass

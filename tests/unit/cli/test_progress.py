@@ -39,12 +39,12 @@ def ios_after(elapsed_s: float) -> int:
 @pytest.mark.parametrize("tick_s", [0.1, 0.5, 7.0])
 def test_rates_are_those_of_the_last_second_of_the_engine(tick_s: float) -> None:
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(1, *(POINT,) * 56))
+    progress.on_event(STARTED)
+    progress.on_event(begun(1, *(POINT,) * 56))
     for number in range(60):
         elapsed_s = tick_s * number
         ios = ios_after(elapsed_s)
-        progress.hear(
+        progress.on_event(
             ticked(1, 0, POINT, step_elapsed_ns=round(elapsed_s * NS_PER_S), ios=ios, bytes=ios * 4096)
         )
     assert progress.iops_now == pytest.approx(5000)
@@ -53,33 +53,33 @@ def test_rates_are_those_of_the_last_second_of_the_engine(tick_s: float) -> None
 
 def test_the_next_step_does_not_inherit_a_rate() -> None:
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(1, *(POINT,) * 56))
-    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=0, ios=0))
-    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=9 * NS_PER_S // 10, ios=90_000))
+    progress.on_event(STARTED)
+    progress.on_event(begun(1, *(POINT,) * 56))
+    progress.on_event(ticked(1, 0, POINT, step_elapsed_ns=0, ios=0))
+    progress.on_event(ticked(1, 0, POINT, step_elapsed_ns=9 * NS_PER_S // 10, ios=90_000))
     # the engine has gone on to the next step, whose predecessor's sample is not here yet
-    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S // 10, ios=100_000))
-    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S // 5, ios=100_200))
+    progress.on_event(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S // 10, ios=100_000))
+    progress.on_event(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S // 5, ios=100_200))
     assert progress.iops_now == pytest.approx(2000)
 
 
 def test_steps_that_are_over_at_once_show_the_rate_that_they_had() -> None:
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(1, POINT, POINT))
-    progress.hear(ended(1, 0, POINT))
+    progress.on_event(STARTED)
+    progress.on_event(begun(1, POINT, POINT))
+    progress.on_event(ended(1, 0, POINT))
     assert progress.iops_now == pytest.approx(1000)
     assert progress.bytes_per_s_now == pytest.approx(1000 * 4 * KIB)
 
 
 def test_a_simulated_run_tells_the_time_of_the_drive_and_ours(clock: Clock) -> None:
     progress = RunProgress()
-    progress.hear(SIMULATED)
-    progress.hear(begun(3, *(POINT,) * 56))
+    progress.on_event(SIMULATED)
+    progress.on_event(begun(3, *(POINT,) * 56))
     for position in range(28):
-        progress.hear(ended(3, position, POINT))
+        progress.on_event(ended(3, position, POINT))
     clock.now_s += 0.285
-    progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
+    progress.on_event(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
     # 28.5 s of the drive in 0.285 s: what is left takes a hundredth of its time
     assert time_text(progress) == "simulated 28.50 s in 0.28 s, at most 4 min 12 s left (in 2.52 s)"
 
@@ -91,26 +91,26 @@ def seconds_left(progress: RunProgress) -> tuple[str, float] | None:
 
 def test_the_longest_time_left_is_the_rest_of_the_plan() -> None:
     progress = RunProgress()
-    progress.hear(STARTED)
+    progress.on_event(STARTED)
     assert progress.time_left() is None  # nothing runs yet
-    progress.hear(begun(None, WIPC))
-    progress.hear(ticked(None, 0, WIPC))
+    progress.on_event(begun(None, WIPC))
+    progress.on_event(ticked(None, 0, WIPC))
     assert progress.time_left() is None  # the speed of preconditioning is not known yet
-    progress.hear(ticked(None, 0, WIPC, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
+    progress.on_event(ticked(None, 0, WIPC, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
     # the rate of now and not the planned 4 s: a drive may become slower, so it is no bound
     assert seconds_left(progress) == ("about", 3 + 7 * 56)
-    progress.hear(begun(3, *(POINT,) * 56))
+    progress.on_event(begun(3, *(POINT,) * 56))
     for position in range(28):
-        progress.hear(ended(3, position, POINT))
-    progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
+        progress.on_event(ended(3, position, POINT))
+    progress.on_event(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
     assert seconds_left(progress) == ("at most", 5 * 56 - 28.5)
 
 
 def test_what_the_plan_does_not_have_has_no_time_left() -> None:
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(StepsStarted(2, round_of(1, POINT)))
-    progress.hear(Ticked(StepPlace(2, Phase.ROUND, 1, 0), POINT, EngineProgress(1, NS_PER_S // 2, 1, 1)))
+    progress.on_event(STARTED)
+    progress.on_event(StepsStarted(2, round_of(1, POINT)))
+    progress.on_event(Ticked(StepPlace(2, Phase.ROUND, 1, 0), POINT, EngineProgress(1, NS_PER_S // 2, 1, 1)))
     assert progress.time_left() is None
     assert now_line(progress).startswith("cycle 2, round 1 of at most 7, step 1 of 1, RND 4 KiB 0/100: ")
 
@@ -120,20 +120,22 @@ def test_a_saturation_whose_end_depends_on_the_drive_is_no_bound() -> None:
     follow = Apply(Phase.SATURATION, 2, (POINT, POINT), 2)
     histogram = Apply(Phase.HISTOGRAM, 1, (POINT,))
     progress = RunProgress()
-    progress.hear(replace(STARTED, plan=tuple(planned(apply) for apply in (saturation, follow, histogram))))
-    progress.hear(StepsStarted(1, saturation))
+    progress.on_event(
+        replace(STARTED, plan=tuple(planned(apply) for apply in (saturation, follow, histogram)))
+    )
+    progress.on_event(StepsStarted(1, saturation))
     assert seconds_left(progress) == ("about", 4)
-    progress.hear(StepsStarted(1, histogram))
+    progress.on_event(StepsStarted(1, histogram))
     assert seconds_left(progress) == ("at most", 1)
 
 
 def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None:
     by_fills = Step.of(WIPC.stimulus, DriveFills(1))
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(None, by_fills))
-    progress.hear(ticked(None, 0, by_fills))
-    progress.hear(ticked(None, 0, by_fills, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
+    progress.on_event(STARTED)
+    progress.on_event(begun(None, by_fills))
+    progress.on_event(ticked(None, 0, by_fills))
+    progress.on_event(ticked(None, 0, by_fills, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
     assert progress.step_fraction == pytest.approx(0.25)  # the target holds 1 GB
     assert seconds_left(progress) == ("about", 3 + 7 * 56)
 
@@ -141,11 +143,11 @@ def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None
 def test_a_step_until_steady_shows_no_end_that_is_not_known(clock: Clock) -> None:
     until_steady = Step.of(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(None, until_steady))
-    progress.hear(ticked(None, 0, until_steady))
+    progress.on_event(STARTED)
+    progress.on_event(begun(None, until_steady))
+    progress.on_event(ticked(None, 0, until_steady))
     clock.now_s += 1
-    progress.hear(ticked(None, 0, until_steady, bytes=250_000_000))
+    progress.on_event(ticked(None, 0, until_steady, bytes=250_000_000))
     assert (progress.step_fraction, progress.phase_fraction) == (None, 0)
     assert progress.time_left() is None
     assert time_text(progress) == "1.00 s elapsed"
@@ -154,16 +156,16 @@ def test_a_step_until_steady_shows_no_end_that_is_not_known(clock: Clock) -> Non
 def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: Clock) -> None:
     ramped = Step.of(WIPC.stimulus, ByteAmount(4_000_000), ramp_ns=NS_PER_S)
     progress = RunProgress()
-    progress.hear(STARTED)
-    progress.hear(begun(None, ramped, ramped))
-    progress.hear(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S // 2, bytes=7_000_000))
+    progress.on_event(STARTED)
+    progress.on_event(begun(None, ramped, ramped))
+    progress.on_event(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S // 2, bytes=7_000_000))
     assert progress.step_fraction == 0
     clock.now_s += 1
-    progress.hear(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S * 3 // 2, bytes=8_000_000))
+    progress.on_event(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S * 3 // 2, bytes=8_000_000))
     assert progress.step_fraction == pytest.approx(0.25)
-    progress.hear(ended(None, 0, ramped))
+    progress.on_event(ended(None, 0, ramped))
     clock.now_s += 1
-    progress.hear(ticked(None, 1, ramped, step_elapsed_ns=NS_PER_S * 2, bytes=10_000_000))
+    progress.on_event(ticked(None, 1, ramped, step_elapsed_ns=NS_PER_S * 2, bytes=10_000_000))
     assert progress.step_fraction == pytest.approx(0.5)
 
 
@@ -171,6 +173,6 @@ def test_an_idle_gap_is_named_as_what_it_is(clock: Clock) -> None:
     gap = Step.of(None, Duration.seconds(10))
     progress = RunProgress()
     for event in (STARTED, begun(1, gap, POINT), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
-        progress.hear(event)
+        progress.on_event(event)
     assert progress.step_fraction == pytest.approx(0.1)
     assert now_line(progress).startswith("round 1 of at most 7, step 1 of 2, idle: ")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.visible_text import visible
+from openpts.escaped_text import visible
 from tests.support.openpts_command import COMMAND
 from tests.support.syntax_trees import PACKAGE, nodes
 

@@ -113,5 +113,5 @@ def log_of(*events: Event) -> list[str]:
     lines: list[str] = []
     log = PlainLog(lines.append)
     for event in events:
-        log.hear(event)
+        log.on_event(event)
     return [line.partition("] ")[2] for line in lines]

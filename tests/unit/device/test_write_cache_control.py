@@ -21,7 +21,7 @@ from openpts.device.write_cache_control import (
 )
 from openpts.errors import RunFailedError, TargetError
 from openpts.journal import Journal, Kind
-from openpts.journal_turn import turn
+from openpts.journal_lock import journal_lock
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -384,7 +384,7 @@ def test_a_killed_run_beside_a_living_one_leaves_the_cache_to_that(
     with control_of(second_namespace(server), server) as other:
         other.require(False)
         (gone, _) = journal.entries()
-        with turn(journal) as noted:
+        with journal_lock(journal) as noted:
             needed = cache_still_needed(gone, noted, server)
         assert needed is not None
         assert needed.endswith(f"left as it is for another run (process {os.getpid()})")

@@ -139,7 +139,7 @@ def test_a_run_is_answered_for_while_slow_clients_come_and_stay(tmp_path: Path) 
     with served_metrics("127.0.0.1", port, metrics), slow_clients(port, SLOW):
         found = with_listener(
             tmp_path / "run",
-            metrics.hear,
+            metrics.on_event,
             lambda _: scrapes.append(scraped(port)) if len(scrapes) < 50 else None,
         )
     assert found == alone

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.fio_jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, Treatment
+from openpts.fio_jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, OptionHandling
 from tests.support.fio_options_page import options_tables
 from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
 
@@ -45,18 +45,18 @@ def test_each_option_of_an_engine_that_fio_has_is_known(fio: str) -> None:
 @pytest.mark.parametrize(
     ("word", "treatment"),
     [
-        ("sg_write_mode", Treatment.REFUSED),
-        ("write_mode", Treatment.REFUSED),
-        ("num_range", Treatment.REFUSED),
-        ("log_issue_time", Treatment.IGNORED),
-        ("log_window_value", Treatment.IGNORED),
-        ("spr_num_regions", Treatment.IGNORED),
-        ("fdp_pli", Treatment.IGNORED),
-        ("apptag_mask", Treatment.IGNORED),
-        ("steadystate_check_interval", Treatment.COUNTS),
+        ("sg_write_mode", OptionHandling.REFUSED),
+        ("write_mode", OptionHandling.REFUSED),
+        ("num_range", OptionHandling.REFUSED),
+        ("log_issue_time", OptionHandling.IGNORED),
+        ("log_window_value", OptionHandling.IGNORED),
+        ("spr_num_regions", OptionHandling.IGNORED),
+        ("fdp_pli", OptionHandling.IGNORED),
+        ("apptag_mask", OptionHandling.IGNORED),
+        ("steadystate_check_interval", OptionHandling.COUNTS),
     ],
 )
-def test_options_of_fio_3_41_are_known(word: str, treatment: Treatment) -> None:
+def test_options_of_fio_3_41_are_known(word: str, treatment: OptionHandling) -> None:
     assert BY_WORD[word].treatment is treatment
 
 
@@ -73,7 +73,7 @@ def test_each_word_is_of_one_option_and_each_option_says_what_becomes_of_it() ->
     words = [word for option in OPTIONS.values() for word in (option.name, *option.aliases)]
     assert len(words) == len(set(words))
     assert all(option.says for option in OPTIONS.values())
-    assert {option.treatment for option in OPTIONS.values()} == set(Treatment)
+    assert {option.treatment for option in OPTIONS.values()} == set(OptionHandling)
 
 
 def test_the_page_shows_the_table() -> None:

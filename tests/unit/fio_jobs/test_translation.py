@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from openpts.config_files.written_file import WrittenFileError
 from openpts.fio_jobs.job_file import parse_jobs
 from openpts.fio_jobs.translation import Translation, translate
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.units import MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import (
     PatternData,

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.fleet.configuration import Engine, Slot, parse_fleet, read_fleet
-from openpts.operator_files.written_file import WrittenFileError
 
 LAB = b"""
 backend = "ssh"

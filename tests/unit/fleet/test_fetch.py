@@ -52,7 +52,7 @@ def test_what_has_no_folder_is_refused_at_once(seen: Observation, reason: str) -
 
 
 @dataclass
-class Told:
+class Reported:
     """A backend that has seen these runs, one list after the other."""
 
     lists: list[Sequence[Observation]]
@@ -94,7 +94,7 @@ def here(tmp_path: Path) -> Path:
 def test_waiting_ends_with_the_last_run_on_the_host(
     fleet: Fleet, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    backend = Told([[DONE, OTHER], [DONE, OTHER], [DONE]])
+    backend = Reported([[DONE, OTHER], [DONE, OTHER], [DONE]])
     with patch.object(fleet_fetch, "_POLL_S", 0.0):
         fetched(backend, fleet, ["a"], here, wait=True, as_json=False)
     assert backend.asked == 3
@@ -105,19 +105,19 @@ def test_waiting_ends_with_the_last_run_on_the_host(
 
 def test_without_waiting_it_ends_at_once(fleet: Fleet, here: Path) -> None:
     with pytest.raises(FleetError, match=r"measures for b.*give --wait"):
-        fetched(Told([[DONE, OTHER]]), fleet, ["a"], here, wait=False, as_json=False)
+        fetched(Reported([[DONE, OTHER]]), fleet, ["a"], here, wait=False, as_json=False)
     with pytest.raises(FleetError, match="run x has no folder to fetch: no host has begun it"):
-        fetched(Told([[DONE]]), fleet, ["x"], here, wait=True, as_json=False)
+        fetched(Reported([[DONE]]), fleet, ["x"], here, wait=True, as_json=False)
 
 
 def test_all_that_have_ended_are_fetched_from_idle_hosts(
     fleet: Fleet, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fetched(Told([[DONE, ELSEWHERE]]), fleet, [], here, wait=False, as_json=False)
+    fetched(Reported([[DONE, ELSEWHERE]]), fleet, [], here, wait=False, as_json=False)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (
         f"{here}/a  was there, from h1\n",
         "h2 measures: its runs are left there\n",
     )
-    fetched(Told([[]]), fleet, [], here, wait=False, as_json=False)
+    fetched(Reported([[]]), fleet, [], here, wait=False, as_json=False)
     assert capsys.readouterr().out == "no runs have ended\n"

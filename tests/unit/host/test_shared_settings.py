@@ -9,7 +9,7 @@ from openpts.host.changes import STOPPED, HostChanger
 from openpts.host.setting_file import HostSettingError
 from openpts.host.shared_settings import UNTIL_ASKED, UNTIL_THE_END, is_of_a_run, still_needed
 from openpts.journal import Journal, Kind
-from openpts.journal_turn import turn
+from openpts.journal_lock import journal_lock
 from openpts.runner.healing import heal
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
@@ -139,7 +139,7 @@ def test_what_lasted_until_a_restart_is_in_no_runs_way(place: Path, journal: Jou
     place.write_text("0")
     with living(run_that_wants("2", place, journal)) as run:
         (old, _) = journal.entries()
-        with turn(journal) as noted:
+        with journal_lock(journal) as noted:
             assert still_needed(old, noted, journal.roots) is None
         run.end()
     assert place.read_text() == "0"
@@ -164,5 +164,5 @@ def test_a_layer_below_a_run_cannot_be_put_back_yet(place: Path, journal: Journa
     apply("2", place, journal)
     with living(run_that_wants("1", place, journal)) as run:
         (below, _) = journal.entries()
-        with turn(journal) as noted, pytest.raises(HostSettingError, match=f"process {run.pid}"):
+        with journal_lock(journal) as noted, pytest.raises(HostSettingError, match=f"process {run.pid}"):
             still_needed(below, noted, journal.roots)

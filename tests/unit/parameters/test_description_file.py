@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.parameters.description_file import parse_description, read_description
 from openpts.vocabulary.facts import DescribedDrive, Fact, Facts
 

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.operator_files.source_position import Path, Place, PlacedError, PlacedText
-from openpts.operator_files.toml_text import read_toml
+from openpts.config_files.source_position import Path, Place, PlacedError, PlacedText
+from openpts.config_files.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 
 TOML = """\

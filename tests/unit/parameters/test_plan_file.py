@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openpts.config_files.toml_text import read_toml
 from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
-from openpts.operator_files.toml_text import read_toml
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import (

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
-from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
+from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact
@@ -46,7 +46,7 @@ def kept(
     st.lists(
         st.builds(
             HealthRecord,
-            st.sampled_from(Occasion),
+            st.sampled_from(ReadingPoint),
             INTEGERS,
             st.none() | st.sampled_from(Phase),
             st.none() | INTEGERS,

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from openpts.errors import RecordError
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import DATABASE_NAME
-from openpts.runner.brought_back import repeat
 from openpts.runner.replay import Answered
+from openpts.runner.restored_drive import repeat
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample, StepState
@@ -251,13 +251,13 @@ def test_a_simulated_drive_is_brought_back_by_the_streams_of_its_record(
     apply = Apply(Phase.ROUND, 1, STEPS)
     requests = [Answered(apply, None, 1, places)]
 
-    def brought_back(run: Run) -> None:
+    def restored_drive(run: Run) -> None:
         repeat(requests, run, engine(), None, "resume")  # type: ignore[arg-type]  # asked for purges only
 
-    brought_back(read_run(folder))
+    restored_drive(read_run(folder))
     part = samples[0].streams[0]
     other = replace(
         samples[0], streams=(replace(part, started_ns=part.started_ns + 1), *samples[0].streams[1:])
     )
     with pytest.raises(RecordError, match="computes other figures of reader: RND 2 sizes"):
-        brought_back(read_run(stored(tmp_path / "run", [other, *samples[1:]])))
+        restored_drive(read_run(stored(tmp_path / "run", [other, *samples[1:]])))

@@ -8,9 +8,9 @@ import pytest
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.errors import TargetError, UsageError
 from openpts.rehearsal.reference_drive import (
+    Overrides,
     Subject,
     Traits,
-    Wishes,
     matched_preset,
     subject_of,
     subject_of_disk,
@@ -30,7 +30,7 @@ random_write_iops = 130_000
 
 def subject(**words: Any) -> Subject:
     nothing: dict[str, Any] = dict.fromkeys(("like", "data_sheet", "preset", "capacity_bytes"))
-    return subject_of(Wishes(**{**nothing, "rated": {}, **words}), SystemRoots())
+    return subject_of(Overrides(**{**nothing, "rated": {}, **words}), SystemRoots())
 
 
 def sheet(tmp_path: Path, text: str) -> Path:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
+from openpts.escaped_text import with_texts
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report, Table, points_of
 from openpts.plots.svg import draw_figures
@@ -19,7 +20,6 @@ from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
-from openpts.visible_text import with_texts
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.people import People

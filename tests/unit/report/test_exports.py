@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from openpts.errors import RecordError, UsageError
+from openpts.escaped_text import visible_line
 from openpts.pages.model import Cell, Column, Report, Row, Table
 from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
@@ -21,7 +22,6 @@ from openpts.report.rederive import differences, read_report
 from openpts.report.sources import ReportSource
 from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, WrittenReport, write_report
-from openpts.visible_text import visible_line
 from openpts.vocabulary.facts import Fact
 from tests.support.report_cases import CASES, Reports
 

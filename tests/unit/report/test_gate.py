@@ -24,7 +24,7 @@ from openpts.cli.gate import _print
 from openpts.cli.main import cli
 from openpts.errors import UsageError
 from openpts.pages.model import Report
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.gate.figures import GatedRun
@@ -303,7 +303,7 @@ def test_what_can_t_be_compared_has_no_verdict(run: Run) -> None:
 def with_log(run: Run, before: dict[str, float], after: dict[str, float], firmware: str = "1") -> Run:
     readings = tuple(
         HealthRecord(occasion, 1, None, None, run.manifest.started_at, None, HealthReading("made up", values))
-        for occasion, values in ((Occasion.BEFORE, before), (Occasion.AFTER, after))
+        for occasion, values in ((ReadingPoint.BEFORE, before), (ReadingPoint.AFTER, after))
     )
     dut = {**run.manifest.dut, "firmware": Fact(firmware, "made up")}
     return replace(run, health=readings, manifest=replace(run.manifest, dut=dut))

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_changes
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Verdict
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page
@@ -21,12 +21,12 @@ from tests.support.page_transcript import lines_of
 
 
 def with_health(run: Run, before: dict[str, float], after: dict[str, float] | None) -> Run:
-    def record(occasion: Occasion, values: dict[str, float]) -> HealthRecord:
+    def record(occasion: ReadingPoint, values: dict[str, float]) -> HealthRecord:
         reading = HealthReading("a log", values)
         return HealthRecord(occasion, 0, None, None, "2026-01-01T00:00:00.000+00:00", None, reading)
 
-    last = () if after is None else (record(Occasion.AFTER, after),)
-    return replace(run, health=(record(Occasion.BEFORE, before), *last))
+    last = () if after is None else (record(ReadingPoint.AFTER, after),)
+    return replace(run, health=(record(ReadingPoint.BEFORE, before), *last))
 
 
 BEFORE: dict[str, float] = {

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openpts.escaped_text import visible_line
 from openpts.pages import cells, ticks
 from openpts.pages.texts import brief
 from openpts.plots.font_metrics import showable_json
 from openpts.plots.line_labels import _apart
-from openpts.visible_text import visible_line
 
 
 @pytest.mark.proves("PTS-UNIT-03")

@@ -9,8 +9,8 @@ import pytest
 from openpts.device.purge.method import Progress
 from openpts.gauge import Gauge
 from openpts.procedures.registry import PTS
-from openpts.record.lasting_writer import LastingWriter
 from openpts.record.reader import read_run
+from openpts.record.spooling_writer import SpoolingWriter
 from openpts.record.writer import RunWriter
 from openpts.runner.driver import Driver
 from openpts.runner.script_runner import ScriptRunner
@@ -103,7 +103,7 @@ class Bench:
     ) -> None:
         self.folder, self.engine = folder, engine
         self.events: list[Event] = []
-        self.writer = LastingWriter(RunWriter.create(folder, manifest()), reserve_bytes)
+        self.writer = SpoolingWriter(RunWriter.create(folder, manifest()), reserve_bytes)
         sampler = Sampler(gauges, period_s=0.001)
         self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
         self.driver = ScriptRunner(

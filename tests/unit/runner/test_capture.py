@@ -32,7 +32,7 @@ class CapturingScript(ScriptedEngine):
 
 
 @dataclass
-class Told:
+class Reported:
     """The one method of a writer that is used."""
 
     sections: dict[str, Any] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class Told:
         self.sections.update(sections)
 
 
-def _writer(told: Told) -> RunWriter:
+def _writer(told: Reported) -> RunWriter:
     return told  # type: ignore[return-value]
 
 
 def kept(
     tmp_path: Path, result: CaptureSummary | RecordError | None, *, fails: bool = False
 ) -> CaptureReport:
-    told = Told()
+    told = Reported()
     engine = CapturingScript(result=result)
     order = CaptureOrder(tmp_path / "run" / "capture", 4096)
     if fails:
@@ -88,7 +88,7 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path: Path) -> None:
 def test_what_the_attempt_before_has_lost_stays_in_the_record(
     earlier: CaptureReport | None, lost: str, tmp_path: Path
 ) -> None:
-    told = Told()
+    told = Reported()
     order = CaptureOrder(tmp_path / "run" / "capture-2", 4096)
     engine = CapturingScript(result=RecordError("no space left"))
     with kept_capture(engine, order, _writer(told), earlier):
@@ -97,7 +97,7 @@ def test_what_the_attempt_before_has_lost_stays_in_the_record(
 
 
 def test_without_a_capture_nothing_is_told() -> None:
-    told, engine = Told(), CapturingScript()
+    told, engine = Reported(), CapturingScript()
     with kept_capture(engine, None, _writer(told)):
         pass
     assert (told.sections, engine.happened) == ({}, [])

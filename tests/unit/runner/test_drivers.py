@@ -8,7 +8,7 @@ import pytest
 
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import driver_of
-from openpts.runner.replay import GoesOn
+from openpts.runner.replay import ResumePoint
 from openpts.vocabulary.command_run import CommandOrder, CommandRun, PrepareFileSystem, RunKind
 from tests.unit.record.test_run_folder import manifest
 
@@ -29,13 +29,13 @@ def test_of_a_program_s_runs_the_last_that_stands_is_the_answer() -> None:
 @pytest.mark.parametrize(
     ("test", "accepted", "goes_on"),
     [
-        ("iops", False, GoesOn.CYCLE),
-        ("iops", True, GoesOn.PHASE),
-        ("lifetime", False, GoesOn.PHASE),
-        ("app", False, GoesOn.PROGRAM),
+        ("iops", False, ResumePoint.CYCLE),
+        ("iops", True, ResumePoint.PHASE),
+        ("lifetime", False, ResumePoint.PHASE),
+        ("app", False, ResumePoint.PROGRAM),
     ],
 )
-def test_where_a_run_goes_on(test: str, accepted: bool, goes_on: GoesOn) -> None:
+def test_where_a_run_goes_on(test: str, accepted: bool, goes_on: ResumePoint) -> None:
     assert driver_of(PROCEDURES[test]).goes_on(accepted=accepted) is goes_on
 
 

@@ -12,7 +12,7 @@ from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.errors import OpenptsError, RefusedError, TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
-from openpts.journal_turn import claimed, turn
+from openpts.journal_lock import claimed, journal_lock
 from openpts.programs import Run
 from openpts.runner import healing
 from openpts.runner.healing import HEALERS, heal, heal_before_run
@@ -254,12 +254,12 @@ def test_a_password_is_taken_off_by_one_at_a_time(
 
 def test_a_turn_that_does_not_end_is_told_with_its_process(journal: Journal) -> None:
     def take_a_turn(wait: Callable[[], None]) -> None:
-        with turn(journal):
+        with journal_lock(journal):
             wait()
 
     with living(take_a_turn) as other:
         with pytest.raises(JournalError, match=rf"another openpts \(process {other.pid}\) is"):
-            turn(journal, wait_s=0.1).__enter__()
+            journal_lock(journal, wait_s=0.1).__enter__()
         other.end()
-    with turn(journal) as noted:
+    with journal_lock(journal) as noted:
         assert noted.entries == ()

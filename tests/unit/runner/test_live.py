@@ -11,7 +11,7 @@ from openpts.analysis.limited_seconds import ENGINE_THREADS, HostLimit
 from openpts.analysis.steady_state import judge
 from openpts.errors import InterruptedRunError
 from openpts.gauge import Gauge, Values
-from openpts.record.health import Occasion
+from openpts.record.health import ReadingPoint
 from openpts.record.reader import read_run
 from openpts.runner.events import (
     CycleEnded,
@@ -36,7 +36,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import Interval, Sample, Standstill
+from openpts.vocabulary.sample import HostStall, Interval, Sample
 from openpts.vocabulary.stimulus import Step
 from tests.unit.runner.live_bench import (
     CACHE,
@@ -127,7 +127,7 @@ def test_a_step_is_in_the_record_when_it_is_told(bench: Callable[..., Bench]) ->
 
 def test_a_step_is_stored_together_with_its_entries(bench: Callable[..., Bench]) -> None:
     """A kill between the two would leave a step that stands without them."""
-    stopped = (Standstill(started_ns=5, lasted_ns=20 * NS_PER_S),)
+    stopped = (HostStall(started_ns=5, lasted_ns=20 * NS_PER_S),)
     subject = bench(lambda running: with_changes(complete(running), standstills=stopped))
     found: list[tuple[int, int]] = []
 
@@ -212,20 +212,20 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
         yield Purge()
 
     subject = bench()
-    subject.driver.health(Occasion.BEFORE)
+    subject.driver.health(ReadingPoint.BEFORE)
     subject.driver.drive(asking())
-    subject.driver.health(Occasion.AFTER)
+    subject.driver.health(ReadingPoint.AFTER)
     assert heard == [HEALTH, HEALTH]
     # and where every test leaves the device alone: after the purge, and before that of a further cycle
     kept = read_run(subject.folder).health
     assert [(h.occasion, h.cycle, h.phase, h.number, h.t_ns) for h in kept] == [
-        (Occasion.BEFORE, 0, None, None, None),
-        (Occasion.DURING, 1, None, None, None),
-        (Occasion.DURING, 1, Phase.DRIVE_CYCLE, 1, 10**9),
-        (Occasion.DURING, 1, Phase.DRIVE_CYCLE, 2, 10**9),
-        (Occasion.DURING, 1, None, None, 10**9),
-        (Occasion.DURING, 2, None, None, 10**9),
-        (Occasion.AFTER, 2, None, None, 10**9),
+        (ReadingPoint.BEFORE, 0, None, None, None),
+        (ReadingPoint.DURING, 1, None, None, None),
+        (ReadingPoint.DURING, 1, Phase.DRIVE_CYCLE, 1, 10**9),
+        (ReadingPoint.DURING, 1, Phase.DRIVE_CYCLE, 2, 10**9),
+        (ReadingPoint.DURING, 1, None, None, 10**9),
+        (ReadingPoint.DURING, 2, None, None, 10**9),
+        (ReadingPoint.AFTER, 2, None, None, 10**9),
     ]
     assert all(record.reading == HEALTH for record in kept)
 

@@ -15,7 +15,7 @@ from openpts.runner.events import Event, RecordDelayed, RunGoesOn, RunPaused, St
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Step
-from tests.unit.record.test_lasting_writer import Database
+from tests.unit.record.test_spooling_writer import Database
 from tests.unit.runner.live_bench import Bench, bench, in_round, short_test, wipc
 from tests.unit.runner.scripted_engine import complete
 
@@ -76,13 +76,13 @@ def test_no_step_is_announced_before_it_is_stored(
 ) -> None:
     subject = bench()
     FullFrom(subject, monkeypatch, gap_ns=None)
-    hear, missing = subject.driver.emit, list[StepFinished]()
+    on_event, missing = subject.driver.emit, list[StepFinished]()
 
     def heard(event: Event) -> None:
         stored = [step.place for step in stored_run(subject.folder).steps]
         if isinstance(event, StepFinished) and event.place not in stored:
             missing.append(event)
-        hear(event)
+        on_event(event)
 
     subject.driver.emit = subject.driver.pause.emit = heard
     subject.driver.drive(short_test())
@@ -145,7 +145,7 @@ def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch: pytest.M
     subject.driver.drive(short_test())
     lines = []
     for event in told(subject)[:7]:
-        progress.hear(event)
+        progress.on_event(event)
         lines += event_lines(event, progress)
     reason = f"can't write the record in {subject.folder}: database or disk is full"
     assert [lines[0], lines[3], lines[6]] == [

@@ -13,18 +13,18 @@ from openpts.cli.progress import RunProgress
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME
-from openpts.runner.events import SteadyStateJudged, StoodStill
+from openpts.runner.events import HostStalled, SteadyStateJudged
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, Script, samples_in
-from openpts.vocabulary.sample import Sample, Standstill
+from openpts.vocabulary.sample import HostStall, Sample
 from openpts.vocabulary.stimulus import Step
 from tests.unit.runner.live_bench import Bench, bench, block_size, in_round, step
 from tests.unit.runner.scripted_engine import complete
 
 __all__ = ["bench"]
 
-STOPPED = (Standstill(started_ns=5, lasted_ns=20 * NS_PER_S),)
+STOPPED = (HostStall(started_ns=5, lasted_ns=20 * NS_PER_S),)
 
 
 def disturbed(number: int) -> Callable[[Step], Sample]:
@@ -90,7 +90,7 @@ def test_what_can_not_be_repeated_is_kept_with_its_mark_and_says_what_to_do(
     subject.driver.drive(one_round(repeatable=False))
     first, second = read_run(subject.folder).steps
     assert (first.sample.standstills, second.sample.standstills) == (STOPPED, ())
-    (told,) = [event for event in subject.events if isinstance(event, StoodStill)]
+    (told,) = [event for event in subject.events if isinstance(event, HostStalled)]
     (line,) = event_lines(told, RunProgress())
     assert line.startswith("openpts itself did not run for 20.00 s in round 1, step 1: ")
     assert "run the test again" in line

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-from openpts.device.health.smartctl import SmartctlAnswer, Told, number
+from openpts.device.health.smartctl import Reported, SmartctlAnswer, number
 from openpts.units import GB, GIB, MIB
 
 _USUAL_LBA_BYTES: Final = 512
@@ -157,9 +157,9 @@ class _Bytes(NamedTuple):
     unit: float
 
 
-def ata_health(answer: SmartctlAnswer) -> Told:
+def ata_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
-    told = Told()
+    told = Reported()
     logs = AtaLogs.of(answer)
     told.add("temperature_c", plausible_temperature_c(answer.number("temperature", "current")))
     told.add("power_cycles", answer.number("power_cycle_count"))
@@ -188,7 +188,7 @@ def plausible_temperature_c(told_c: float | None) -> float | None:
     return told_c
 
 
-def _wear(told: Told, logs: AtaLogs) -> None:
+def _wear(told: Reported, logs: AtaLogs) -> None:
     left = dict(_LIFE_LEFT)
     if logs.family.startswith("Samsung"):
         left[_SAMSUNG_LIFE_LEFT] = "value"
@@ -202,7 +202,7 @@ def _wear(told: Told, logs: AtaLogs) -> None:
     told.add_agreed("percentage_used_pct", tellings, apart=_PCT_APART)
 
 
-def _host_bytes(told: Told, logs: AtaLogs) -> None:
+def _host_bytes(told: Reported, logs: AtaLogs) -> None:
     """Bytes, and with them the commands, which stand beside them in the same log."""
     kinds = (
         ("host_write_bytes", "host_write_commands", _HOST_WRITES, "Written", "Write"),
@@ -227,7 +227,7 @@ def _host_bytes(told: Told, logs: AtaLogs) -> None:
 
 
 def _settle(
-    told: Told, name: str, logs: AtaLogs, units: Mapping[str, int], counted_bytes: float | None
+    told: Reported, name: str, logs: AtaLogs, units: Mapping[str, int], counted_bytes: float | None
 ) -> _Bytes | None:
     """The one number of bytes that statistics and attribute leave possible; else a doubt."""
     named = _named_bytes(logs, units)
@@ -271,7 +271,7 @@ def _named_bytes(logs: AtaLogs, units: Mapping[str, int]) -> _Bytes | None:
     return None
 
 
-def _errors(told: Told, logs: AtaLogs) -> None:
+def _errors(told: Reported, logs: AtaLogs) -> None:
     counted = logs.statistics.get("Number of Reported Uncorrectable Errors")
     told.add_agreed("media_errors", {_STATISTICS: counted, _ATTRIBUTES: logs.raw(_UNCORRECTABLE)})
     told.add("reallocated_sectors", logs.raw(_REALLOCATED))

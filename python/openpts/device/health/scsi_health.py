@@ -7,7 +7,7 @@ no NVMe drive there and its ioctl reaches none; smartctl knows the bridges' own 
 from typing import Final
 
 from openpts.device.health.ata_health import plausible_temperature_c
-from openpts.device.health.smartctl import SmartctlAnswer, Told
+from openpts.device.health.smartctl import Reported, SmartctlAnswer
 
 # before it, smartctl's JSON had the length of the list in bytes under this name
 _COUNTS_DEFECTS_SINCE: Final = (7, 4)
@@ -15,9 +15,9 @@ _MINUTES_PER_HOUR: Final = 60
 _LARGEST_PERCENTAGE: Final = 255
 
 
-def scsi_health(answer: SmartctlAnswer) -> Told:
+def scsi_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
-    told = Told()
+    told = Reported()
     told.add("temperature_c", _temperature_c(answer))
     told.add("warning_limit_c", _reference_temperature_c(answer))
     hours = answer.number("power_on_time", "hours")
@@ -84,9 +84,9 @@ _NVME_FIELDS: Final = {
 }
 
 
-def bridged_nvme_health(answer: SmartctlAnswer) -> Told:
+def bridged_nvme_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
-    told = Told()
+    told = Reported()
     for theirs, (name, factor) in _NVME_FIELDS.items():
         value = answer.number(_NVME_LOG, theirs)
         if value is not None and 0 <= value < _SATURATED:

@@ -127,7 +127,7 @@ def _messages(told: SmartctlAnswer) -> str:
 
 
 @dataclass(slots=True)
-class Told:
+class Reported:
     """Values by name, and in words what was left out because the drive contradicts itself."""
 
     values: dict[str, float] = field(default_factory=dict)

@@ -14,8 +14,8 @@ from openpts.device.identity.interface import nvme_controller_folder
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots, read_text
+from openpts.vocabulary.engine_overhead import KERNEL_THREADS, NO_KERNEL_THREADS
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
-from openpts.vocabulary.own_share import KERNEL_THREADS, NO_KERNEL_THREADS
 
 # What it is called in the record, by the kernel's name of the device
 _DRIVERS: Final = {

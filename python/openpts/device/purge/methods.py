@@ -22,8 +22,8 @@ from openpts.device.purge.nvme_sanitize_log import SanitizeAction
 from openpts.device.purge.overwrite import Overwrite
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
-from openpts.near_word import did_you_mean
 from openpts.programs import Answer, Run, run_program
 
 METHODS: Final[tuple[PurgeMethod, ...]] = (

@@ -13,7 +13,7 @@ from openpts.record.reader import Run
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
 from openpts.runner.events import CommandEnded, CommandStarted, FileSystemPrepared
-from openpts.runner.replay import CutOff, GoesOn
+from openpts.runner.replay import Interruption, ResumePoint
 from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -97,10 +97,10 @@ class CommandDriver(Driver):
         output = f"its output is in {where}" if where else "it printed nothing"
         raise RunFailedError(f"{run.name}: the command {run.failure}; {output}")
 
-    def goes_on(self, *, accepted: bool) -> GoesOn:
+    def goes_on(self, *, accepted: bool) -> ResumePoint:
         """See the base: with the run of the program that was cut off."""
         del accepted
-        return GoesOn.PROGRAM
+        return ResumePoint.PROGRAM
 
     def recorded(self, request: DriverRequest, manifest: Manifest) -> tuple[DriverAnswer | None, ...]:
         """See the base; of runs of the program only one that came to its end."""
@@ -109,7 +109,7 @@ class CommandDriver(Driver):
             return tuple(one for one in runs if one.stands and (one.kind, one.number) == which)
         return (None,) if manifest.file_systems else ()
 
-    def bring_back(self, before: Manifest, cut: CutOff, runner: ScriptRunner) -> None:
+    def bring_back(self, before: Manifest, cut: Interruption, runner: ScriptRunner) -> None:
         """A mount lasts no longer than its process, and what was read last is in no cache any more."""
         self._file_systems, self._command_runs = list(before.file_systems), list(before.command_runs)
         if isinstance(cut.next, CommandOrder):

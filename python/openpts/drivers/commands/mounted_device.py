@@ -32,13 +32,13 @@ from openpts.drivers.commands.command_process import Ended, ProgramOfTheOperator
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
-from openpts.folder_files import write_files
 from openpts.gauge import Gauge
 from openpts.host.page_cache import drop_page_cache
 from openpts.host.pressure import stall_ns
 from openpts.journal import Journal
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
+from openpts.run_folder_files import write_files
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice, host_gauges
 from openpts.runner.stop_signals import StopSignals

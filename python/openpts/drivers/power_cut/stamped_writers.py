@@ -8,7 +8,7 @@ from openpts import _native
 from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.power_cut import Accusation, Cut, CutLoad
+from openpts.vocabulary.power_cut import Cut, CutLoad, DataLoss
 
 _SOURCE: Final = "openpts._native"
 
@@ -152,6 +152,6 @@ def _cut(
         atomic_source=rules.atomic_source,
         away_ns=away_ns,
         losses={name: count for name, count in counts.items() if name not in figures and count},
-        accusations=tuple(Accusation(*each) for each in accused),
+        accusations=tuple(DataLoss(*each) for each in accused),
         **{name: counts[name] for name in figures},
     )

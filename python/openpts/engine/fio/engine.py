@@ -24,11 +24,11 @@ from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
+    HostStall,
     Interval,
     IoFailure,
     OperationSample,
     Sample,
-    Standstill,
     StepState,
     StreamSample,
 )
@@ -233,10 +233,10 @@ class FioEngine:
         elapsed_ns = monotonic_ns() - started_ns
         return _sample(step, state, _no_result(step, elapsed_ns), started_ns, self._standstills(started_ns))
 
-    def _standstills(self, started_ns: int) -> tuple[Standstill, ...]:
+    def _standstills(self, started_ns: int) -> tuple[HostStall, ...]:
         """What disturbed a step that has just ended: what stops openpts mostly stops fio with it."""
         found = self._watched_time.between(started_ns, monotonic_ns())
-        return tuple(Standstill(*standstill) for standstill in found)
+        return tuple(HostStall(*standstill) for standstill in found)
 
     def _run(self, step: Step, job: str) -> Sample | None:
         process = FioProcess(self._program, self._descriptor, read_only=self._read_only)
@@ -278,7 +278,7 @@ def _sample(  # noqa: PLR0917 the request, its result, and its surroundings
     state: StepState,
     result: FioResult,
     started_ns: int,
-    standstills: tuple[Standstill, ...],
+    standstills: tuple[HostStall, ...],
     cpu: CpuShares | None = None,
 ) -> Sample:
     return Sample(

@@ -12,7 +12,7 @@ from openpts.errors import UsageError
 from openpts.exchange.imports.fio_output import FioJobResult, FioOutput, parse_output
 from openpts.exchange.imports.imported_run import Results, Source, Wanted, merged, sample_of
 from openpts.fio_jobs.job_file import job_lines, read_jobs
-from openpts.fio_jobs.options import BY_WORD, Treatment
+from openpts.fio_jobs.options import BY_WORD, OptionHandling
 from openpts.procedures.extended.workload.conditions import WorkloadConditions
 from openpts.procedures.extended.workload.script import standard_conditions
 from openpts.procedures.shared.fio_job.conditions import FioJob, kept_lines
@@ -86,7 +86,7 @@ def _is_load(name: str) -> bool:
     option = BY_WORD.get(name)
     return (
         option is not None
-        and option.treatment is Treatment.COUNTS
+        and option.treatment is OptionHandling.COUNTS
         and option.name not in _NOT_OF_THE_LOAD
         and option.name != "filename"
     )

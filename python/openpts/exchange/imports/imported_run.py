@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.config_files.written_file import read_written
 from openpts.errors import RecordError, UsageError
+from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
 from openpts.host.software import software_facts
-from openpts.operator_files.written_file import read_written
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.registry import procedure_of
 from openpts.record.contradictions import refuse_contradictions
@@ -19,7 +20,6 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
-from openpts.visible_text import visible_line
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
 from openpts.vocabulary.imported import Imported

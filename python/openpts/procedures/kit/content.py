@@ -38,7 +38,7 @@ class ReportContent:
 
 
 @dataclass(frozen=True, slots=True)
-class Typical:
+class MedianRun:
     """The run that stands for a set, that with its median, under the set's name; ``place`` is the set's."""
 
     name: str

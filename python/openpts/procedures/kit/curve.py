@@ -14,7 +14,7 @@ _ONE_DECIMAL: Final = partial(cells.number, decimals=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class XAxis:
     """What curves run along: the axis for all x of several curves, and how many of x's units one of it has.
 
     ``decimals`` are those of a place on the axis in a table.
@@ -35,7 +35,7 @@ class Curve:
     key: str
     title: str
     values: str
-    along: Along
+    along: XAxis
     y: Callable[[Sequence[float]], Axis]
     points: tuple[tuple[float, float], ...]
     cell: Callable[[float], Cell] = _ONE_DECIMAL
@@ -47,8 +47,8 @@ def _time(ends_ns: Sequence[float]) -> tuple[Axis, float]:
     return time.axis, time.unit_ns
 
 
-def _from_zero(title: str) -> Along:
-    return Along(lambda values: (ticks.span_axis(title, 0, max(values)), 1), 3)
+def _from_zero(title: str) -> XAxis:
+    return XAxis(lambda values: (ticks.span_axis(title, 0, max(values)), 1), 3)
 
 
 def _nines(levels_pct: Sequence[float]) -> tuple[Axis, float]:
@@ -57,15 +57,15 @@ def _nines(levels_pct: Sequence[float]) -> tuple[Axis, float]:
     ), 1
 
 
-OVER_TIME: Final = Along(_time, 3)
+OVER_TIME: Final = XAxis(_time, 3)
 """Nanoseconds from the start, shown in s, min or h."""
 OVER_FILLS: Final = _from_zero("Written since the start (x user capacity)")
 OVER_FILL_LEVEL: Final = _from_zero("Fill level (% of user capacity)")
-OVER_CYCLES: Final = Along(
+OVER_CYCLES: Final = XAxis(
     lambda numbers: (ticks.whole_axis("Full drive cycles", min(numbers), max(numbers)), 1), 0
 )
-OVER_NINES: Final = Along(_nines, 6)
-OVER_IOPS: Final = Along(lambda rates: (ticks.amount_axis("IOPS", rates), 1), 1)
+OVER_NINES: Final = XAxis(_nines, 6)
+OVER_IOPS: Final = XAxis(lambda rates: (ticks.amount_axis("IOPS", rates), 1), 1)
 
 IOPS: Final = partial(ticks.amount_axis, "IOPS")
 RATE: Final = partial(ticks.amount_axis, "MB/s")

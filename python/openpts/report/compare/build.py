@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from openpts.pages.model import Block, Page, Report, Verdict
-from openpts.procedures.kit.content import Typical
+from openpts.procedures.kit.content import MedianRun
 from openpts.procedures.registry import procedure_of
 from openpts.report.compare.conditions import Conditions, conditions_of
 from openpts.report.compare.conditions_page import conditions_page, red_list
@@ -100,7 +100,7 @@ def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block,
     """The curves that the test offers, and what else of its own it has to compare."""
     runs = [(one, typical_run(one, metrics)) for one in test.contenders]
     typical = [
-        Typical(one.name, run.run, run.content, place, is_base=one is test.base)
+        MedianRun(one.name, run.run, run.content, place, is_base=one is test.base)
         for place, (one, run) in enumerate(runs)
     ]
     part = procedure_of(test.test).part("comparison")

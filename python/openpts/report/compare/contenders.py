@@ -14,6 +14,7 @@ import msgspec
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
 from openpts.analysis.sessions import Made
 from openpts.errors import UsageError
+from openpts.escaped_text import visible_line
 from openpts.pages.measure import Measured
 from openpts.pages.texts import fact_text
 from openpts.procedures.kit.content import ReportContent
@@ -21,7 +22,6 @@ from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import format_capacity
-from openpts.visible_text import visible_line
 
 # What differs between repeats by its nature, or concerns the report alone.
 _NO_CONDITION = ("seed", "secondary_metrics", "battery_wh")

@@ -8,7 +8,7 @@ from typing import Final
 from openpts.pages import cells
 from openpts.pages.kit import heads_of, rows_table, values_of
 from openpts.pages.model import Block, Cell, Column, Figure, Series, Table, Verdict
-from openpts.procedures.kit.content import Typical
+from openpts.procedures.kit.content import MedianRun
 from openpts.procedures.kit.curve import Curve
 
 _PRINTED_VALUES: Final = 60
@@ -17,7 +17,7 @@ _MOST_MARKERS: Final = 30
 # Colors that are far from each other in thin lines and small dots come first.
 _COLORS: Final = (2, 3, 4, 7, 5, 0, 6, 1)
 
-_Drawn = Sequence[tuple[Typical, Curve]]
+_Drawn = Sequence[tuple[MedianRun, Curve]]
 
 
 def color_of(place: int) -> int:
@@ -25,9 +25,9 @@ def color_of(place: int) -> int:
     return _COLORS[place % len(_COLORS)]
 
 
-def overlays(test: str, typical: Sequence[Typical]) -> tuple[Block, ...]:
+def overlays(test: str, typical: Sequence[MedianRun]) -> tuple[Block, ...]:
     """A plot and its table for each curve that two runs have, after a sentence on whose runs they are."""
-    found: dict[str, list[tuple[Typical, Curve]]] = {}
+    found: dict[str, list[tuple[MedianRun, Curve]]] = {}
     for one in typical:
         for curve in one.content.curves():
             if curve.points:

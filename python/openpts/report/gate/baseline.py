@@ -8,12 +8,12 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import RecordError, failing_as
-from openpts.folder_files import read_file
 from openpts.record.decoding import decode_json
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.report.gate.figures import Figure, GatedRun, JudgedRun
 from openpts.report.gate.limits_file import LimitSet
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts.run_folder_files import read_file
 from openpts.vocabulary.document import filled
 
 _LARGEST: Final = 1e30

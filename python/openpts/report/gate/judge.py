@@ -8,8 +8,8 @@ from typing import Final
 
 from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
 from openpts.analysis.sessions import DRIFT_LIMIT, are_apart, drift_chance
+from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
-from openpts.near_word import near_word
 from openpts.procedures.registry import PROCEDURES
 from openpts.report.gate.baseline import HeldAgainst
 from openpts.report.gate.bound import Bound, refuse_unsigned
@@ -125,10 +125,10 @@ def nearest(measure: str, runs: Sequence[GatedRun]) -> str:
     listed = "`openpts gate RUN` lists what a run measures"
     if subject := next((found for run in runs if (found := run.subject(measure))), ""):
         return f"did you mean {subject}.{OF_SUBJECTS[0]}? {listed}"
-    near = near_word(" ".join(words_of(measure)), known)
+    near = nearest_word(" ".join(words_of(measure)), known)
     if near is not None:
         return f"did you mean {known[near]}? {listed}"
-    test = near_word(measure.partition(".")[0], PROCEDURES)
+    test = nearest_word(measure.partition(".")[0], PROCEDURES)
     return f"did you mean the test {test}? {listed}" if test and test not in measure else listed
 
 

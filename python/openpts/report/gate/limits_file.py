@@ -8,12 +8,12 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from openpts.analysis.ratio import ErrorRule
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.errors import UsageError
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
+from openpts.escaped_text import visible_line
 from openpts.report.gate.bound import Bound, bound_of, side_of
 from openpts.units import KIB
-from openpts.visible_text import visible_line
 
 _MOST_KIB: Final = 256
 MOST_BYTES: Final = _MOST_KIB * KIB

@@ -5,7 +5,6 @@ from pathlib import Path
 from msgspec import structs
 
 from openpts.errors import RecordError, UsageError
-from openpts.folder_files import open_file
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
@@ -16,6 +15,7 @@ from openpts.report.gate.figures import GatedRun
 from openpts.report.gate.judge import GateResult, judge_finished
 from openpts.report.gate.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
 from openpts.report.gate.words import limit_line
+from openpts.run_folder_files import open_file
 from openpts.vocabulary.limit import Judgement
 
 

@@ -13,7 +13,7 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Cell
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import in_test_order, procedure_of
-from openpts.record.health import Occasion
+from openpts.record.health import ReadingPoint
 from openpts.record.lot import entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest
@@ -239,7 +239,7 @@ def _temperature(run: Run) -> Iterator[Measured]:
     logged = [
         one.reading.values["temperature_c"]
         for one in run.health
-        if one.occasion in {Occasion.DURING, Occasion.AFTER} and "temperature_c" in one.reading.values
+        if one.occasion in {ReadingPoint.DURING, ReadingPoint.AFTER} and "temperature_c" in one.reading.values
     ]
     if values := series.values if series is not None else logged:
         highest = Cell("", max(values))

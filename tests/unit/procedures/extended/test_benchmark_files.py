@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.benchmarks import benchmarks as command
+from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic

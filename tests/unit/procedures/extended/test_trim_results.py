@@ -4,7 +4,7 @@ import pytest
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.latency import encode_counts
-from openpts.procedures.extended.trim.results import Beside, Effect, size_name
+from openpts.procedures.extended.trim.results import Concurrent, Effect, size_name
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample
 
@@ -40,7 +40,7 @@ QUICK = times((100 * US, 10_000))
     ],
 )
 def test_the_rule(beside: Figures, reasons: tuple[str, ...]) -> None:
-    judged = Beside(QUICK, beside, QUICK)
+    judged = Concurrent(QUICK, beside, QUICK)
     assert judged.broken() == reasons
     assert judged.effect is (Effect.STALLED if reasons else Effect.CLEAN)
 
@@ -48,31 +48,31 @@ def test_the_rule(beside: Figures, reasons: tuple[str, ...]) -> None:
 def test_the_slower_load_without_trims_counts() -> None:
     slower = times((160 * US, 10_000))
     beside = times((250 * US, 10_000))
-    assert Beside(QUICK, beside, QUICK).effect is Effect.STALLED
+    assert Concurrent(QUICK, beside, QUICK).effect is Effect.STALLED
     # between both loads without trims nothing can be told
-    judged = Beside(QUICK, beside, slower)
+    judged = Concurrent(QUICK, beside, slower)
     assert (judged.broken(), judged.broken(against_faster=True), judged.effect) == (
         (),
         ("percentile",),
         Effect.UNDECIDED,
     )
     assert judged.factor(99.9) == pytest.approx(250 / 160, rel=0.002)
-    assert Beside(QUICK, times((320 * US, 10_000)), slower).effect is Effect.STALLED
+    assert Concurrent(QUICK, times((320 * US, 10_000)), slower).effect is Effect.STALLED
 
 
 def test_what_is_as_fast_as_the_faster_load_is_clean() -> None:
     slow = times((50 * MS, 9_000))
-    assert Beside(QUICK, QUICK, slow).effect is Beside(slow, QUICK, QUICK).effect is Effect.CLEAN
-    assert Beside(QUICK, slow, slow).broken(against_faster=True) == ("percentile", "longest", "rate")
+    assert Concurrent(QUICK, QUICK, slow).effect is Concurrent(slow, QUICK, QUICK).effect is Effect.CLEAN
+    assert Concurrent(QUICK, slow, slow).broken(against_faster=True) == ("percentile", "longest", "rate")
 
 
 def test_the_percentile_judged_is_one_that_all_loads_have_ios_for() -> None:
-    assert Beside(QUICK, QUICK, QUICK).judged_pct == 99.9
-    assert Beside(QUICK, times((100 * US, 999)), QUICK).judged_pct == 99
+    assert Concurrent(QUICK, QUICK, QUICK).judged_pct == 99.9
+    assert Concurrent(QUICK, times((100 * US, 999)), QUICK).judged_pct == 99
     few = times((100 * US, 9))
-    assert Beside(few, few, few).judged_pct is None
-    assert Beside(few, few, few).effect is Effect.UNDECIDED
-    assert Beside(times(), times(), times()).effect is Effect.UNDECIDED
+    assert Concurrent(few, few, few).judged_pct is None
+    assert Concurrent(few, few, few).effect is Effect.UNDECIDED
+    assert Concurrent(times(), times(), times()).effect is Effect.UNDECIDED
 
 
 def test_sizes_by_name() -> None:

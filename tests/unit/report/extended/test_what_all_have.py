@@ -6,7 +6,7 @@ import pytest
 
 from openpts.pages.model import Page, Report, Verdict
 from openpts.procedures.registry import PROCEDURES, PTS
-from openpts.record.health import HealthRecord, Occasion
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
@@ -56,7 +56,7 @@ def test_a_report_with_a_test_of_the_specification_has_its_format() -> None:
 
 def with_errors(run: Run) -> Run:
     log = [HealthReading("a log", {"media_errors": errors}) for errors in (0, 2)]
-    occasions = (Occasion.BEFORE, Occasion.AFTER)
+    occasions = (ReadingPoint.BEFORE, ReadingPoint.AFTER)
     return replace(
         run,
         health=tuple(

@@ -8,7 +8,7 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, table
 from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.extended.fill.conditions import IdleTime
-from openpts.procedures.extended.fill.results import LEAST_GAIN, Course, Returned, returned
+from openpts.procedures.extended.fill.results import LEAST_GAIN, Returned, Trajectory, returned
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import GB, MB
 
@@ -20,7 +20,7 @@ class Rewrite:
     """What was written after an idle time."""
 
     time: IdleTime
-    course: Course
+    course: Trajectory
 
     @property
     def name(self) -> str:
@@ -28,7 +28,7 @@ class Rewrite:
         return f"{self.time} idle"
 
 
-def idle_page(rewrites: Sequence[Rewrite], without_idle: Course | None) -> Page:
+def idle_page(rewrites: Sequence[Rewrite], without_idle: Trajectory | None) -> Page:
     """The course after each idle time; ``without_idle`` is that of the shortest."""
     if not rewrites or without_idle is None:
         return nothing_page(_NAME.id, _NAME.title, "nothing was written again")
@@ -62,13 +62,13 @@ def _values_table(rewrites: Sequence[Rewrite]) -> Table:
     )
 
 
-def _rate(course: Course, number: int) -> Cell:
+def _rate(course: Trajectory, number: int) -> Cell:
     if number >= len(course.points):
         return cells.missing("not measured")
     return cells.number(course.points[number].bytes_per_s / MB, 1)
 
 
-def _returned_table(rewrites: Sequence[Rewrite], without_idle: Course) -> Table:
+def _returned_table(rewrites: Sequence[Rewrite], without_idle: Trajectory) -> Table:
     columns: list[Col[Rewrite]] = [
         Col("Cache returned (GB)", lambda one: _returned_cell(returned(one.course, without_idle))),
         Col("First segment (MB/s)", lambda one: cells.number(one.course.segments[0].bytes_per_s / MB, 1)),

@@ -10,7 +10,7 @@ from openpts.procedures.extended.fill.change_points import RULE
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.extended.fill.idle_table import Rewrite
 from openpts.procedures.extended.fill.rate_fall import Fall
-from openpts.procedures.extended.fill.results import READING, Course, FillPoint, FillSegment
+from openpts.procedures.extended.fill.results import READING, FillPoint, FillSegment, Trajectory
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB
@@ -32,12 +32,12 @@ class FillRun:
 
     run: Run
     conditions: FillConditions
-    fill: Course
+    fill: Trajectory
     rewrites: tuple[Rewrite, ...]
     bursts: tuple[tuple[float, Sample], ...]
 
     @property
-    def without_idle(self) -> Course | None:
+    def without_idle(self) -> Trajectory | None:
         """What the drive does without idle time: the shortest one's course."""
         shortest = min(self.rewrites, key=lambda rewrite: rewrite.time.idle_ns, default=None)
         return None if shortest is None else shortest.course
@@ -73,7 +73,7 @@ def breaks_sentence(measured: FillRun) -> Verdict:
 
 
 # HYP-FILL-02
-def _marks_of(fill: Course) -> list[tuple[str, int]]:
+def _marks_of(fill: Trajectory) -> list[tuple[str, int]]:
     """Break points that there are, and the end of the fill."""
     falls = [(name, fall.at_bytes) for name, fall in zip(_FALLS, fill.falls, strict=False)]
     last = [] if fill.last_rate_from_bytes is None else [("last rate", fill.last_rate_from_bytes)]
@@ -132,7 +132,7 @@ def _marks(measured: FillRun) -> tuple[Mark, ...]:
     )
 
 
-def _rate_before(fill: Course, place_bytes: int) -> float:
+def _rate_before(fill: Trajectory, place_bytes: int) -> float:
     """The rate of the last step that ends before a place, or at it."""
     ended = [point for point in fill.points if point.end_bytes <= place_bytes]
     return (ended[-1] if ended else fill.points[0]).bytes_per_s
@@ -167,7 +167,7 @@ def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: f
     )
 
 
-def _beginnings(fill: Course) -> list[str]:
+def _beginnings(fill: Trajectory) -> list[str]:
     """What each segment begins with."""
     falls = iter(_FALLS)
     found = ["purged drive"]

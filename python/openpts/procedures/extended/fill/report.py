@@ -14,7 +14,7 @@ from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.extended.fill.idle_table import Rewrite, idle_page
 from openpts.procedures.extended.fill.pages import FillRun, breaks_sentence, curve_page, fall_cell
 from openpts.procedures.extended.fill.rate_fall import Fall
-from openpts.procedures.extended.fill.results import Course, course_of, returned
+from openpts.procedures.extended.fill.results import Trajectory, course_of, returned
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_FILL_LEVEL, RATE, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
@@ -85,7 +85,7 @@ def _fall(fall: Fall | None) -> Cell:
     return cells.missing("no such break") if fall is None else fall_cell(fall)
 
 
-_MEASURES: Final[tuple[Measure[Course], ...]] = (
+_MEASURES: Final[tuple[Measure[Trajectory], ...]] = (
     Measure("cache_end", "Cache ends at", "GB", lambda fill: _fall(fill.cache_end)),
     Measure(
         "collection_start", "Garbage collection starts at", "GB", lambda fill: _fall(fill.collection_start)
@@ -172,7 +172,7 @@ def _fall_figures(name: str, fall: Fall | None) -> dict[str, Any]:
     }
 
 
-def _segments(course: Course) -> list[dict[str, float]]:
+def _segments(course: Trajectory) -> list[dict[str, float]]:
     return [
         {
             "start_bytes": segment.start_bytes,

@@ -59,7 +59,7 @@ class FillSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Trajectory:
     """Points and segments of consecutive writes. Places are bytes written from the course's start."""
 
     points: tuple[FillPoint, ...]
@@ -102,7 +102,7 @@ class Returned:
     at_least: bool = False
 
 
-def course_of(samples: Sequence[Sample]) -> Course:
+def course_of(samples: Sequence[Sample]) -> Trajectory:
     """The course of consecutive writes that were carried out whole, one point per step."""
     ends = accumulate(sample.write.bytes for sample in samples)
     points = tuple(
@@ -115,10 +115,10 @@ def course_of(samples: Sequence[Sample]) -> Course:
         _segment(points, segment, _fall(measured, points, previous, segment))
         for previous, segment in zip(before, found, strict=False)
     )
-    return Course(points, segments)
+    return Trajectory(points, segments)
 
 
-def returned(course: Course, without_idle: Course) -> Returned:
+def returned(course: Trajectory, without_idle: Trajectory) -> Returned:
     """The cache that an idle time gave back, as bytes written at the rate of the course's fastest step.
 
     Counted up to the first slow step: one below the geometric mean of the fastest and of the median step of

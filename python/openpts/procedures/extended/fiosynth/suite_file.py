@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
+from openpts.config_files.written_file import read_written
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
-from openpts.near_word import did_you_mean
-from openpts.operator_files.written_file import read_written
 from openpts.procedures.extended.fiosynth.conditions import Suite, SuiteWorkload
 from openpts.procedures.shared.fio_job.conditions import FioJob, kept_lines
 from openpts.schema_words import in_words

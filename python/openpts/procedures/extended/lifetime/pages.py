@@ -16,7 +16,7 @@ from openpts.procedures.extended.lifetime.cycles import (
     forecast_verdict,
     seconds,
 )
-from openpts.procedures.extended.lifetime.results import DriveCycle, Stretch, stretches, wear_points
+from openpts.procedures.extended.lifetime.results import DriveCycle, Span, stretches, wear_points
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import MB
 
@@ -162,7 +162,7 @@ def stretches_page(measured: LifetimeRun) -> Page:
     return Page(page_id, title, (table, end_verdict(measured), errors_verdict(measured)), mandatory=True)
 
 
-_COLUMNS: Final[tuple[tuple[str, Callable[[Stretch], Cell]], ...]] = (
+_COLUMNS: Final[tuple[tuple[str, Callable[[Span], Cell]], ...]] = (
     ("Write (MB/s)", lambda s: _rate(s.write.bytes_per_s)),
     ("Read (MB/s)", lambda s: _rate(s.read.bytes_per_s)),
     ("Write MRT (ms)", lambda s: cells.latency(s.write.max_latency_ns)),
@@ -175,7 +175,7 @@ _COLUMNS: Final[tuple[tuple[str, Callable[[Stretch], Cell]], ...]] = (
 )
 
 
-def _stretch_row(stretch: Stretch) -> Row:
+def _stretch_row(stretch: Span) -> Row:
     name = str(stretch.first) if stretch.first == stretch.last else f"{stretch.first} - {stretch.last}"
     return Row(Cell(name), tuple(cell(stretch) for _, cell in _COLUMNS))
 

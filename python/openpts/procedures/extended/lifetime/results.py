@@ -143,7 +143,7 @@ class DriveCycle:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Span:
     """Neighboring cycles together: means over time, maxima, and what the log counted in them.
 
     Counts are None where the log does not have them.
@@ -207,7 +207,7 @@ def _pass(samples: Iterable[Sample]) -> Pass:
     )
 
 
-def stretches(cycles: Sequence[DriveCycle], before: Log) -> tuple[Stretch, ...]:
+def stretches(cycles: Sequence[DriveCycle], before: Log) -> tuple[Span, ...]:
     """A stretch for each ``WEAR_STEP_PCT`` of wear; for each cycle where the run wore the drive by less.
 
     ``before`` is the log before the first cycle.
@@ -232,9 +232,9 @@ def stretches(cycles: Sequence[DriveCycle], before: Log) -> tuple[Stretch, ...]:
     return tuple(made)
 
 
-def _stretch(cycles: Sequence[DriveCycle], before: Log) -> Stretch:
+def _stretch(cycles: Sequence[DriveCycle], before: Log) -> Span:
     after = cycles[-1].log
-    return Stretch(
+    return Span(
         first=cycles[0].number,
         last=cycles[-1].number,
         write=_sum([cycle.write for cycle in cycles]),

@@ -21,12 +21,12 @@ from openpts.procedures.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.power_cut import LOSSES, Accusation, losses_text
+from openpts.vocabulary.power_cut import LOSSES, DataLoss, losses_text
 
 _TITLE: Final = "Power Cuts"
 _MOST_SHOWN: Final = 200
 
-Accused = tuple[str, int, Accusation]
+Accused = tuple[str, int, DataLoss]
 """The state of the cache, the number of the cut, and the accusation."""
 
 
@@ -86,7 +86,7 @@ _PROMISES: Final = {
 
 
 def _losses_page(states: tuple[CacheState, ...], verdicts: tuple[Verdict, ...]) -> Page:
-    kind: Col[str] = Col("Accusation", lambda loss: Cell(LOSSES[loss]), align="left")
+    kind: Col[str] = Col("DataLoss", lambda loss: Cell(LOSSES[loss]), align="left")
     losses = table(
         "powercut-losses",
         "Losses by kind",
@@ -156,7 +156,7 @@ def _accusations_pages(states: tuple[CacheState, ...]) -> tuple[Page, ...]:
         "Accusations, with the journal's entry of what is missing",
         cut,
         [
-            Col("Accusation", lambda one: Cell(LOSSES.get(one[2].loss, one[2].loss)), align="left"),
+            Col("DataLoss", lambda one: Cell(LOSSES.get(one[2].loss, one[2].loss)), align="left"),
             Col("LBA", lambda one: cells.count(one[2].lba), width=0.7),
             Col("Sectors", lambda one: cells.count(one[2].sectors), width=0.5),
             Col("Expected", lambda one: Cell(one[2].expected), align="left"),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.vocabulary.power_cut import LOSSES, Accusation, Cut
+from openpts.vocabulary.power_cut import LOSSES, Cut, DataLoss
 
 CONFIDENCE: Final = 0.95
 
@@ -31,7 +31,7 @@ class CacheState:
         return sum(figure(cut) for cut in self.cuts)
 
     @property
-    def accusations(self) -> tuple[tuple[int, Accusation], ...]:
+    def accusations(self) -> tuple[tuple[int, DataLoss], ...]:
         """Data losses in the record, each with the number of its cut."""
         return tuple((cut.number, each) for cut in self.cuts for each in cut.accusations)
 

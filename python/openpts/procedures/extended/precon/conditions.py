@@ -28,7 +28,7 @@ class DriveState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class InitialState:
     """What a cycle of the test measures in: a state, made with data of ``entropy_pct``, if that is varied."""
 
     state: DriveState
@@ -134,27 +134,27 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
     ] = ()
 
     @property
-    def situations(self) -> tuple[Situation, ...]:
+    def situations(self) -> tuple[InitialState, ...]:
         """The cycles of the test in their order."""
         levels = self.entropies_pct or (None,)
-        return tuple(Situation(state, level) for level in levels for state in DriveState)
+        return tuple(InitialState(state, level) for level in levels for state in DriveState)
 
     @property
     def data_patterns(self) -> tuple[DataPattern, ...]:
         """What conditioning writes, in all situations."""
         return tuple(self.of(situation).data for situation in self.situations)
 
-    def of(self, situation: Situation) -> Self:
+    def of(self, situation: InitialState) -> Self:
         """The conditions with the data of a situation."""
         if situation.entropy_pct is None:
             return self
         return replace(self, data=ReducibleData(situation.entropy_pct))
 
-    def load_number(self, situation: Situation) -> int:
+    def load_number(self, situation: InitialState) -> int:
         """The number of the load part that has the course from a state."""
         return self.situations.index(situation) + 1
 
-    def row_number(self, situation: Situation, place: int) -> int:
+    def row_number(self, situation: InitialState, place: int) -> int:
         """The number of the profile part that measures a row in a situation; ``place`` counts from 0."""
         return self.situations.index(situation) * len(self.rows) + place + 1
 

@@ -30,7 +30,7 @@ from typing import Final
 
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
+from openpts.procedures.extended.precon.conditions import DriveState, InitialState, PreconConditions
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.shared.benchmark.profiles import SHORT
@@ -181,7 +181,7 @@ class _Cycle:
     """
 
     conditions: PreconConditions
-    situation: Situation
+    situation: InitialState
     capacity_bytes: int
     conditionings: Iterator[int]
     most: int

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions, Situation
+from openpts.procedures.extended.precon.conditions import DriveState, InitialState, PreconConditions
 from openpts.procedures.extended.precon.results import CourseResults, analyse_course
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.procedures.kit.spread import set_words
@@ -93,7 +93,7 @@ class Comparison:
 
     def samples(self, state: DriveState, benchmark: BenchmarkProfile) -> list[Sample]:
         """All steps of a benchmark in a state, in the order in which they ran."""
-        situation = Situation(state, self.entropy_pct)
+        situation = InitialState(state, self.entropy_pct)
         own = {self.conditions.row_number(situation, place) for place in self.places(benchmark)}
         return [step.sample for step in self.run.phase(Phase.PROFILE) if step.place.number in own]
 
@@ -122,7 +122,7 @@ def comparisons_of(run: Run) -> tuple[Comparison, ...]:
 
 
 def _comparison(run: Run, conditions: PreconConditions, entropy_pct: float | None) -> Comparison:
-    situations = {state: Situation(state, entropy_pct) for state in STATES}
+    situations = {state: InitialState(state, entropy_pct) for state in STATES}
     return Comparison(
         run=run,
         conditions=conditions,
@@ -137,7 +137,7 @@ def _comparison(run: Run, conditions: PreconConditions, entropy_pct: float | Non
     )
 
 
-def course_of(run: Run, conditions: PreconConditions, start: Situation) -> CourseResults:
+def course_of(run: Run, conditions: PreconConditions, start: InitialState) -> CourseResults:
     """The random writes that began in a situation."""
     least_fills = 0 if start.state is DriveState.RANDOM else conditions.steady_after_drive_fills
     return analyse_course(
@@ -147,7 +147,7 @@ def course_of(run: Run, conditions: PreconConditions, start: Situation) -> Cours
     )
 
 
-def _row(run: Run, conditions: PreconConditions, situation: Situation, place: int) -> StateRow:
+def _row(run: Run, conditions: PreconConditions, situation: InitialState, place: int) -> StateRow:
     steps = run.phase(Phase.PROFILE, number=conditions.row_number(situation, place))
     before = _before(run, steps[0]) if steps else ()
     made = _makers(run, conditions, situation, before)
@@ -163,7 +163,7 @@ def _row(run: Run, conditions: PreconConditions, situation: Situation, place: in
 
 
 def _makers(
-    run: Run, conditions: PreconConditions, situation: Situation, before: Sequence[StepRecord]
+    run: Run, conditions: PreconConditions, situation: InitialState, before: Sequence[StepRecord]
 ) -> list[int]:
     """Which of the steps made the state or restored it: not those that wrote a test file among the rows."""
     rows = {n for n, step in enumerate(before) if step.place.phase is Phase.PROFILE}

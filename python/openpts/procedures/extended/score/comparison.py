@@ -7,13 +7,13 @@ from openpts.pages import cells
 from openpts.pages.kit import Col, grid
 from openpts.pages.model import Block, Cell, Column
 from openpts.procedures.extended.score.results import ratios
-from openpts.procedures.kit.content import Typical
+from openpts.procedures.kit.content import MedianRun
 
 _MEAN = ""
 
 
 # SCO-AGG-03
-def blocks(typical: Sequence[Typical]) -> tuple[Block, ...]:
+def blocks(typical: Sequence[MedianRun]) -> tuple[Block, ...]:
     """A table for each candidate; none without a base."""
     base, *others = typical
     if not base.is_base:
@@ -21,7 +21,7 @@ def blocks(typical: Sequence[Typical]) -> tuple[Block, ...]:
     return tuple(_table(number, base, one) for number, one in enumerate(others, start=1))
 
 
-def _table(number: int, base: Typical, other: Typical) -> Block:
+def _table(number: int, base: MedianRun, other: MedianRun) -> Block:
     of_base, of_other = _medians(base), _medians(other)
     found = {load: ratios(of_other[load], of_base[load]) for load in of_base if load in of_other}
     traces = list(dict.fromkeys(trace for by_trace in found.values() for trace in by_trace))
@@ -46,7 +46,7 @@ def _table(number: int, base: Typical, other: Typical) -> Block:
     )
 
 
-def _medians(one: Typical) -> Mapping[str, Mapping[str, float]]:
+def _medians(one: MedianRun) -> Mapping[str, Mapping[str, float]]:
     """By load and trace, without what was discarded."""
     found: dict[str, dict[str, float]] = {}
     for score in one.content.figures["scores"]:

@@ -18,7 +18,7 @@ from openpts.procedures.extended.trim.results import (
     PERCENTILES,
     RATE_LIMIT,
     STALL_NS,
-    Beside,
+    Concurrent,
     Effect,
     TrimRun,
     size_name,
@@ -152,7 +152,7 @@ def effect_verdict(found: TrimRun, name: str) -> Verdict:
     return Verdict(f"{what}. {figures}.", "fail" if beside.effect is Effect.STALLED else "info")
 
 
-def _broken(beside: Beside) -> str:
+def _broken(beside: Concurrent) -> str:
     words = {
         "percentile": "response times",
         "longest": f"a stall of {_ms(beside.beside.max_latency_ns)} ms",
@@ -215,7 +215,7 @@ def _curve(label: str, figures: Figures) -> Col[float]:
     return Col(label, lambda pct: percentile(pct).cell(figures))
 
 
-def _factors(what: str, beside: Beside) -> Col[float]:
+def _factors(what: str, beside: Concurrent) -> Col[float]:
     return Col(f"Factor, {what}", lambda pct: cells.number_or("below the I/Os needed", beside.factor(pct), 2))
 
 

@@ -15,7 +15,7 @@ from openpts.procedures.extended.trim.pages import (
 )
 from openpts.procedures.extended.trim.results import (
     PERCENTILES,
-    Beside,
+    Concurrent,
     TrimRun,
     size_name,
     size_of,
@@ -66,7 +66,7 @@ def report(run: Run) -> ReportContent:
     )
 
 
-def _curve(name: str, beside: Beside) -> Curve:
+def _curve(name: str, beside: Concurrent) -> Curve:
     times = beside.beside
     found = [(pct, times.percentile_ns(pct)) for pct in PERCENTILES]
     return Curve(
@@ -84,7 +84,7 @@ _POINT: Final = (
     replace(IOPS, unit="trims/s").measure("per_s", "Trims of {name}", better=Better.HIGHER),
     MEAN.measure("mean", "Trims of {name}, mean response time", decimals=3, on_cover=False),
 )
-_BESIDE: Final[tuple[Measure[Beside], ...]] = (
+_BESIDE: Final[tuple[Measure[Concurrent], ...]] = (
     Measure(
         "beside_trims_p99_9",
         "{name} beside trims, 99.9 %",

@@ -44,7 +44,7 @@ class Effect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Concurrent:
     """An operation without trims, beside them, and without them again."""
 
     before: Figures
@@ -125,7 +125,7 @@ class TrimRun:
     run: Run
     asked: TrimConditions
     points: list[Row[Figures]]
-    beside: dict[str, Beside]
+    beside: dict[str, Concurrent]
     trims: Row[Figures] | None
     trimmed: TrimmedReads | None
 
@@ -176,7 +176,7 @@ def trim_run(run: Run) -> TrimRun:
         asked=run.conditions(TrimConditions),
         points=[(stimulus, _figures(sample, "trim")) for stimulus, sample in points if sample.trim.ios],
         beside={
-            f"{name}s": Beside(*(_figures(samples[-1], name) for samples in loads.values()))
+            f"{name}s": Concurrent(*(_figures(samples[-1], name) for samples in loads.values()))
             for name in ("read", "write")
             if all(loads.values())
         },

@@ -8,7 +8,7 @@ from openpts.pages import cells
 from openpts.pages.kit import Col, table
 from openpts.pages.measure import Measure, Measured, Subject, key_of
 from openpts.pages.model import Block, Cell, Page, Verdict
-from openpts.procedures.kit.drive_work.work import DriveWork, Stretch
+from openpts.procedures.kit.drive_work.work import DriveWork, Span
 from openpts.units import GB, MB, NS_PER_S
 from openpts.vocabulary.better import Better
 
@@ -21,8 +21,8 @@ class MediaWrites:
     """
 
     name: str
-    stretches: tuple[Stretch, ...]
-    logged: Stretch | None = None
+    stretches: tuple[Span, ...]
+    logged: Span | None = None
 
     @classmethod
     def of_run(cls, work: DriveWork) -> "MediaWrites":
@@ -40,7 +40,7 @@ class MediaWrites:
         return sum(stretch.media_bytes for stretch in self._accounts)
 
     @property
-    def _accounts(self) -> tuple[Stretch, ...]:
+    def _accounts(self) -> tuple[Span, ...]:
         return (self.logged,) if self.logged else self.stretches
 
     @property
@@ -123,8 +123,8 @@ def _of_part(measure: Measure[MediaWrites], writes: MediaWrites) -> Measured:
     return replace(measure, is_key=False).of(writes, Subject(writes.name, f"media.{key_of(writes.name)}"))
 
 
-def _grouped(named: Iterable[tuple[str, Stretch]]) -> tuple[MediaWrites, ...]:
-    groups: dict[str, list[Stretch]] = {}
+def _grouped(named: Iterable[tuple[str, Span]]) -> tuple[MediaWrites, ...]:
+    groups: dict[str, list[Span]] = {}
     for name, stretch in named:
         groups.setdefault(name, []).append(stretch)
     return tuple(MediaWrites(name, tuple(stretches)) for name, stretches in groups.items())

@@ -11,7 +11,7 @@ from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, count
 from openpts.analysis.health_change import fine_change
 from openpts.fields.readers import data_word
 from openpts.pages.texts import capitalised
-from openpts.record.health import EXTERNAL_POWER, HealthRecord, Occasion, TelemetrySeries, around
+from openpts.record.health import EXTERNAL_POWER, HealthRecord, ReadingPoint, TelemetrySeries, around
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, NS_PER_S
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
@@ -43,7 +43,7 @@ def _phase_name(place: StepPlace) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Span:
     """Steps one after the other, and what was written in them: to the media, and by the host.
 
     Where the drive counts what the host wrote, that also has I/Os that count in no step.
@@ -219,7 +219,7 @@ class DriveWork:
         )
 
     @cached_property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[Span, ...]:
         """Steps with what was written to the media in them, as finely as it is known."""
         series = self.run.telemetry_series
         media, host = series.get(DRIVE_MEDIA_WRITES), series.get(DRIVE_HOST_WRITES)
@@ -229,25 +229,25 @@ class DriveWork:
         return tuple(self._by_step(media, host))
 
     @cached_property
-    def logged(self) -> Stretch | None:
+    def logged(self) -> Span | None:
         """The whole run, by the log before and after it; None where that counts too coarsely, or not."""
         before, after = around(self.run.health)
         if before is None or after is None:
             return None
         media, host = _logged(before, after)
-        return Stretch(self.steps, media, host) if media and host else None
+        return Span(self.steps, media, host) if media and host else None
 
-    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries | None) -> Iterator[Stretch]:
+    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries | None) -> Iterator[Span]:
         """What a simulated drive counts itself."""
         for step in self.steps:
             to_media = _counted(media, step.sample)
             by_host = step.sample.write.bytes if host is None else _counted(host, step.sample)
             if to_media is not None and by_host is not None:
-                yield Stretch((step,), to_media, by_host)
+                yield Span((step,), to_media, by_host)
 
-    def _by_log(self) -> Iterator[Stretch]:
+    def _by_log(self) -> Iterator[Span]:
         """What the log of a drive counted from one reading to the next, where it counts finely enough."""
-        readings = [one for one in self.run.health if one.occasion is not Occasion.SET_ASIDE]
+        readings = [one for one in self.run.health if one.occasion is not ReadingPoint.SET_ASIDE]
         starts = [step.sample.started_ns for step in self.steps]
         for before, after in pairwise(readings):
             first = 0 if before.t_ns is None else bisect_left(starts, before.t_ns)
@@ -255,7 +255,7 @@ class DriveWork:
             media, host = _logged(before, after)
             if first < end and media is not None:
                 steps = self.steps[first:end]
-                yield Stretch(steps, media, _written_bytes(steps) if host is None else host)
+                yield Span(steps, media, _written_bytes(steps) if host is None else host)
 
 
 def _counted(series: TelemetrySeries, sample: Sample) -> float | None:

@@ -6,14 +6,14 @@ from openpts.analysis.run_comparison import advantage_pct
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, heat_map, rows_table
 from openpts.pages.model import Block, Cell, Column, Table, Verdict
-from openpts.procedures.kit.content import Typical
+from openpts.procedures.kit.content import MedianRun
 from openpts.units import block_size_kib
 from openpts.vocabulary.better import Better
 
 _Point = tuple[int, int]
 
 
-def blocks(typical: Sequence[Typical]) -> tuple[Block, ...]:
+def blocks(typical: Sequence[MedianRun]) -> tuple[Block, ...]:
     """A heat map for each candidate; none without a base."""
     base, *others = typical
     if not base.is_base:
@@ -31,7 +31,7 @@ def blocks(typical: Sequence[Typical]) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _matrix(one: Typical) -> dict[_Point, float]:
+def _matrix(one: MedianRun) -> dict[_Point, float]:
     return {
         (cell["block_size_bytes"], cell["read_pct"]): cell["iops"] for cell in one.content.figures["iops"]
     }

@@ -1,13 +1,13 @@
 """What the figures of a latency test show to deviate: too few I/Os, too large an own share (PTS 2.1.11)."""
 
-from openpts.procedures.pts.lat.own_share import own_share
+from openpts.procedures.pts.lat.engine_overhead import engine_overhead
 from openpts.procedures.shared.nines_findings import nines_findings
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import analyse_round_test
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns, share_text
+from openpts.vocabulary.engine_overhead import LIMIT_PCT, own_latency_ns, share_text
 from openpts.vocabulary.phase import Phase
 
 
@@ -22,7 +22,7 @@ def _own_share(run: Run) -> tuple[Deviation, ...]:
     finished = run.manifest.cycles[:1]
     rounds = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=1))
     steady_round = finished[0].outcome.steady_round if finished else None
-    share = own_share(
+    share = engine_overhead(
         own_latency_ns(run.manifest.engine), analyse_round_test(conditions, rounds, steady_round)
     )
     if share is None or not share.beyond_limit:

@@ -15,8 +15,8 @@ from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.lat.engine_overhead import engine_overhead
 from openpts.procedures.pts.lat.levels_page import levels_page
-from openpts.procedures.pts.lat.own_share import own_share
 from openpts.procedures.pts.lat.pages import (
     BLOCK_SIZES_KIB,
     READ_PCTS,
@@ -48,7 +48,7 @@ from openpts.procedures.shared.steady_state_pages import convergence_page, stead
 from openpts.procedures.shared.window_page import window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import KIB, NS_PER_US, format_block_size, format_duration
-from openpts.vocabulary.own_share import (
+from openpts.vocabulary.engine_overhead import (
     KERNEL_THREADS,
     LIMIT_PCT,
     NO_KERNEL_THREADS,
@@ -282,7 +282,7 @@ def host_part(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
 
 
 def _own_share(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
-    share = own_share(own_latency_ns(run.manifest.engine), results)
+    share = engine_overhead(own_latency_ns(run.manifest.engine), results)
     if share is None:
         return ()
     point, largest_pct = share.largest

@@ -8,7 +8,7 @@ from typing import Final
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, heads_of, page, rows_table, values_of
 from openpts.pages.model import Axis, Cell, Page, Series, Table, Verdict
-from openpts.procedures.pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, Course, log_figure
+from openpts.procedures.pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, Trajectory, log_figure
 from openpts.units import format_duration
 
 _NUMBER: Final = "Plot X-WSAT-2"
@@ -19,7 +19,7 @@ Points = Sequence[tuple[float, float]]
 """Intervals: minutes before the end, and IOPS."""
 
 
-def consistency_pages(course: Course, title: str, points: Points, interval_ns: int) -> tuple[Page, ...]:
+def consistency_pages(course: Trajectory, title: str, points: Points, interval_ns: int) -> tuple[Page, ...]:
     """``points`` are the intervals of the last hour, each ``interval_ns`` long."""
     last = PlotName(f"{course.prefix}-last", f"{_NUMBER}c", f"IOPS of the last 60 min (linear) - {title}")
     of_page = PlotName(last.id, "", f"WSAT Consistency - {title}")

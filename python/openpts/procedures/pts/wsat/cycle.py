@@ -8,7 +8,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.pts.wsat.pages import Course
+from openpts.procedures.pts.wsat.pages import Trajectory
 from openpts.procedures.shared.tracking.other_minutes import other_minutes
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
 from openpts.record.reader import Run
@@ -71,10 +71,10 @@ class SaturationCycle:
         return f"TC {c.sequential_tc if sequential else c.tc} / QD {c.sequential_qd if sequential else c.qd}"
 
     @property
-    def course(self) -> Course:
+    def course(self) -> Trajectory:
         """What is plotted."""
         capacity_bytes = self.run.manifest.target.user_capacity_bytes
-        return Course(self.prefix, self.workload.title, self.results, capacity_bytes, self.ended_by)
+        return Trajectory(self.prefix, self.workload.title, self.results, capacity_bytes, self.ended_by)
 
     @property
     def steady_words(self) -> str:

@@ -25,7 +25,7 @@ _SPREAD: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Trajectory:
     """One workload's stimulus to be plotted: ``prefix`` of page ids, capacity in bytes, ``ended_by``."""
 
     prefix: str
@@ -36,7 +36,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class XAxis:
     """What minutes are plotted over: the axis, and the place of a minute's end on it."""
 
     key: str
@@ -45,28 +45,28 @@ class Along:
     written: bool
 
 
-def along_time(course: Course) -> Along:
+def along_time(course: Trajectory) -> XAxis:
     """Elapsed time in s, min or h."""
     time = ticks.time_axis("Time", 0, max([minute.end_ns for minute in course.results.minutes], default=1))
-    return Along("time", time.axis, lambda minute: time.place(minute.end_ns), written=False)
+    return XAxis("time", time.axis, lambda minute: time.place(minute.end_ns), written=False)
 
 
-def along_tgbw(course: Course) -> Along:
+def along_tgbw(course: Trajectory) -> XAxis:
     """Total gigabytes written, base 10."""
     return _along_amount(course, "tgbw", "Total GB written (TGBW)", GB)
 
 
-def along_fills(course: Course) -> Along:
+def along_fills(course: Trajectory) -> XAxis:
     """Bytes written over user capacity."""
     return _along_amount(course, "fills", "Total drive writes (fills)", course.capacity_bytes)
 
 
-def _along_amount(course: Course, key: str, title: str, unit_bytes: int) -> Along:
+def _along_amount(course: Trajectory, key: str, title: str, unit_bytes: int) -> XAxis:
     axis = ticks.span_axis(title, 0, course.results.written_bytes / unit_bytes)
-    return Along(key, axis, lambda minute: minute.written_bytes / unit_bytes, written=True)
+    return XAxis(key, axis, lambda minute: minute.written_bytes / unit_bytes, written=True)
 
 
-def minutes_table(course: Course, along: Along) -> Table:
+def minutes_table(course: Trajectory, along: XAxis) -> Table:
     """A row per minute, in its place on the axis: what all plots over this axis are drawn from."""
     results = course.results
     spreads = spread_of(results.minutes, results.pieces)
@@ -109,7 +109,7 @@ def _latency(value_ns: float | None) -> Cell:
     return Cell("n/a", tone="missing") if value_ns is None else cells.latency(value_ns)
 
 
-def iops_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page:
+def iops_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page:
     """IOPS of the minutes, with their lowest and highest interval."""
     if reason := _nothing(course, along):
         return page(name, Verdict(f"{name.title}: n/a ({reason}).", "fail"))
@@ -119,7 +119,7 @@ def iops_page(course: Course, along: Along, name: PlotName, steady_at: float | N
     return page(name, plot.over(name, shown), _sentence(course), shown)
 
 
-def log_figure(course: Course, name: PlotName) -> Figure | None:
+def log_figure(course: Trajectory, name: PlotName) -> Figure | None:
     """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
     along = along_time(course)
     shown = minutes_table(course, along)
@@ -129,7 +129,7 @@ def log_figure(course: Course, name: PlotName) -> Figure | None:
     return replace(plot, y=lambda values: ticks.log_axis("IOPS", values)).over(name, shown)
 
 
-def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page | None:
+def bandwidth_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page | None:
     """Throughput of the minutes over the same axis; None if there is nothing to plot."""
     if _nothing(course, along):
         return None
@@ -141,7 +141,7 @@ def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: floa
     return page(name, plot.over(name, shown), where, mandatory=False)
 
 
-def response_times_page(course: Course, name: PlotName) -> Page | None:
+def response_times_page(course: Trajectory, name: PlotName) -> Page | None:
     """ART, 99.999 % and MRT over drive fills, or time where nothing is written; IOPS below."""
     along = along_time(course) if _nothing(course, along_fills(course)) else along_fills(course)
     if _nothing(course, along):
@@ -170,8 +170,8 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
 
 
 def _over_minutes(
-    course: Course,
-    along: Along,
+    course: Trajectory,
+    along: XAxis,
     shown: Table,
     axis_title: str,
     *,
@@ -198,7 +198,7 @@ def _steady(at: float | None) -> tuple[Rule, ...]:
     return () if at is None else (Rule("Steady State", at, "limit", axis="x"),)
 
 
-def _end(course: Course, along: Along) -> tuple[Rule, ...]:
+def _end(course: Trajectory, along: XAxis) -> tuple[Rule, ...]:
     """Which rule ended the stimulus, and where (10.2 step 2.2)."""
     minutes = course.results.minutes
     if not course.ended_by or not minutes:
@@ -206,7 +206,7 @@ def _end(course: Course, along: Along) -> tuple[Rule, ...]:
     return (Rule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
 
 
-def _nothing(course: Course, along: Along) -> str:
+def _nothing(course: Trajectory, along: XAxis) -> str:
     """Why there is nothing to plot over an axis; empty if there is."""
     if not course.results.minutes:
         return "the stimulus never began"
@@ -215,12 +215,12 @@ def _nothing(course: Course, along: Along) -> str:
     return ""
 
 
-def _sentence(course: Course) -> Verdict:
+def _sentence(course: Trajectory) -> Verdict:
     """What ended the stimulus, and how far it came."""
     return Verdict(end_sentence(course), "info" if course.ended_by else "fail")
 
 
-def end_sentence(course: Course) -> str:
+def end_sentence(course: Trajectory) -> str:
     """What ended the stimulus, after how long and how much."""
     results = course.results
     fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0

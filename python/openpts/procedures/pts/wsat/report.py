@@ -18,7 +18,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.consistency_pages import consistency_pages
 from openpts.procedures.pts.wsat.cycle import SaturationCycle
 from openpts.procedures.pts.wsat.pages import (
-    Along,
+    XAxis,
     along_fills,
     along_tgbw,
     along_time,
@@ -291,7 +291,7 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
     )
 
 
-def _steady_at(cycle: SaturationCycle, along: Along) -> float | None:
+def _steady_at(cycle: SaturationCycle, along: XAxis) -> float | None:
     """The place of the minute in which steady state was found."""
     results, conditions = cycle.results, cycle.conditions
     if not results.steady or results.steady_round is None:

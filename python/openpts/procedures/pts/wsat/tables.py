@@ -5,14 +5,14 @@ from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.pts.wsat.pages import Course, end_sentence
+from openpts.procedures.pts.wsat.pages import Trajectory, end_sentence
 from openpts.procedures.shared.preparation_page import active_range, preparation_page
 from openpts.record.reader import Run
 from openpts.units import GB, format_duration
 from openpts.vocabulary.condition_text import data_text
 
 
-def stimulus_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
+def stimulus_page(run: Run, course: Trajectory, demand: str, cycle: int) -> Page:
     """Purge, write cache, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
     conditions = run.conditions(WriteSaturationConditions)
@@ -37,7 +37,7 @@ def stimulus_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
     return preparation_page(run, page_id, "WSAT Purge Report and Test Stimulus", stimulus, cycle=cycle)
 
 
-def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
+def zones_page(course: Trajectory, page_id: str, title: str, state: str) -> Page:
     """Plateau, transition and end zone with the rule that separates them.
 
     ``state`` is whether Steady State was found, in words.

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.ratio import MOST_RUNS
 from openpts.analysis.run_comparison import RSE_LIMIT_PCT, SetRule
+from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed
@@ -18,7 +19,6 @@ from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.fields.time_scale import at_time_scale
-from openpts.operator_files.written_file import WrittenFileError
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark import is_path
 from openpts.units import format_capacity

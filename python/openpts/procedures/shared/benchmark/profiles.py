@@ -6,14 +6,14 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from openpts.config_files.source_position import Path as ValuePath
+from openpts.config_files.source_position import PlacedText
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
+from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
 from openpts.fields.parsing import amount_bytes
 from openpts.fields.readers import block_size_bytes, data_of
-from openpts.near_word import near_word
-from openpts.operator_files.source_position import Path as ValuePath
-from openpts.operator_files.source_position import PlacedText
-from openpts.operator_files.toml_text import read_toml
-from openpts.operator_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.shared.benchmark import CATALOGUE, NAMES, is_path
 from openpts.units import NS_PER_S, S_PER_YEAR
@@ -206,7 +206,7 @@ def benchmark_of(word: str) -> BenchmarkProfile:
     """
     if not is_path(word):
         if (found := BENCHMARKS.get(word)) is None:
-            near = near_word(word, NAMES)
+            near = nearest_word(word, NAMES)
             meant = f"did you mean {near}? All" if near else "all"
             raise UsageError(
                 f"{word!r} is not one of the benchmarks that ship: {meant} are in `openpts benchmarks list`; "

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar, Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Contradictions, ExtendedConditions
 from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS
 from openpts.units import NS_PER_S, S_PER_YEAR
-from openpts.visible_text import visible_line
 from openpts.vocabulary.condition_text import duration_text
 
 ALL_STREAMS: Final = "all"

@@ -19,7 +19,7 @@ BYTES_PER_S: Final = 500 * 10**6
 
 
 @dataclass(frozen=True)
-class Course:
+class Trajectory:
     """How a figure goes from round to round, and the round at which 2.1.24 finds it steady, if it does."""
 
     name: str
@@ -38,11 +38,11 @@ class Course:
 # worked out by hand: rounds 3 to 7 still have a range of 24.5 % of their average
 _SETTLING: Final = (200, 150, 125, 105, 101, 100, 99, 100)
 
-STEADY: Final = Course("steady from the first round", lambda number: 1, 5)
-SETTLES: Final = Course(
+STEADY: Final = Trajectory("steady from the first round", lambda number: 1, 5)
+SETTLES: Final = Trajectory(
     "settles in round 8", lambda number: _SETTLING[min(number, len(_SETTLING)) - 1] / 100, 8
 )
-NEVER: Final = Course("never steady", lambda number: 1 + number % 2, None)
+NEVER: Final = Trajectory("never steady", lambda number: 1 + number % 2, None)
 COURSES: Final = (STEADY, SETTLES, NEVER)
 
 
@@ -78,7 +78,7 @@ def tracked_by(stimulus: Stimulus, wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def settling(course: Course, phase: Phase) -> Rate:
+def settling(course: Trajectory, phase: Phase) -> Rate:
     """The rate of a course in one part, and a constant one elsewhere."""
 
     def iops(stimulus: Stimulus, here: Phase, number: int) -> float:

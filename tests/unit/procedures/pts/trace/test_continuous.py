@@ -19,7 +19,7 @@ from tests.unit.procedures.pts.trace.scenario import (
     NEVER,
     SETTLES,
     STEADY,
-    Course,
+    Trajectory,
     assert_same,
     ended,
     play,
@@ -121,7 +121,7 @@ def test_write_saturation_tells_when_it_is_steady_and_goes_on(drive_class: str) 
 )
 @pytest.mark.proves("PTS-WSAT-08..09")
 def test_write_saturation_ends_when_steady_on_request(
-    drive_class: str, course: Course, capacity_gb: int, end_s: float
+    drive_class: str, course: Trajectory, capacity_gb: int, end_s: float
 ) -> None:
     played = play(
         "wsat", drive_class, settling(course, Phase.SATURATION), capacity_gb * GB, stop_when_steady=True
@@ -141,7 +141,7 @@ def test_the_histogram_of_write_saturation_is_long_enough_for_the_nines(
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-HIR-01..07", "PTS-HIR-09..17", "PTS-HIR-19")
-def test_host_idle_recovery(drive_class: str, course: Course) -> None:
+def test_host_idle_recovery(drive_class: str, course: Trajectory) -> None:
     table = load("hir")
     played = play("hir", drive_class, settling(course, Phase.WDPC))
     not_steady = frozenset() if course.steady_round else frozenset({"wdpc"})

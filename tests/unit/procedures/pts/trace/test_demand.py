@@ -18,7 +18,7 @@ from tests.unit.procedures.pts.trace.scenario import (
     NEVER,
     SETTLES,
     STEADY,
-    Course,
+    Trajectory,
     assert_same,
     ended,
     play,
@@ -57,7 +57,7 @@ DRIVES = [
 ]
 
 
-def rate(points: dict[Point, float], preconditioning: Course, rounds: Course) -> Rate:
+def rate(points: dict[Point, float], preconditioning: Trajectory, rounds: Trajectory) -> Rate:
     """Operating points as given, all others slow; of the rounds, the tracked point alone has a course."""
 
     def iops(stimulus: Stimulus, phase: Phase, number: int) -> float:
@@ -91,8 +91,8 @@ def rate(points: dict[Point, float], preconditioning: Course, rounds: Course) ->
 )
 def test_composite(
     drive_class: str,
-    preconditioning: Course,
-    rounds: Course,
+    preconditioning: Trajectory,
+    rounds: Trajectory,
     points: dict[Point, float],
     chosen: dict[str, Point],
 ) -> None:
@@ -115,7 +115,7 @@ def test_composite(
     "PTS-DIRTH-23..30",
     "PTS-DIRTH-32..34",
 )
-def test_demand_intensity(drive_class: str, workload: str, course: Course) -> None:
+def test_demand_intensity(drive_class: str, workload: str, course: Trajectory) -> None:
     played = play("dirth", drive_class, rate(DEEP, course, course), workload=WORKLOADS[workload])
     case = Case(
         {"wdpc": [course.last_round], "round": [course.last_round]}, demand=DEEP_CHOICE, workloads=[workload]

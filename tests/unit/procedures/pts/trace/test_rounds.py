@@ -14,7 +14,7 @@ from tests.unit.procedures.pts.trace.scenario import (
     NEVER,
     SETTLES,
     STEADY,
-    Course,
+    Trajectory,
     assert_same,
     at_bandwidth,
     ended,
@@ -27,7 +27,7 @@ from tests.unit.procedures.pts.trace.table import lines as specified
 pytestmark = pytest.mark.parametrize("drive_class", CLASSES)
 
 
-def rate(table: dict[str, Any], *courses: Course) -> Rate:
+def rate(table: dict[str, Any], *courses: Trajectory) -> Rate:
     """Tracked stimuli follow their courses, one for all or each its own; the others are never steady."""
 
     def iops(stimulus: Stimulus, phase: Phase, number: int) -> float:
@@ -58,7 +58,7 @@ def rate(table: dict[str, Any], *courses: Course) -> Rate:
     "PTS-PRE-01..02",
     "PTS-DEF-07",
 )
-def test_iops(drive_class: str, course: Course) -> None:
+def test_iops(drive_class: str, course: Trajectory) -> None:
     table = load("iops")
     played = play("iops", drive_class, rate(table, course))
     assert_same(
@@ -73,15 +73,15 @@ def test_iops(drive_class: str, course: Course) -> None:
 @pytest.mark.proves("PTS-IOPS-16", "PTS-SS-03")
 @pytest.mark.parametrize("courses", [(STEADY, SETTLES, STEADY), (SETTLES, STEADY, STEADY)])
 def test_iops_ends_when_the_last_tracked_variable_is_steady(
-    drive_class: str, courses: tuple[Course, ...]
+    drive_class: str, courses: tuple[Trajectory, ...]
 ) -> None:
     assert ended(play("iops", drive_class, rate(load("iops"), *courses))) == [(8, 8)]
 
 
 @pytest.mark.proves("PTS-IOPS-16", "PTS-SS-03")
 def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(drive_class: str) -> None:
-    early = Course("steady up to round 5", lambda number: 1 if number <= 5 else NEVER.of_round(number), 5)
-    late = Course("steady from round 6", lambda number: NEVER.of_round(number) if number <= 5 else 1, 10)
+    early = Trajectory("steady up to round 5", lambda number: 1 if number <= 5 else NEVER.of_round(number), 5)
+    late = Trajectory("steady from round 6", lambda number: NEVER.of_round(number) if number <= 5 else 1, 10)
     played = play("iops", drive_class, rate(load("iops"), early, late, STEADY))
     assert ended(played) == [(None, 25)]
 
@@ -89,7 +89,7 @@ def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(drive_class: s
 @pytest.mark.parametrize("large", COURSES, ids=str)
 @pytest.mark.parametrize("small", COURSES, ids=str)
 @pytest.mark.proves("PTS-TP-01..03", "PTS-TP-05..12", "PTS-TP-14..15", "PTS-PRG-01", "PTS-THR-03")
-def test_throughput(drive_class: str, small: Course, large: Course) -> None:
+def test_throughput(drive_class: str, small: Trajectory, large: Trajectory) -> None:
     table = load("tp")
     played = play("tp", drive_class, rate(table, small, large))
     case = Case({"round": [small.last_round, large.last_round]})
@@ -99,7 +99,7 @@ def test_throughput(drive_class: str, small: Course, large: Course) -> None:
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-LAT-01..02", "PTS-LAT-04..11", "PTS-LAT-13..15")
-def test_latency(drive_class: str, course: Course) -> None:
+def test_latency(drive_class: str, course: Trajectory) -> None:
     table = load("lat")
     played = play("lat", drive_class, rate(table, course))
     assert_same(

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from openpts.folder_files import check_files, check_folder, make_empty_file, open_file, read_file, write_files
+from openpts.run_folder_files import (
+    check_files,
+    check_folder,
+    make_empty_file,
+    open_file,
+    read_file,
+    write_files,
+)
 from tests.support.processes import die, dies, living
 
 
@@ -135,7 +142,7 @@ def test_a_full_disk_leaves_all_as_they_were(tmp_path: Path) -> None:
     script = f"""
         import resource, signal
         from pathlib import Path
-        from openpts.folder_files import write_files
+        from openpts.run_folder_files import write_files
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
         write_files(Path({str(tmp_path)!r}), {{"a": b"new", "b": bytes(65537)}})
@@ -152,7 +159,7 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     script = f"""
         import itertools
         from pathlib import Path
-        from openpts.folder_files import write_files
+        from openpts.run_folder_files import write_files
         print("ready", flush=True)
         for digit in itertools.cycle((b"1", b"2")):
             write_files(Path({str(tmp_path)!r}), {{"a": digit * 1_000_000}})

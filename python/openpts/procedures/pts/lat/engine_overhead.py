@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.vocabulary.own_share import LIMIT_PCT
+from openpts.vocabulary.engine_overhead import LIMIT_PCT
 from openpts.vocabulary.verdict import RoundPoint
 
 
 @dataclass(frozen=True, slots=True)
-class OwnShare:
+class EngineOverhead:
     """What ``own_ns`` is of the averages over the window; ``shares_pct`` by test point, the largest first."""
 
     own_ns: float
@@ -30,10 +30,10 @@ class OwnShare:
         return tuple(point for point, share_pct in self.shares_pct.items() if share_pct > LIMIT_PCT)
 
 
-def own_share(own_ns: float | None, results: RoundTestResults) -> OwnShare | None:
+def engine_overhead(own_ns: float | None, results: RoundTestResults) -> EngineOverhead | None:
     """None where the engine's own latency is not known, or nothing was averaged."""
     averages = {point: cell.art_ns for point, cell in results.cells.items() if cell.art_ns}
     if own_ns is None or not averages:
         return None
     shares = {point: 100 * own_ns / art_ns for point, art_ns in averages.items()}
-    return OwnShare(own_ns, dict(sorted(shares.items(), key=lambda one: -one[1])))
+    return EngineOverhead(own_ns, dict(sorted(shares.items(), key=lambda one: -one[1])))

@@ -13,8 +13,8 @@ from typing import Any, Final, Union
 import msgspec
 from msgspec import Struct
 
-from openpts.near_word import did_you_mean, near_word
-from openpts.operator_files.source_position import Path
+from openpts.config_files.source_position import Path
+from openpts.did_you_mean import did_you_mean, nearest_word
 from openpts.schema_words import words_and_place
 
 _BITS: Final = 64
@@ -81,7 +81,7 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
         return
     if words := _words_in(hint):
         if value not in words:
-            near = near_word(value, words) if isinstance(value, str) else None
+            near = nearest_word(value, words) if isinstance(value, str) else None
             meant = f"; did you mean {near}?" if near else ""
             yield Wrong(path, f"{_name(path)}: {value!r} is not one of {', '.join(words)}{meant}")
         return

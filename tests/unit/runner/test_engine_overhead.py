@@ -9,8 +9,8 @@ from openpts.pages.model import Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB
+from openpts.vocabulary.engine_overhead import KERNEL_THREADS, own_latency_facts, own_latency_ns
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.own_share import KERNEL_THREADS, own_latency_facts, own_latency_ns
 from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run

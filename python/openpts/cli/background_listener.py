@@ -15,20 +15,20 @@ _Event = TypeVar("_Event")
 
 # Of a display that is so far behind, the latest progress is of no use.
 _MOST_WAITING: Final = 100
-_PATIENCE_S: Final = 2.0
+_TIMEOUT_S: Final = 2.0
 
 
 @contextmanager
-def heard_apart(
+def background_listener(
     shown: AbstractContextManager[Callable[[_Event], None]],
 ) -> Iterator[Callable[[_Event], None]]:
     """Yield a listener that returns at once. At the end all is shown, unless the display is stuck."""
     events = SimpleQueue[_Event | None]()
 
     def show() -> None:
-        with shown as hear:
+        with shown as on_event:
             while (event := events.get()) is not None:
-                hear(event)
+                on_event(event)
 
     def put(event: _Event) -> None:
         if not (isinstance(event, Ticked | PurgeProgressed | RunPaused) and events.qsize() > _MOST_WAITING):
@@ -47,4 +47,4 @@ def _wait(thread: Thread, events: SimpleQueue[_Event | None]) -> None:
     """Until the thread has ended, or nothing comes of it any more."""
     waiting = -1
     while thread.is_alive() and waiting != (waiting := events.qsize()):
-        thread.join(_PATIENCE_S)
+        thread.join(_TIMEOUT_S)

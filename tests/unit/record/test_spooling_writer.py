@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openpts.errors import LostRecordError, UnwritableRecordError
-from openpts.record.lasting_writer import LastingWriter, Reserve
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.schema import PAGE_BYTES, REPEATED
+from openpts.record.spooling_writer import Reserve, SpoolingWriter
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.temporary_folder import temporary_folder
 from openpts.units import MIB
@@ -43,9 +43,9 @@ class Database:
         self._pages(f"max_page_count = {self._largest}")
 
 
-def lasting(folder: Path) -> tuple[LastingWriter, Database]:
+def lasting(folder: Path) -> tuple[SpoolingWriter, Database]:
     stored = RunWriter.create(folder, manifest(), inputs={"plan.toml": b"test = 'iops'"})
-    return LastingWriter(stored, RESERVE_BYTES), Database(stored)
+    return SpoolingWriter(stored, RESERVE_BYTES), Database(stored)
 
 
 def entry(number: int) -> Deviation:
@@ -145,7 +145,7 @@ def test_what_can_be_saved_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.
 def test_there_is_no_run_without_a_reserve(tmp_path: Path) -> None:
     stored = RunWriter.create(tmp_path / "run", manifest())
     with pytest.raises(UnwritableRecordError, match=r"the disk is full: .* are free, .* are needed"):
-        LastingWriter(stored, 1 << 60)
+        SpoolingWriter(stored, 1 << 60)
 
 
 def test_the_reserve_has_no_name_and_ends_with_the_run(tmp_path: Path) -> None:

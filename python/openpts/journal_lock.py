@@ -25,8 +25,8 @@ _LOCK_WORDS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """All entries during a turn, the oldest first; ``ended`` are the IDs of those whose process is gone.
+class JournalSnapshot:
+    """All entries while the lock is held, the oldest first; ``ended``: IDs of those whose process is gone.
 
     ``trouble`` says why nothing is known of others; empty where it is.
     """
@@ -39,14 +39,14 @@ class Noted:
         """Whether the process of an entry still runs."""
         return entry.entry_id not in self.ended
 
-    def without(self, entry: Entry) -> "Noted":
+    def without(self, entry: Entry) -> "JournalSnapshot":
         """All entries but this one."""
         left = tuple(other for other in self.entries if other.entry_id != entry.entry_id)
         return replace(self, entries=left)
 
 
 @contextmanager
-def turn(journal: Journal, wait_s: float = _TURN_S) -> Iterator[Noted]:
+def journal_lock(journal: Journal, wait_s: float = _TURN_S) -> Iterator[JournalSnapshot]:
     """What is noted, while no other process that takes turns can change any of it.
 
     Raises JournalError if another process has not ended its turn in time; the text says which.
@@ -55,17 +55,17 @@ def turn(journal: Journal, wait_s: float = _TURN_S) -> Iterator[Noted]:
         journal.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(journal.folder, wait_s, journal.roots):
         ended = frozenset(entry.entry_id for entry in journal.left_behind())
-        yield Noted(journal.entries(), ended)
+        yield JournalSnapshot(journal.entries(), ended)
 
 
 @contextmanager
-def turn_if_possible(journal: Journal) -> Iterator[Noted]:
+def turn_if_possible(journal: Journal) -> Iterator[JournalSnapshot]:
     """As ``turn``, but what is ours is put back in any case, even if others can't be asked."""
     with ExitStack() as held:
         try:
-            noted = held.enter_context(turn(journal))
+            noted = held.enter_context(journal_lock(journal))
         except JournalError as error:
-            noted = Noted(trouble=str(error))
+            noted = JournalSnapshot(trouble=str(error))
         yield noted
 
 

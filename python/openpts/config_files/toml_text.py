@@ -8,7 +8,7 @@ from typing import Final
 import tree_sitter
 import tree_sitter_toml
 
-from openpts.operator_files.source_position import Path, Place, PlacedError, PlacedText
+from openpts.config_files.source_position import Path, Place, PlacedError, PlacedText
 
 _LANGUAGE: Final = tree_sitter.Language(tree_sitter_toml.language())
 _AT: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")

@@ -7,10 +7,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from openpts.config_files.schema_errors import wrong_values
+from openpts.config_files.source_position import Path as Keys
+from openpts.config_files.source_position import Place, PlacedError, PlacedText
 from openpts.errors import UsageError, failing_as
-from openpts.operator_files.schema_errors import wrong_values
-from openpts.operator_files.source_position import Path as Keys
-from openpts.operator_files.source_position import Place, PlacedError, PlacedText
 from openpts.units import KIB
 
 _Shape = TypeVar("_Shape", bound=Struct)

@@ -63,7 +63,7 @@ class Reserve:
         return True
 
 
-class LastingWriter:
+class SpoolingWriter:
     """Has the methods of a RunWriter, and keeps what its disk does not take; only ``close`` raises for that.
 
     ``trouble`` says why the disk takes no more; it is empty if it does.

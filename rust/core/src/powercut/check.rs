@@ -86,7 +86,7 @@ impl Class {
 
 /// Neighbouring sectors with the same fault, of the same write.
 #[derive(Clone, Debug)]
-pub struct Accusation {
+pub struct DataLoss {
     /// What it is.
     pub class: Class,
     /// The first sector.
@@ -107,7 +107,7 @@ pub struct Finding {
     /// How many accusations of each class, in the order of [`Class::ALL`].
     pub counts: [u64; Class::ALL.len()],
     /// The first of them.
-    pub accusations: Vec<Accusation>,
+    pub accusations: Vec<DataLoss>,
     /// Writes that were acknowledged, and flushes.
     pub acknowledged: (u64, u64),
     /// Writes that had to survive.
@@ -260,7 +260,7 @@ impl<'a> Case<'a> {
         let torn = self.torn_units(&mut finding);
         let flushes = self.flushes_without_survivors(&torn);
         let newest = self.newest_survivor();
-        let mut open: Option<(Accusation, u64)> = None;
+        let mut open: Option<(DataLoss, u64)> = None;
         for at in 0..self.found.len() {
             if self.found[at] == NOT_OURS {
                 finding.damaged.push(at as u64);
@@ -346,7 +346,7 @@ impl<'a> Case<'a> {
                 let expected = format!("all of write {sequence}, or nothing of it");
                 let (lba, sectors) = (*at as u64, absent.len() as u64);
                 let class = Class::TornUnit;
-                finding.add(Some(Accusation { class, lba, sectors, expected, found, context }));
+                finding.add(Some(DataLoss { class, lba, sectors, expected, found, context }));
                 torn.extend(absent);
             }
         }
@@ -371,7 +371,7 @@ impl<'a> Case<'a> {
         whole.filter_map(|found| self.write(*found)).map(|write| write.submitted).max().unwrap_or(0)
     }
 
-    fn accusation(&self, class: Class, at: usize) -> Accusation {
+    fn accusation(&self, class: Class, at: usize) -> DataLoss {
         let must = self.must[at];
         let found = match (self.found[at], self.damage.get(&(at as u64))) {
             (NOT_OURS, None) => "an error".to_owned(),
@@ -380,7 +380,7 @@ impl<'a> Case<'a> {
         };
         let later = if self.last[at] > must { " or later" } else { "" };
         let expected = format!("write {must}{later}");
-        Accusation { class, lba: at as u64, sectors: 1, expected, found, context: self.context(must) }
+        DataLoss { class, lba: at as u64, sectors: 1, expected, found, context: self.context(must) }
     }
 
     fn context(&self, sequence: u64) -> String {
@@ -407,7 +407,7 @@ impl<'a> Case<'a> {
 }
 
 impl Finding {
-    fn add(&mut self, accusation: Option<Accusation>) {
+    fn add(&mut self, accusation: Option<DataLoss>) {
         let Some(accusation) = accusation else { return };
         self.counts[accusation.class as usize] += 1;
         if self.accusations.len() < MOST_ACCUSATIONS {

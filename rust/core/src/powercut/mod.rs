@@ -17,7 +17,7 @@ mod writers;
 use std::io;
 
 pub use bench::Bench;
-pub use check::{Accusation, Class, Finding, Rules};
+pub use check::{Class, DataLoss, Finding, Rules};
 pub use journal::{Action, Journal, Load};
 pub use stamps::Stamps;
 pub use writers::{FileVictim, Writers};

@@ -1,6 +1,6 @@
 //! Drives with faults that are known, and drives without.
 
-use openpts_core::powercut::{Accusation, Class, Load};
+use openpts_core::powercut::{Class, DataLoss, Load};
 use proptest::prelude::*;
 
 use super::super::contents::PowerFault;
@@ -35,7 +35,7 @@ fn drive(faults: PowerFaults, seed: u64, cache_on: bool) -> SimulatedVictim {
 }
 
 /// Cuts until something is found, at most so many; what was found in all of them, by class.
-fn accused(faults: PowerFaults, seed: u64, cache_on: bool, cuts: u32, answers: u64) -> Vec<Accusation> {
+fn accused(faults: PowerFaults, seed: u64, cache_on: bool, cuts: u32, answers: u64) -> Vec<DataLoss> {
     let drive = drive(faults, seed, cache_on);
     let mut bench = Bench::new(load(seed)).unwrap();
     for _ in 0..cuts {

@@ -9,6 +9,7 @@ from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.record.writer import RunWriter
 from openpts.simulation.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_MS, NS_PER_S
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zone, Zones
@@ -69,6 +70,9 @@ ENDING = Step(
 )
 DELAYED = Step((Stream(READER, "late", delay_ns=10 * NS_PER_MS),), Duration(60 * NS_PER_MS))
 PLAIN = Step.of(READER, Duration(60 * NS_PER_MS))
+SIMULATED = Deviation(
+    "PTS-GEN-05", "2.1.5", "the device", "a simulated drive", "not a measurement of a drive"
+)
 STEPS = (BESIDE, ENDING, DELAYED, PLAIN)
 
 
@@ -102,5 +106,6 @@ def stored(folder: Path, samples: Sequence[Sample], *, scale: int = 1) -> Path:
     writer = RunWriter.create(folder, with_drive)
     for position, sample in enumerate(samples):
         writer.add_step(StepPlace(1, Phase.ROUND, 1, position), sample)
+    writer.add_deviations((SIMULATED,))
     writer.close()
     return folder

@@ -41,15 +41,19 @@ def parts_as_made(begun: Sequence[Future[bytes]]) -> Iterator[RunPart]:
 
 def packed_part(folder: Path, report_date: str) -> bytes:
     """The part of a run folder, as it goes from one process to another."""
-    part = part_of(read_for_report(folder), report_date)
+    return packed(part_of(read_for_report(folder), report_date))
+
+
+def packed(part: RunPart) -> bytes:
+    """A part, and before it the name of its test."""
     return msgspec.msgpack.encode(_Packed(part.test, msgspec.Raw(msgspec.msgpack.encode(part))))
 
 
-def unpacked_part(packed: bytes) -> RunPart:
+def unpacked_part(content: bytes) -> RunPart:
     """Packing turns whole numbers into fractions where the model has these: 5 and 5.0 are equal, but not the
     same bytes. A report must not depend on which process made a part, so every part is packed.
     """
-    outer = msgspec.msgpack.decode(packed, type=_Packed)
+    outer = msgspec.msgpack.decode(content, type=_Packed)
     return msgspec.msgpack.decode(outer.part, type=_part_type(outer.test))
 
 

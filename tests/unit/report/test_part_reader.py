@@ -12,7 +12,7 @@ import pytest
 from openpts.errors import RecordError
 from openpts.plots.worker_processes import worker_processes
 from openpts.report import part_reader
-from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
+from openpts.report.part_reader import begin_parts, packed, packed_part, parts_as_made, unpacked_part
 from openpts.report.run_part import in_order, part_of
 from openpts.report.sources import read_for_report
 from tests.support.made_up_run import made_up_run
@@ -67,7 +67,7 @@ def test_parts_are_the_same_from_any_number_of_processes(reports: Reports, proce
 @pytest.mark.parametrize("test", ["wsat", "hir", "cbw", "entropy", "lifetime"])
 def test_a_part_survives_the_way_between_processes(test: str) -> None:
     part = part_of(made_up_run(test), DATE)
-    assert unpacked_part(msgspec.msgpack.encode(part)) == part
+    assert unpacked_part(packed(part)) == part
 
 
 def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Reports, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reads a run folder: the one source of everything that is analysed, shown or compared."""
+"""Reads a run folder: the one source of everything that is analyzed, shown or compared."""
 
 import os
 import sqlite3

@@ -30,7 +30,7 @@ FolderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$")]
 
 
 def folder_word(text: str) -> str:
-    """What of a text the name of a folder in a lot has."""
+    """Text as part of a folder name in a lot: other characters become ``_``."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
 

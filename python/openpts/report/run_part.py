@@ -155,7 +155,7 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
 
 
 def _numbered(part: RunPart, number: int) -> RunPart:
-    """With a name and ids of its own."""
+    """The part with a number in its name and IDs, where a report has several of its test."""
     prefix = f"{part.test}{number}-"
     sections = tuple(prefixed(section, prefix) for section in part.sections)
     return replace(part, name=f"{part.name} {number}", prefix=prefix, sections=sections)

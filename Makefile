@@ -80,7 +80,7 @@ test-rust:
 test-build:  # what test-rust runs, while the processors have nothing else to do
 	cargo test --quiet --locked --no-run
 
-# Neighbours stay together, and with them what they share; who has finished takes some of what the others have left.
+# Neighbors stay together, and with them what they share; who has finished takes some of what the others have left.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab --ignore tests/crash
 
 test-python: setup

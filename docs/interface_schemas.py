@@ -54,7 +54,7 @@ _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 TABLES: Final = _DOCS / "tables.json"
 ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
 WRITTEN_BY_HAND: Final = tuple(
-    _DOCS / f"{name}.schema.json" for name in ("characterise", "trace-distances", "synthesise")
+    _DOCS / f"{name}.schema.json" for name in ("characterize", "trace-distances", "synthesize")
 )
 
 OF_FILES: Final = {
@@ -106,12 +106,12 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "sim list": (PresetList,),
     "sim serve": (ServingBegun, ServingEnded),
     "sim show": (PresetList,),
-    "trace characterise": ("openpts.characteristics/1", "openpts.trace-distances/1", NearestRecipes),
+    "trace characterize": ("openpts.characteristics/1", "openpts.trace-distances/1", NearestRecipes),
     "trace check": (TraceDocument,),
     "trace convert": (TraceDocument,),
     "trace filter": (TraceDocument,),
     "trace merge": (TraceDocument,),
-    "trace synthesise": ("openpts.synthetic/2",),
+    "trace synthesize": ("openpts.synthetic/2",),
     "verify": (VerifiedReport, VerifiedReports),
 }
 """What each command prints with --json; a name is that of a schema that is written by hand."""

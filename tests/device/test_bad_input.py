@@ -26,7 +26,7 @@ NOTHING: set[str] = set()
         ),
         (("run", "iops", "file:x?size=many"), 2, "is not a size"),
         (("run", "iops", "file:x?size=64M"), 2, "is not a size"),
-        (("run", "iops", "file:x?colour=red"), 2, "colour"),
+        (("run", "iops", "file:x?color=red"), 2, "color"),
         (("run", "iops", "file:x"), 3, "size"),
         (("run", "iops", "file:x?size=100000001B"), 3, "multiple"),
         (("run", "iops", "file:x?size=16MiB"), 3, "too small for the queue"),

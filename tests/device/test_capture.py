@@ -100,10 +100,10 @@ def test_a_full_buffer_is_counted_and_said(attach: Attach, tmp_path: Path) -> No
     assert sum(lost) == found["summary"]["lost"] > 0
 
 
-def test_a_table_of_steps_is_characterised(attach: Attach, tmp_path: Path) -> None:
+def test_a_table_of_steps_is_characterized(attach: Attach, tmp_path: Path) -> None:
     node = attach("--direct-io=on")
     found = _captured(node, "--out", tmp_path / "s", "--steps", "0.1", command=_io(node))
-    ended = openpts("trace", "characterise", str(tmp_path / "s"), "--json", cwd=tmp_path)
+    ended = openpts("trace", "characterize", str(tmp_path / "s"), "--json", cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
     shown = json.loads(ended.stdout)
     assert sum(stream["ios"] for stream in shown["streams"]) == found["summary"]["ios"]

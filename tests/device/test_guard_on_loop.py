@@ -295,7 +295,7 @@ def test_read_only(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
 def test_a_file_system_that_is_not_mounted(attach, run, roots: SystemRoots) -> None:
     node = attach()
     run("mkfs.ext4", "-q", "-L", "precious", node)
-    assert_refused(node, "signature", "ext4 labelled precious at 0x438", roots)
+    assert_refused(node, "signature", "ext4 labeled precious at 0x438", roots)
     with open_target(BlockTarget(node), _confirmed(node, erase_signatures=True), roots) as target:
         assert target.facts.name == node.name
 

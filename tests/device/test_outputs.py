@@ -225,13 +225,13 @@ def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:
     return lambda at: (at.printed(*line.replace("DRIVE", at.drive).split()) for line in commands)
 
 
-def _characterise(at: Place) -> Iterator[_Document]:
-    yield at.printed("trace", "characterise", "one.parquet")
-    yield at.printed("trace", "characterise", "one.parquet", "other.parquet")
+def _characterize(at: Place) -> Iterator[_Document]:
+    yield at.printed("trace", "characterize", "one.parquet")
+    yield at.printed("trace", "characterize", "one.parquet", "other.parquet")
     patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
     shortest = {"boot": recipes()["boot"]}
     patch.setattr(trace_characterize, "recipes", lambda: shortest)
-    yield at.printed("trace", "characterise", "one.parquet", "--nearest")
+    yield at.printed("trace", "characterize", "one.parquet", "--nearest")
 
 
 _REHEARSED: Final = "rehearse tp --like drive.toml --time-scale 1/500 --no-report --out rehearsed"
@@ -265,12 +265,12 @@ _CASES: Final = {
     "sim list": _words("sim list"),
     "sim serve": _serve,
     "sim show": _words("sim show mlc"),
-    "trace characterise": _characterise,
+    "trace characterize": _characterize,
     "trace check": _words("trace check one.parquet"),
     "trace convert": _words("trace convert one.parquet --to msr --out converted.csv"),
     "trace filter": _words("trace filter one.parquet --op read --out filtered.parquet"),
     "trace merge": _words("trace merge one.parquet other.parquet --out merged.parquet"),
-    "trace synthesise": _words("trace synthesise one.parquet"),
+    "trace synthesize": _words("trace synthesize one.parquet"),
     "verify": _verify,
 }
 

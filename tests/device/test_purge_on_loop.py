@@ -94,7 +94,7 @@ def test_a_file_is_purged_and_has_blocks_again(ext4: Path, roots: SystemRoots) -
         assert path.read_bytes() == bytes(8 * MIB)
 
 
-def test_a_file_is_labelled_with_the_drive_below(ext4: Path, roots: SystemRoots) -> None:
+def test_a_file_is_labeled_with_the_drive_below(ext4: Path, roots: SystemRoots) -> None:
     with _scratch(ext4 / "scratch", MIB, roots) as target:
         facts = dut_facts(target.facts, roots)
         cache = read_write_cache(target, False, roots)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.trimmed_reads import Promise
 from tests.device.openpts_process import Ended, openpts
@@ -31,7 +31,7 @@ def test_trims_reach_the_device_and_what_is_left_is_read(attach, tmp_path: Path)
     ended = trim_test(node, tmp_path)
     assert ended.exit_code == 0, ended.complaint
     run = read_run(tmp_path / "run")
-    found = summarise(run)
+    found = summarize(run)
     # 32 MiB are half of it: 8 trims of 4 MiB, those of two threads alike
     assert [(point["size_bytes"], point["qd"], point["ios"]) for point in found["points"]] == [
         (4096, 1, 20),

@@ -147,11 +147,11 @@ class Machine:
             "mount -t tmpfs none /dev/openpts",
             f"mount --bind {self.folder}/boot_id /proc/sys/kernel/random/boot_id",
             "ip link set lo up",
-            *map(self._labelled, self.drives),
+            *map(self._labeled, self.drives),
         ]
         self.run("sh", "-ec", "\n".join(script))
 
-    def _labelled(self, drive: Drive) -> str:
+    def _labeled(self, drive: Drive) -> str:
         label = self.folder / "labels" / drive.node.name
         (label / "device").mkdir(parents=True, exist_ok=True)
         (label / "serial").write_text(f"{drive.serial}\n")

@@ -9,7 +9,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.phase import Phase
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
@@ -125,7 +125,7 @@ def test_a_rotational_disk_is_measured_by_its_zones(folder: Path) -> None:
     assert run.manifest.purges == ()
     assert len(run.phase(Phase.SWEEP)) == 4 * 6
     assert len(run.phase(Phase.PROFILE)) == 4
-    figures = summarise(run)
+    figures = summarize(run)
     assert len(figures["zones"]) == 24
     assert all(zone["iops"] > 0 for zone in figures["zones"])
     assert not any(entry.rule_id == "PTS-GEN-01" and "rotational" in entry.used for entry in run.ledger)

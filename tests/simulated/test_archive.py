@@ -41,7 +41,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME
 from openpts.report.gate.figures import GatedRun
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
@@ -78,15 +78,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def labeled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     order = ordered("lat", tmp_path_factory.mktemp("run") / "run")
     return run_test(PROCEDURES["lat"], replace(order, people=People(labels={"lot": "7"})), []).folder
 
 
 @pytest.fixture(scope="module")
-def archive(runs: list[Path], labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archive(runs: list[Path], labeled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("archive") / "lab"
-    done("add", *runs, labelled, "--to", place)
+    done("add", *runs, labeled, "--to", place)
     return place
 
 
@@ -125,10 +125,10 @@ def test_a_run_that_is_there_is_not_added_again(runs: list[Path], tmp_path: Path
     assert files_of(tmp_path / "a") == before
 
 
-def test_measures_are_those_of_the_runs_own_report(archive: Path, runs: list[Path], labelled: Path) -> None:
-    for folder in (*runs, labelled):
+def test_measures_are_those_of_the_runs_own_report(archive: Path, runs: list[Path], labeled: Path) -> None:
+    for folder in (*runs, labeled):
         run = read_run(folder)
-        own = {key: one["value"] for key, one in summarise(run)["measures"].items()}
+        own = {key: one["value"] for key, one in summarize(run)["measures"].items()}
         found = rows(
             archive, "--sql", f"SELECT key, value FROM measures WHERE run = '{run.manifest.test_id}'"
         )
@@ -137,7 +137,7 @@ def test_measures_are_those_of_the_runs_own_report(archive: Path, runs: list[Pat
 
 
 def test_a_measure_over_runs_is_their_mean(archive: Path, runs: list[Path]) -> None:
-    own = [summarise(read_run(folder))["measures"]["rnd_4_kib_rw65.iops"]["value"] for folder in runs]
+    own = [summarize(read_run(folder))["measures"]["rnd_4_kib_rw65.iops"]["value"] for folder in runs]
     assert [row["value"] for row in rows(archive, "--measure", SUBJECT)] == own
     [row] = rows(archive, "--measure", SUBJECT, "--by", "model,firmware")
     assert (row["runs"], row["min"], row["max"]) == (3, min(own), max(own))
@@ -437,9 +437,9 @@ def test_another_run_with_the_same_id_is_refused(runs: list[Path], tmp_path: Pat
     assert len(rows(tmp_path / "a")) == 2
 
 
-def test_serial_numbers_can_be_left_out(labelled: Path, tmp_path: Path) -> None:
-    done("add", labelled, "--redact", "--to", tmp_path / "a")
-    run = read_run(labelled)
+def test_serial_numbers_can_be_left_out(labeled: Path, tmp_path: Path) -> None:
+    done("add", labeled, "--redact", "--to", tmp_path / "a")
+    run = read_run(labeled)
     serial = run.manifest.dut["serial"].value
     assert serial
     for name in columns_of_archive():
@@ -468,8 +468,8 @@ def s3(s3_server: Variables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return f"s3://lab/{tmp_path.name}"
 
 
-def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], labelled: Path) -> None:
-    added = done("add", *runs, labelled, "--to", s3)
+def test_s3_holds_what_a_folder_does(s3: str, archive: Path, runs: list[Path], labeled: Path) -> None:
+    added = done("add", *runs, labeled, "--to", s3)
     assert added.count("added: ") == 4
     assert done("add", runs[0], "--to", s3).startswith("already there: ")
     for words in (
@@ -522,8 +522,8 @@ main()
 
 
 @pytest.mark.slow
-def test_a_killed_compact_on_s3_loses_no_run(s3: str, runs: list[Path], labelled: Path) -> None:
-    done("add", *runs, labelled, "--to", s3)
+def test_a_killed_compact_on_s3_loses_no_run(s3: str, runs: list[Path], labeled: Path) -> None:
+    done("add", *runs, labeled, "--to", s3)
     before = rows(s3)
     files = catalogue_files(Store.of(s3))
     words = [sys.executable, "-c", KILLED_AT_THE_THIRD_REMOVAL, "archive", "compact", s3]

@@ -33,14 +33,14 @@ def compare(*words: str) -> str:
     return result.stdout
 
 
-def labelled(suites: dict[str, Path]) -> list[str]:
+def labeled(suites: dict[str, Path]) -> list[str]:
     labels = [f"--label={suites[f'tlc-{seed}']}=tlc" for seed in (1, 2, 3)]
     return [*map(str, suites.values()), *labels]
 
 
 @pytest.fixture(scope="module")
 def found(suites: dict[str, Path]) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(compare(*labelled(suites), "--json"))
+    answer: dict[str, Any] = json.loads(compare(*labeled(suites), "--json"))
     return answer
 
 
@@ -69,7 +69,7 @@ def test_three_seeds_stand_against_another_preset(found: dict[str, Any]) -> None
 
 
 def test_the_other_way_round_the_deltas_are_inverse(found: dict[str, Any], suites: dict[str, Path]) -> None:
-    other = json.loads(compare(*labelled(suites), "--base", "client-qlc", "--json"))
+    other = json.loads(compare(*labeled(suites), "--base", "client-qlc", "--json"))
     assert other["names"] == ["client-qlc", "tlc"]
     for there, back in zip(found["tests"], other["tests"], strict=True):
         for value, inverse in zip(there["key_values"], back["key_values"], strict=True):
@@ -79,7 +79,7 @@ def test_the_other_way_round_the_deltas_are_inverse(found: dict[str, Any], suite
 
 
 def test_it_is_written_as_page_print_and_data(suites: dict[str, Path], tmp_path: Path) -> None:
-    text = compare(*labelled(suites), "--out", str(tmp_path))
+    text = compare(*labeled(suites), "--out", str(tmp_path))
     assert "SIMULATED" in text
     assert "NOT MADE ALIKE" in text
     assert "tlc holds runs of 3 drives" in text

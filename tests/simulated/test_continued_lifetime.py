@@ -18,7 +18,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.continued_run import Continuation
 from openpts.runner.order import Order
@@ -77,12 +77,12 @@ def test_three_runs_are_one_life(tmp_path: Path) -> None:
     second = after(first, tmp_path / "2", drive_cycles=3)
     third = after(second, tmp_path / "3", drive_cycles=30)
     whole = begun(tmp_path / "whole", target, stop_on=StopOn.FAILED_WRITE, drive_cycles=30)
-    assert [summarise(run)["end_of_life_cycle"] for run in (first, second, third)] == [None, None, 8]
-    assert [cycle["number"] for cycle in summarise(third)["cycles"]] == [7, 8]
+    assert [summarize(run)["end_of_life_cycle"] for run in (first, second, third)] == [None, None, 8]
+    assert [cycle["number"] for cycle in summarize(third)["cycles"]] == [7, 8]
     assert not third.manifest.purges
-    parts = [cycle for run in (first, second, third) for cycle in summarise(run)["cycles"]]
-    assert parts == summarise(whole)["cycles"]
-    reads = summarise(third)["read_back"]
+    parts = [cycle for run in (first, second, third) for cycle in summarize(run)["cycles"]]
+    assert parts == summarize(whole)["cycles"]
+    reads = summarize(third)["read_back"]
     assert [(read["cycle"], read["run"]) for read in reads] == [
         (3, first.manifest.test_id),
         (3, second.manifest.test_id),
@@ -100,7 +100,7 @@ def test_data_ages_in_virtual_time(tmp_path: Path) -> None:
     means_ns = {}
     for days in (0, 30, 90):
         run = after(first, tmp_path / f"after {days}", days)
-        at_once, later = summarise(run)["read_back"]
+        at_once, later = summarize(run)["read_back"]
         assert later["age_ns"] == pytest.approx(
             days * DAY_NS + at_once["age_ns"], rel=1e-3, abs=60 * NS_PER_S
         )
@@ -117,11 +117,11 @@ def test_data_ages_in_virtual_time(tmp_path: Path) -> None:
 def test_data_that_did_not_last_is_counted_or_ends_it(tmp_path: Path) -> None:
     target = f"sim:{write_forgetful_drive(tmp_path, 1.0)}?capacity=400MB&scale=1"
     first = begun(tmp_path / "1", target)
-    strict = summarise(after(first, tmp_path / "2", 90))
+    strict = summarize(after(first, tmp_path / "2", 90))
     assert strict["ended_by"].startswith("first failed read of what cycle 3 wrote: ")
     assert (strict["cycles"], strict["read_back"][-1]["errors"] > 0) == ([], True)
     patient = after(first, tmp_path / "3", 90, stop_on=StopOn.FAILED_WRITE)
-    figures = summarise(patient)
+    figures = summarize(patient)
     lost = figures["read_back"][-1]["errors"]
     assert lost * 128 * 1024 == pytest.approx(patient.manifest.target.user_capacity_bytes, rel=0.02)
     assert figures["io_errors"] == lost
@@ -129,7 +129,7 @@ def test_data_that_did_not_last_is_counted_or_ends_it(tmp_path: Path) -> None:
     tables = build_report(patient, default_date(patient)).tables()
     assert [row.cells[3].value for row in tables["lifetime-age-values"].rows] == [0, lost]
     # what could not be read can be continued from again: it is still what cycle 3 wrote
-    again = summarise(after(read_run(tmp_path / "2"), tmp_path / "4", stop_on=StopOn.FAILED_WRITE))
+    again = summarize(after(read_run(tmp_path / "2"), tmp_path / "4", stop_on=StopOn.FAILED_WRITE))
     assert again["continues"] == {"run": strict["test_id"], "cycle": 3}
 
 

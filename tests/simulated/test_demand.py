@@ -11,7 +11,7 @@ from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -80,7 +80,7 @@ def test_at_full_length(tmp_path: Path, test: str, drive_class: DriveClass) -> N
         assert sample.elapsed_ns >= 30 * MINUTE_NS or written >= 0.1
 
     # histograms: maximum, minimum, mid, each behind its pre-writes
-    figures = summarise(run)
+    figures = summarize(run)
     chosen = figures["chosen_points"]
     wanted = [chosen["max"], chosen["min"], *chosen["mid"]]
     assert (chosen["min"]["tc"], chosen["min"]["qd"]) == (1, 1)
@@ -144,7 +144,7 @@ def test_a_drive_of_constant_rate_has_its_maximum_at_the_lowest_demand(tmp_path:
     """At 500 I/Os a second, n outstanding ones wait 2n ms: 1 and 2 are below 5 ms, and all are as fast."""
     preset = write_oracle(tmp_path, [500.0], by="seconds")
     run = run_whole("dirth", DriveClass.ENTERPRISE, tmp_path / "run", shortened, f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     for point in figures["operating_points"]:
         toio = point["tc"] * point["qd"]
         # within a second the first I/Os of a deep queue are answered at once, and wait for less

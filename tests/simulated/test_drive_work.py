@@ -16,7 +16,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import MIB
 from openpts.vocabulary.drive_class import DriveClass
@@ -76,7 +76,7 @@ def test_all_energy_of_the_run_is_in_its_parts(fill: Run) -> None:
 
 @pytest.mark.proves("LSI-GEN-04")
 def test_an_idle_drive_draws_its_idle_power_and_a_battery_lasts_by_it(fill: Run) -> None:
-    measures = summarise(fill)["measures"]
+    measures = summarize(fill)["measures"]
     long_rest = "energy.rest_4_idle"
     assert measures[f"{long_rest}.mean_w"]["value"] == pytest.approx(IDLE_W, rel=0.01)
     assert measures[f"{long_rest}.battery_h"]["value"] == pytest.approx(BATTERY_WH / IDLE_W, rel=0.01)
@@ -84,7 +84,7 @@ def test_an_idle_drive_draws_its_idle_power_and_a_battery_lasts_by_it(fill: Run)
 
 def test_figures_of_a_part_follow_from_joules_time_and_ios(fill: Run) -> None:
     (part,) = [part for part in DriveWork(fill).parts if part.name.startswith("Fill 1")]
-    measures = summarise(fill)["measures"]
+    measures = summarize(fill)["measures"]
     of = {name.rsplit(".", 1)[1]: one["value"] for name, one in measures.items() if "fill_1_seq" in name}
     joules, seconds = of["joules"], part.elapsed_ns / 1e9
     samples = [step.sample for step in part.steps]
@@ -115,7 +115,7 @@ def test_background_bytes_are_those_that_the_log_counted_around_each_rest(fill: 
 
 @pytest.mark.proves("LSI-GEN-04")
 def test_foreground_and_background_make_the_write_amplification(fill: Run) -> None:
-    measures = summarise(fill)["measures"]
+    measures = summarize(fill)["measures"]
     work = DriveWork(fill)
     media = sum(stretch.media_bytes for stretch in work.stretches)
     rests = sum(stretch.media_bytes for stretch in work.stretches if stretch.is_rest)
@@ -147,7 +147,7 @@ def test_a_scaled_drives_write_amplification_is_that_of_its_own_log(scaled: Run,
     logs = [one.reading.values for one in run.health]
     host, media = (logs[-1][name] - logs[0][name] for name in ("host_write_bytes", "nand_write_bytes"))
     assert host > 1.02 * sum(step.sample.write.bytes for step in run.steps)
-    measures = summarise(run)["measures"]
+    measures = summarize(run)["measures"]
     assert measures["media.write_amplification"]["value"] == media / host
     work = DriveWork(run)
     assert sum(stretch.media_bytes for stretch in work.stretches) == pytest.approx(media)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.procedures.extended.lifetime.conditions import StopOn
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
@@ -47,7 +47,7 @@ def drive_writes(mean: float, deviation: float, blocks: float, spare: float, era
 def test_the_cycle_in_which_a_write_fails_is_the_scripts(tmp_path: Path, failing_cycle: int) -> None:
     after = int((failing_cycle - 0.5) * CAPACITY_BYTES)
     preset = write_oracle(tmp_path, [10_000.0], extra=f"[oracle.errors]\nread_only_after_bytes = {after}\n")
-    figures = summarise(lived(tmp_path, f"sim:{preset}"))
+    figures = summarize(lived(tmp_path, f"sim:{preset}"))
     # the marks of the purge are written as well
     assert figures["end_of_life_cycle"] == failing_cycle
     assert figures["whole_cycles"] == failing_cycle - 1
@@ -85,12 +85,12 @@ def test_the_end_of_a_stick_is_found_within_two_per_cent(tmp_path: Path, preset:
     user = float(geometry["geometry_user_pages"] or 0) / float(geometry["geometry_superblock_pages"] or 1)
     dead = run.health[-1].reading.values["bad_superblocks"]
     deviation = mean * (0.08 if preset == "tlc" else 0.05)
-    amplification = summarise(run)["write_amplification"]
+    amplification = summarize(run)["write_amplification"]
     assert_ended_after(run, drive_writes(mean, deviation, superblocks, dead, user * amplification))
 
 
 def assert_ended_after(run: Run, expected_drive_writes: float) -> None:
-    figures = summarise(run)
+    figures = summarize(run)
     cycle = figures["end_of_life_cycle"]
     assert figures["ended_by"].startswith(f"first failed write in cycle {cycle}: ")
     found = figures["written_bytes"] / run.manifest.target.user_capacity_bytes
@@ -104,7 +104,7 @@ def test_read_errors_are_counted_by_cycle_reason_and_address(tmp_path: Path) -> 
     after = 4 * CAPACITY_BYTES + CAPACITY_BYTES // 2
     errors = f"[oracle.errors]\nunreadable_lbas = {bad}\nread_only_after_bytes = {after}\n"
     run = lived(tmp_path, f"sim:{write_oracle(tmp_path, [10_000.0], extra=errors)}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["end_of_life_cycle"] == 5
     assert [cycle["io_errors"] for cycle in figures["cycles"]] == [3, 3, 3, 3, 32]
     assert [cycle["complete"] for cycle in figures["cycles"]] == [True] * 4 + [False]
@@ -134,6 +134,6 @@ def test_read_errors_are_counted_by_cycle_reason_and_address(tmp_path: Path) -> 
 def test_by_default_the_first_read_error_ends_it(tmp_path: Path) -> None:
     errors = "[oracle.errors]\nunreadable_lbas = [2048]\n"
     target = f"sim:{write_oracle(tmp_path, [10_000.0], extra=errors)}"
-    figures = summarise(lived(tmp_path, target, stop_on=StopOn.FIRST_ERROR))
+    figures = summarize(lived(tmp_path, target, stop_on=StopOn.FIRST_ERROR))
     assert figures["ended_by"] == "first failed read in cycle 1: unrecovered read error"
     assert figures["end_of_life_cycle"] is None

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.entropy import EntropyConditions
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
 from openpts.vocabulary.data import ReducibleData
@@ -25,7 +25,7 @@ def shorter(conditions: Conditions) -> Conditions:
 @pytest.mark.proves("LSI-ENT-01")
 def test_a_drive_that_reduces_data_is_found_out(tmp_path: Path) -> None:
     run = run_whole("entropy", DriveClass.ENTERPRISE, tmp_path / "run", shorter, "sim:sata-reduction")
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["sequential_write"]["verdict"] == "data reduction seen"
     # zeros are held up by the link of 530 MB/s, random bytes by the flash: 300 MB/s are published
     assert figures["sequential_write"]["factor"] == pytest.approx(530 / 300, rel=0.05)
@@ -40,7 +40,7 @@ def test_a_drive_that_reduces_data_is_found_out(tmp_path: Path) -> None:
 
 def test_a_drive_that_does_not_shows_no_effect(tmp_path: Path) -> None:
     run = run_whole("entropy", DriveClass.CLIENT, tmp_path / "run", shorter, "sim:enterprise-tlc")
-    figures = summarise(run)
+    figures = summarize(run)
     for sweep in ("sequential_write", "random_write"):
         assert figures[sweep]["verdict"] == "no effect seen"
         assert figures[sweep]["factor"] == pytest.approx(1, abs=0.02)
@@ -51,7 +51,7 @@ def test_a_drive_that_slows_down_is_not_taken_for_one_that_compresses(tmp_path: 
     """One I/O a second less with each step: a single way up would make 10 % of it at the last level."""
     preset = write_oracle(tmp_path, [1000.0 - step for step in range(68)])
     run = run_whole("entropy", DriveClass.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     # steps 14 to 25, the random sweep: levels at 986 to 981 on the way up, 980 to 975 down
     random = figures["random_write"]
     assert random["verdict"] == "no effect seen"

@@ -20,7 +20,7 @@ from openpts.exchange.ocp_diag import OcpDiagStream
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.sources import read_for_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
 from tests.device.openpts_process import openpts
@@ -97,7 +97,7 @@ def test_any_test_writes_what_its_schemas_allow(tmp_path: Path, test: str) -> No
         for line in lines:
             of.validate(line)
     run = read_run(folder)
-    figures = json.loads(json.dumps(summarise(read_for_report(folder))))
+    figures = json.loads(json.dumps(summarize(read_for_report(folder))))
     for schema in (RUN, *_FROZEN.glob("run-1*.schema.json")):
         of_file(schema).validate(figures)
     assert kinds(lines)[0] == "stream_started"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.order import Adjust
 from openpts.simulation.presets import load_preset
@@ -28,7 +28,7 @@ def adjusted(**changes: object) -> Adjust:
 
 def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: Path) -> None:
     run = run_whole("fill", DriveClass.CLIENT, tmp_path / "run")
-    figures = summarise(run)
+    figures = summarize(run)
     first, *_, last = figures["segments"]
     # at a scale, each of the hundred steps ends with a whole simulated I/O
     assert figures["written_bytes"] == pytest.approx(256e9, rel=1e-3)
@@ -49,7 +49,7 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
 
 def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
     assert load_preset("enterprise-tlc").slc_burst_share is None
-    figures = summarise(run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run"))
+    figures = summarize(run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run"))
     assert len(figures["segments"]) == 1
     assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}
 
@@ -65,7 +65,7 @@ def test_break_points_of_a_script_are_found_where_it_has_them(tmp_path: Path) ->
     preset = write_oracle(tmp_path, rates, by="bytes-written", every=part)
     adjust = adjusted(levels_pct=(100.0,))
     run = run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     one_step = CAPACITY_BYTES / 100
     for name, parts in (("cache_end", 5), ("collection_start", 11)):
         assert figures[f"{name}_bytes"] == pytest.approx(parts * part, abs=0.1 * one_step)

@@ -14,7 +14,7 @@ from openpts.cli.main import cli
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, OpenptsError, RecordError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.drive_class import DriveClass
 from tests.device.openpts_process import openpts
 from tests.support.oracle_presets import write_oracle
@@ -44,7 +44,7 @@ def test_a_run_that_keeps_its_limits_ends_well(tmp_path: Path) -> None:
     assert error is None
     assert "limits: 1 passed, 0 failed, 0 without a verdict" in output
     assert (tmp_path / "run" / "input" / "limits.toml").read_text() == limits
-    answer = summarise(read_run(tmp_path / "run"))
+    answer = summarize(read_run(tmp_path / "run"))
     assert answer["verdict"] == "pass"
     assert [one["name"] for one in answer["limits"]] == ["tp.seq_128_kib.write"]
 

@@ -17,7 +17,7 @@ from openpts.procedures.shared.fio_job.conditions import FioJob
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.gate.of_run import judged_run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.events import Event, StepFinished
 from openpts.runner.order import Order
@@ -67,7 +67,7 @@ def test_each_stream_has_its_rate_in_the_window(tmp_path: Path) -> None:
     """1,000 I/Os a second, of which the writer asks for a tenth, and the reader gets the rest."""
     preset = write_oracle(tmp_path, [1000.0])
     run = run_whole("workload", DriveClass.ENTERPRISE, tmp_path / "run", of_job(), f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["steady"]
     assert figures["window"] == [1, 2, 3, 4, 5]
     rates = {(one["stream"], one["operation"]): one["iops"] for one in figures["streams"]}
@@ -94,7 +94,7 @@ def test_steady_state_is_judged_by_what_was_chosen(
     preset = write_oracle(tmp_path, [1000.0])
     adjust = of_job(figure=figure, stream=stream, max_rounds=5)
     run = run_whole("workload", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["values"][0] == pytest.approx(first, rel=0.2)
     assert len(figures["values"]) == 5
 
@@ -104,7 +104,7 @@ def test_a_drive_that_slows_down_is_not_steady(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [9000.0, *(9000 * (2 / 3) ** n for n in range(7))])
     adjust = of_job(max_rounds=7)
     run = run_whole("workload", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert not figures["steady"]
     assert figures["window"] == [3, 4, 5, 6, 7]
     assert figures["values"] == pytest.approx([9000 * (2 / 3) ** n for n in range(7)], rel=0.02)
@@ -168,7 +168,7 @@ def test_limits_on_a_drive_of_known_rates(tmp_path: Path) -> None:
     found = [one.judgement for one in result.judged]
     expected = [Judgement.PASS] * len(KEPT) + [Judgement.FAIL] * len(FAILED)
     assert found == [*expected, *[Judgement.NO_VERDICT] * len(DOUBTFUL)]
-    (workload,) = summarise(run)["workloads"]
+    (workload,) = summarize(run)["workloads"]
     assert [one["verdict"] for one in workload["limits"]] == [str(judgement) for judgement in found]
     report = build_report(run, default_date(run))
     shown = report.tables()["fiosynth-limits-table"]
@@ -180,7 +180,7 @@ def test_of_several_cycles_the_worst_counts(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, [1000.0, 500.0, 1000.0])}"
     adjust = planted((limit("read", LimitedFigure.IOPS, 600),), cycles=3)
     run = run_whole("fiosynth", DriveClass.ENTERPRISE, tmp_path / "run", adjust, target)
-    (one,) = summarise(run)["workloads"][0]["limits"]
+    (one,) = summarize(run)["workloads"][0]["limits"]
     assert [cycle["verdict"] for cycle in one["cycles"]] == ["pass", "fail", "pass"]
     assert one["verdict"] == "fail"
     assert one["measured"] == pytest.approx(350, rel=0.02)
@@ -211,7 +211,7 @@ def test_a_run_goes_on_without_the_files_that_it_was_made_of(tmp_path: Path) -> 
     assert len(begun.phase(Phase.ROUND)) < 5
     again = Order.to_resume(Resumption(begun), Consent(), None)
     run_test(PROCEDURES["workload"], again, [])
-    assert summarise(read_run(tmp_path / "run"))["steady"]
+    assert summarize(read_run(tmp_path / "run"))["steady"]
 
 
 def openpts(folder: Path, *words: str, **variables: str) -> Ended:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -40,7 +40,7 @@ def test_a_whole_test_of_a_single_io(tmp_path: Path, drive_class: DriveClass) ->
         assert step.sample.state is StepState.COMPLETE
     (histogram,) = run.phase(Phase.HISTOGRAM)
     assert histogram.sample.elapsed_ns == pytest.approx(1200 * NS_PER_S, rel=0.01)
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["steady_state"]["reached"]
     cells = {(cell["block_size_bytes"], cell["read_pct"]): cell for cell in figures["iops"]}
     assert len(cells) == 9
@@ -64,7 +64,7 @@ def test_a_drive_of_known_latency_is_reported_with_exactly_that(tmp_path: Path) 
         script += [*elements[:tracked], rate, *elements[tracked:]]
     preset = write_oracle(tmp_path, [*script[: 1 + 9 * 8], 250.0])
     run = run_whole("lat", DriveClass.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["steady_state"]["round"] == 8
     (variable,) = figures["steady_state"]["variables"]
     assert variable["average"] == pytest.approx(4.0, rel=1e-3)
@@ -82,7 +82,7 @@ def test_nines_lengthen_the_histogram_and_are_told(tmp_path: Path) -> None:
     run = run_whole("lat", DriveClass.CLIENT, tmp_path / "run", seven, target=f"sim:{preset}")
     elapsed_ns = sum(step.sample.elapsed_ns for step in run.phase(Phase.HISTOGRAM))
     assert elapsed_ns == pytest.approx(1500 * NS_PER_S, rel=0.01)
-    figures = summarise(run)["histogram"]
+    figures = summarize(run)["histogram"]
     assert figures["recorded_ios"] >= 1_000_000
     assert figures["p99_9999_ms"] == pytest.approx(1.0, rel=0.01)
     assert not [entry for entry in run.ledger if entry.rule_id == "PTS-LAT-19"]

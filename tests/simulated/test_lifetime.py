@@ -11,7 +11,7 @@ from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
@@ -38,7 +38,7 @@ def worn(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_drive_is_written_until_it_takes_no_more(worn: Run) -> None:
-    figures = summarise(worn)
+    figures = summarize(worn)
     assert worn.manifest.state is RunState.COMPLETE
     assert figures["ended_by"].startswith("first failed write in cycle ")
     assert "read-only" in figures["ended_by"]
@@ -50,16 +50,16 @@ def test_a_drive_is_written_until_it_takes_no_more(worn: Run) -> None:
 
 
 def test_wear_goes_as_erases_over_rated_ones(worn: Run) -> None:
-    cycles = [cycle for cycle in summarise(worn)["cycles"] if cycle["complete"]]
+    cycles = [cycle for cycle in summarize(worn)["cycles"] if cycle["complete"]]
     # the first cycle finds everything erased, the second a reserve of erased blocks
     for first, last in ((1, 10), (10, 30)):
         slope = (cycles[last]["percentage_used_pct"] - cycles[first]["percentage_used_pct"]) / (last - first)
         assert slope == pytest.approx(wear_per_cycle_pct(worn), rel=0.002)
-    assert summarise(worn)["write_amplification"] == pytest.approx(1, abs=0.01)
+    assert summarize(worn)["write_amplification"] == pytest.approx(1, abs=0.01)
 
 
 def test_the_rated_life_was_used_up_when_the_forecast_says(worn: Run) -> None:
-    figures = summarise(worn)
+    figures = summarize(worn)
     used = [cycle["percentage_used_pct"] for cycle in figures["cycles"]]
     reached = next(number for number, wear in enumerate(used, start=1) if wear >= 100)
     forecast = figures["rated_life_used_after_cycles"]
@@ -70,9 +70,9 @@ def test_the_rated_life_was_used_up_when_the_forecast_says(worn: Run) -> None:
 def test_a_handful_of_cycles_foretells_the_life_of_the_same_drive(worn: Run, tmp_path: Path) -> None:
     """From five cycles on, the life that the whole run had lies in the interval or within 1 % of it."""
     target = f"sim:{write_worn_drive(tmp_path)}?capacity=4GB&scale=1"
-    short = summarise(run_whole("lifetime", DriveClass.ENTERPRISE, tmp_path / "run", target=target))
+    short = summarize(run_whole("lifetime", DriveClass.ENTERPRISE, tmp_path / "run", target=target))
     assert short["ended_by"] == "5 cycles, as asked for"
-    early, whole = short["rated_life_used_after_cycles"], summarise(worn)["rated_life_used_after_cycles"]
+    early, whole = short["rated_life_used_after_cycles"], summarize(worn)["rated_life_used_after_cycles"]
     assert early["earliest"] * 0.99 <= whole["likely"] <= early["latest"] * 1.01
     assert early["latest"] - early["earliest"] > whole["latest"] - whole["earliest"]
 
@@ -113,7 +113,7 @@ def test_limits_end_it_with_the_cycle_that_passes_them(
     run = run_whole(
         "lifetime", DriveClass.ENTERPRISE, tmp_path / "run", lambda c: replace(c, **changes), target
     )
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["ended_by"].endswith(reason)
     per_cycle = figures["written_bytes"] / figures["whole_cycles"]
     used = [

@@ -14,7 +14,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.record.suite import read_suite
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
 from openpts.runner.order import Order
@@ -60,7 +60,7 @@ def test_a_run_is_judged_against_its_baseline_as_by_a_gate(
     assert (type(found) if found else None) is error
     gated = json.loads(invoke("gate", run, "--limits", file, "--baseline", *baseline, "--json")[1])
     shutil.rmtree(bases)
-    answer = json.loads(json.dumps(summarise(read_run(run))))
+    answer = json.loads(json.dumps(summarize(read_run(run))))
     assert (answer["verdict"], answer["limits"]) == (gated["verdict"], gated["limits"])
     kept = json.loads((run / "input" / "baseline.json").read_bytes())
     manifests = [read_manifest(path) for path in baseline]

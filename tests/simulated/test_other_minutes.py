@@ -10,7 +10,7 @@ from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
@@ -55,7 +55,7 @@ def told(run: Run) -> dict[str, list[str]]:
 
 
 def other_minutes(run: Run) -> dict[str, Any]:
-    figures = summarise(run)
+    figures = summarize(run)
     of_test = {
         "wsat": lambda: figures["workloads"][0],
         "hir": lambda: figures,

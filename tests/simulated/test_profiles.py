@@ -16,7 +16,7 @@ from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
@@ -45,7 +45,7 @@ def test_a_row_shows_the_best_of_its_passes_and_no_warm_up(tmp_path: Path) -> No
     run = run_whole(
         "benchmarks", DriveClass.CLIENT, tmp_path / "run", of("crystaldiskmark-demo"), f"sim:{preset}"
     )
-    (benchmark,) = summarise(run)["benchmarks"]
+    (benchmark,) = summarize(run)["benchmarks"]
     read, write = benchmark["rows"]
     assert read["passes"] == write["passes"] == 3
     (shown,) = read["shown"]
@@ -79,7 +79,7 @@ def test_passes_are_added_two_at_a_time_until_they_agree_and_a_set_that_never_do
     tmp_path: Path,
 ) -> None:
     run = settling(tmp_path)
-    (benchmark,) = summarise(run)["benchmarks"]
+    (benchmark,) = summarize(run)["benchmarks"]
     read, write = (row["shown"][0] for row in benchmark["rows"])
     for row, rates in ((read, SETTLES), (write, NEVER_SETTLES)):
         assert [value / BLOCK_MB for value in row["values"]] == pytest.approx(rates, rel=5e-3)
@@ -87,7 +87,7 @@ def test_passes_are_added_two_at_a_time_until_they_agree_and_a_set_that_never_do
     assert sem(SETTLES[:3]) / mean(SETTLES[:3]) > 0.05 > sem(SETTLES) / mean(SETTLES)
     assert (read["quality"], write["quality"]) == ("accepted", "discarded")
     assert [len(run.phase(Phase.PROFILE, number=number)) for number in (1, 2)] == [6, 9]
-    measures = list(summarise(run)["measures"].values())
+    measures = list(summarize(run)["measures"].values())
     assert [one["value"] is None for one in measures] == [False, True]
     assert [len(one["repeats"]["values"]) for one in measures] == [5, 7]
     report = build_report(run, default_date(run))
@@ -100,7 +100,7 @@ def test_passes_are_added_two_at_a_time_until_they_agree_and_a_set_that_never_do
 
 @pytest.mark.proves("SOL-STAT-06")
 def test_a_set_is_discarded_with_the_most_passes_asked_for(tmp_path: Path) -> None:
-    (benchmark,) = summarise(settling(tmp_path, most_passes=3))["benchmarks"]
+    (benchmark,) = summarize(settling(tmp_path, most_passes=3))["benchmarks"]
     assert [(row["passes"], row["shown"][0]["quality"]) for row in benchmark["rows"]] == [
         (3, "discarded"),
         (3, "discarded"),
@@ -122,7 +122,7 @@ def test_passes_that_lie_apart_are_not_shown_without_a_word(tmp_path: Path) -> N
 def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
     run = run_whole("benchmarks", DriveClass.CLIENT, tmp_path / "run")
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
-    benchmarks = {one["benchmark"]: one for one in summarise(run)["benchmarks"]}
+    benchmarks = {one["benchmark"]: one for one in summarize(run)["benchmarks"]}
     assert list(benchmarks) == ["crystaldiskmark", "as-ssd", "solidigm-low"]
     rows = {(row["name"], row["read_pct"]): row["shown"][0] for row in benchmarks["crystaldiskmark"]["rows"]}
     assert rows["SEQ1M Q8T1", 100]["value"] > rows["SEQ1M Q1T1", 100]["value"]
@@ -152,7 +152,7 @@ def small(conditions: Conditions) -> Conditions:
 def test_a_drive_without_a_past_is_the_same_in_each_state(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [10_000.0], by="seconds")
     run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run", small, f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     for course in figures["courses"].values():
         assert course["first_minute_iops"] == pytest.approx(10_000, rel=2e-3)
         assert course["factor"] == pytest.approx(1, rel=2e-3)
@@ -175,7 +175,7 @@ def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: 
     # where random writes settle does not depend on where they came from
     assert sequential.steady_iops == pytest.approx(fresh.steady_iops, rel=0.1)
     assert random.steady_iops == pytest.approx(fresh.steady_iops, rel=0.1)
-    rows = {row["row"]: row for row in summarise(run)["rows"]}
+    rows = {row["row"]: row for row in summarize(run)["rows"]}
     assert rows["RND 4 KiB QD32 Write"]["loss_random_pct"] > 50
     assert rows["SEQ 128 KiB QD32 Write"]["loss_random_pct"] > 30
     assert abs(rows["SEQ 128 KiB QD32 Write"]["loss_sequential_pct"]) < 5
@@ -206,7 +206,7 @@ def test_data_that_can_be_compressed_is_a_state_of_its_own(tmp_path: Path) -> No
         "precon", DriveClass.ENTERPRISE, tmp_path / "run", varied, "sim:sata-reduction?capacity=4GB"
     )
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
-    none, full = summarise(run)["levels"]
+    none, full = summarize(run)["levels"]
     assert (none["entropy_pct"], full["entropy_pct"]) == (0, 100)
     assert none["courses"]["random"]["steady_iops"] > 1.1 * full["courses"]["random"]["steady_iops"]
     target = run.manifest.target

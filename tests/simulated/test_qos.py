@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
 from openpts.record.reader import Run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
@@ -51,7 +51,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def figures(run: Run) -> dict[str, Any]:
-    return dict(summarise(run))
+    return dict(summarize(run))
 
 
 def found(figures: dict[str, Any], read_pct: int, limit: Limit) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -33,7 +33,7 @@ def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
         assert all(step.sample.step.stimulus is not None for step in returns)
         # at a scale of 1:67 the moment in which the drive answers what is outstanding counts 67 times
         assert 1800 * NS_PER_S <= sum(step.sample.elapsed_ns for step in returns) < 1900 * NS_PER_S
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["steady_state"]["reached"]
     # this drive collects garbage in its pauses, so that longer ones gain more, until they gain all
     gains = [state["gain_pct"] for state in figures["wait_states"]]
@@ -56,7 +56,7 @@ def test_cross_stimulus_recovery(tmp_path: Path, drive_class: DriveClass) -> Non
         assert {sample.step.stimulus.block_size_bytes for sample in samples if sample.step.stimulus} == {size}
         assert all(sample.state is StepState.COMPLETE for sample in samples)
         assert sum(sample.write.ios for sample in samples) == sum(sample.ios for sample in samples)
-    figures = summarise(run)
+    figures = summarize(run)
     first, second, third = figures["groups"]
     assert second["bandwidth_bytes_per_s"] < 0.7 * first["bandwidth_bytes_per_s"]
     assert third["bandwidth_bytes_per_s"] > second["bandwidth_bytes_per_s"]

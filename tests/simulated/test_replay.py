@@ -16,7 +16,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -62,7 +62,7 @@ def replayed(tmp_path: Path, name: str = "run", ios_per_s: float = 1e6, **change
 def test_every_io_is_submitted_at_its_moment_in_each_pass(tmp_path: Path) -> None:
     counts = write_trace(tmp_path / "trace.iolog")
     run = replayed(tmp_path)
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["traced_ios"] == sum(counts.values())
     for one in figures["passes"]:
         assert one["issued"] == figures["traced_ios"] - sum(figures["skipped"].values())
@@ -106,7 +106,7 @@ def test_reads_alone_write_nothing_and_keep_their_times(tmp_path: Path) -> None:
     assert not run.phase(Phase.CONDITIONING)
     (step,) = run.phase(Phase.LOAD)
     assert (step.sample.read.ios, step.sample.write.ios) == (counts["read"], 0)
-    skipped = summarise(run)["skipped"]
+    skipped = summarize(run)["skipped"]
     assert sum(skipped.values()) == sum(counts.values()) - counts["read"]
     whole = replayed(tmp_path, "whole", passes=1).phase(Phase.LOAD)[0].sample.step.streams[0].replay
     replay = step.sample.step.streams[0].replay
@@ -118,14 +118,14 @@ def test_reads_alone_write_nothing_and_keep_their_times(tmp_path: Path) -> None:
 
 def test_as_fast_as_possible_is_as_fast_as_the_drive(tmp_path: Path) -> None:
     run = replayed(tmp_path, ios_per_s=10_000.0, mode=ReplayMode.AFAP, passes=1, prefill=Prefill.NONE)
-    (one,) = summarise(run)["passes"]
+    (one,) = summarize(run)["passes"]
     assert one["slip_us"]["p50"] is None
     assert one["execution_seconds"] == pytest.approx(0.06, rel=0.1)
 
 
 def test_a_drive_that_cannot_keep_up_is_named(tmp_path: Path) -> None:
     run = replayed(tmp_path, ios_per_s=500.0, passes=1, depth=4, prefill=Prefill.NONE)
-    (one,) = summarise(run)["passes"]
+    (one,) = summarize(run)["passes"]
     assert one["late_by_cause"]["depth"] > 100
     assert one["late_by_cause"]["host"] == 0
     assert one["depth_limited_share"] > 0.3
@@ -137,8 +137,8 @@ def test_a_trace_that_does_not_fit_takes_a_mapping(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="name a mapping"):
         replayed(tmp_path, "refused")
     run = replayed(tmp_path, mapping=Mapping.COMPACT, passes=1)
-    (one,) = summarise(run)["passes"]
-    assert one["issued"] + sum(summarise(run)["skipped"].values()) == 600
+    (one,) = summarize(run)["passes"]
+    assert one["issued"] + sum(summarize(run)["skipped"].values()) == 600
 
 
 def bytes_of(run: Run, number: int = 0) -> list[tuple[int, int]]:
@@ -156,7 +156,7 @@ def test_several_traces_are_replayed_at_once_each_in_its_part_of_the_drive(tmp_p
     other = write_trace(tmp_path / "other.iolog", ios=200, blocks=64, seed=9)
     also = (TraceFile("other.iolog", str(tmp_path / "other.iolog"), mapping=Mapping.COMPACT),)
     run = replayed(tmp_path, also=also)
-    figures = summarise(run)
+    figures = summarize(run)
     assert (figures["traced_ios"], figures["also"][0]["traced_ios"]) == (
         sum(counts.values()),
         sum(other.values()),
@@ -200,8 +200,8 @@ def test_each_pass_is_moved_on_and_what_it_touches_is_written_before(tmp_path: P
     assert len(set(schedules)) == 3
     (fill,) = run.phase(Phase.CONDITIONING)
     assert fill.sample.write.bytes == sum(bytes_of(run, number)[0][1] for number in range(3))
-    assert [one["issued"] for one in summarise(run)["passes"]] == [
-        600 - sum(summarise(run)["skipped"].values())
+    assert [one["issued"] for one in summarize(run)["passes"]] == [
+        600 - sum(summarize(run)["skipped"].values())
     ] * 3
     tables = build_report(run, default_date(run)).tables()
     assert "RSE" in tables["replay-score"].note
@@ -212,7 +212,7 @@ def test_each_pass_is_moved_on_and_what_it_touches_is_written_before(tmp_path: P
 def test_zones_move_parts_of_the_trace(tmp_path: Path) -> None:
     # 256 blocks of 4 KiB: the second half goes to 4 MiB, the first nowhere.
     run = replayed(tmp_path, mapping=Mapping.ZONES, zone_table=(Zone(512 << 10, 1 << 20, 4 << 20),), passes=1)
-    figures = summarise(run)
+    figures = summarize(run)
     (one,) = figures["passes"]
     assert figures["skipped"]["outside of the zones"] > 200
     assert one["issued"] == figures["traced_ios"] - sum(figures["skipped"].values())
@@ -224,7 +224,7 @@ def test_only_what_conflicts_waits_if_that_is_asked_for(tmp_path: Path) -> None:
     asked = {"ios_per_s": 800.0, "passes": 1, "prefill": Prefill.NONE}
     strict = replayed(tmp_path, "strict", **asked)
     pushed = replayed(tmp_path, "pushed", conflicts=Conflicts.PUSH_BACK, **asked)
-    (first,), (second,) = (summarise(run)["passes"] for run in (strict, pushed))
+    (first,), (second,) = (summarize(run)["passes"] for run in (strict, pushed))
     assert first["issued"] == second["issued"]
     assert (first["reordered"], second["reordered"] > 0) == (0, True)
     assert second["late_by_cause"]["order"] < first["late_by_cause"]["order"]

@@ -31,7 +31,7 @@ from openpts.record.suite import Suite, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.health_page import health_page
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import (
     Event,
@@ -123,8 +123,8 @@ def assert_as_undisturbed(found: Run, undisturbed: Run) -> None:
     assert without_dates(found.manifest) == without_dates(undisturbed.manifest)
     at_the_end = [replace(run.health[-1], read_at="") for run in (found, undisturbed)]
     assert at_the_end[0] == at_the_end[1]
-    assert {**summarise(found), "run": "", "test_id": ""} == {
-        **summarise(undisturbed),
+    assert {**summarize(found), "run": "", "test_id": ""} == {
+        **summarize(undisturbed),
         "run": "",
         "test_id": "",
     }

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.hdd import RotationalConditions
 from openpts.record.reader import Run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
@@ -38,7 +38,7 @@ def test_nothing_is_purged(run: Run) -> None:
 
 
 def test_the_course_over_the_zones_is_that_of_the_script(run: Run) -> None:
-    figures = summarise(run)
+    figures = summarize(run)
     zones = figures["zones"]
     assert len(zones) == 5 * 6
     for direction, rates in (("write", WRITES), ("read", READS)):
@@ -50,7 +50,7 @@ def test_the_course_over_the_zones_is_that_of_the_script(run: Run) -> None:
 
 
 def test_access_over_the_whole_range_has_its_time(run: Run) -> None:
-    whole = summarise(run)["whole_range"]
+    whole = summarize(run)["whole_range"]
     assert [(w["direction"], w["qd"]) for w in whole] == [
         ("read", 1),
         ("write", 1),

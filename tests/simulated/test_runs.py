@@ -10,7 +10,7 @@ from openpts.errors import InterruptedRunError, PurgeError, RunFailedError, Targ
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_run
 from openpts.report.sources import ReportSource
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
 from openpts.runner.simulated_device import PURGE_METHOD
@@ -51,7 +51,7 @@ def test_no_simulated_run_is_conformant(tmp_path: Path) -> None:
     run = read_run(run_one_point(write_oracle(tmp_path, STEADY), tmp_path / "run").folder)
     assert run.ledger[0].rule_id == "PTS-GEN-05"
     assert "simulated drive in virtual time: preset oracle-of-a-test, scale 1:1" in run.ledger[0].used
-    assert summarise(run)["simulated"].startswith("SIMULATED, preset oracle-of-a-test, scale 1:1")
+    assert summarize(run)["simulated"].startswith("SIMULATED, preset oracle-of-a-test, scale 1:1")
 
 
 def without_dates(manifest: Manifest) -> Manifest:
@@ -155,7 +155,7 @@ def test_a_drive_that_turns_read_only_leaves_an_honest_result(tmp_path: Path) ->
     assert (last.place, last.sample.state) == (StepPlace(1, Phase.ROUND, 3, 0), StepState.FAILED)
     assert last.sample.failure is not None
     assert last.sample.failure.operation == "write"
-    assert summarise(run)["complete_rounds"] == 2
+    assert summarize(run)["complete_rounds"] == 2
     written = write_report(
         ReportSource.of((tmp_path / "run",)), options=ReportOptions(html=False, pdf=False, csv=False)
     )

@@ -26,7 +26,7 @@ from openpts.procedures.shared.fio_job.streams import parts_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -72,7 +72,7 @@ def test_streams_share_the_known_rate_of_a_drive(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [1000.0])
     capture = of_capture((step(READS, WRITES),))
     run = run_rws(tmp_path / "run", preset, shortened(capture))
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["outstanding"] == 8
     by_name = {one["stream"]: one for one in figures["individual"]}
     assert list(by_name) == ["RND 4K R", "RND 8K W"]
@@ -124,7 +124,7 @@ def test_a_paced_replay_on_a_drive_that_drifts_is_not_steady(tmp_path: Path) -> 
     preset = write_oracle(tmp_path, slower, by="steps", every=1)
     capture = of_capture((step(replace(READS, ios=70), replace(WRITES, ios=30)),))
     adjust = shortened(capture, Part.REPLAY_NATIVE, pacing="rate", max_rounds=12)
-    figures = summarise(run_rws(tmp_path / "run", preset, adjust))
+    figures = summarize(run_rws(tmp_path / "run", preset, adjust))
     replay = figures["replay_native"]
     rates = [one["mb_per_s"] for one in replay["passes"]]
     assert rates == pytest.approx([rates[0]] * 12, rel=0.05)

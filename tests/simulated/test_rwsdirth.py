@@ -14,7 +14,7 @@ from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
@@ -58,7 +58,7 @@ def run_composite(
 def test_each_demand_is_that_of_all_streams_together(tmp_path: Path) -> None:
     """At 500 I/Os a second, n outstanding ones of the whole mix wait 2n ms."""
     run = run_composite(tmp_path, ADDRESSED[:4], 500.0)
-    figures = summarise(run)
+    figures = summarize(run)
     for point in figures["operating_points"]:
         toio = point["tc"] * point["qd"]
         if toio <= 16:
@@ -89,7 +89,7 @@ def test_the_drive_gets_each_stream_in_its_share_at_each_point(tmp_path: Path) -
                 one.ios / 100 * total, abs=stimulus.tc * one.ios
             )
         assert total > 500
-    assert summarise(run)["distributions"]["off"] == 0
+    assert summarize(run)["distributions"]["off"] == 0
 
 
 def test_pre_writes_are_the_writes_of_the_workload_in_their_shares(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.runner.events import RunStarted, StepFinished, StepsStarted
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -86,7 +86,7 @@ def scores_of(passes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def test_every_score_is_that_of_the_sums_in_the_record(tmp_path: Path) -> None:
     run = both(tmp_path)
-    passes, figures = passes_of(run), summarise(run)
+    passes, figures = passes_of(run), summarize(run)
     assert len(passes) == len(figures["scores"]) == 2 * 2 * 2
     medians: dict[str, dict[str, float]] = {}
     typical: dict[str, list[np.ndarray[Any, Any]]] = {}
@@ -115,7 +115,7 @@ def test_every_score_is_that_of_the_sums_in_the_record(tmp_path: Path) -> None:
 
 
 def test_background_slows_the_foreground_down_and_counts_in_no_score(tmp_path: Path) -> None:
-    figures = summarise(both(tmp_path))
+    figures = summarize(both(tmp_path))
     by_load = {(one["trace"], one["load"]): one for one in figures["scores"]}
     for trace in ("one", "two"):
         alone, beside = (by_load[trace, load] for load in ("alone, full", "with own background, full"))
@@ -156,7 +156,7 @@ def test_the_log_has_the_scores_of_all_passes_of_a_trace(tmp_path: Path, snapsho
 def test_another_trace_may_be_the_background_and_idle_times_may_be_cut(tmp_path: Path) -> None:
     other = recipe(tmp_path, "other", 3)
     run = scored(tmp_path, recipe(tmp_path, "one", 1), background=Background(other), idle=(Idle(1_000_000),))
-    loads = [one["load"] for one in summarise(run)["scores"]]
+    loads = [one["load"] for one in summarize(run)["scores"]]
     assert loads == ["alone, max-idle 1 ms", "with other background, max-idle 1 ms"]
     shown = build_report(run).tables()["score-background"]
     # all that the other trace does: reads, writes, flushes, copies
@@ -178,7 +178,7 @@ _ALONE = {"idle": (Idle(None),), "background": None}
 
 
 def pooled(folder: Path, name: str, *traces: TraceFile, **changes: Any) -> dict[str, Any]:
-    (found,) = summarise(scored(folder, *traces, name=name, **_ALONE, **changes))["overall"]
+    (found,) = summarize(scored(folder, *traces, name=name, **_ALONE, **changes))["overall"]
     return {key: found[key] for key in ("pooled", "pooled_bandwidth_mb_per_s", "pooled_access_us")}
 
 
@@ -190,7 +190,7 @@ def test_idle_times_trims_flushes_and_a_cut_in_two_change_no_score(tmp_path: Pat
     halves = [write_trace(tmp_path, name, part) for name, part in (("a", later[:30]), ("b", later[30:]))]
     assert pooled(tmp_path, "halves", *halves) == pytest.approx(whole)
     more = sorted([*later, *((at_us + 500, kind) for at_us, _ in later for kind in ("trim", "sync"))])
-    listed = summarise(scored(tmp_path, write_trace(tmp_path, "more", more), name="more-run", **_ALONE))
+    listed = summarize(scored(tmp_path, write_trace(tmp_path, "more", more), name="more-run", **_ALONE))
     found = listed["overall"][0]
     assert {key: found[key] for key in whole} == pytest.approx(whole)
     operations = listed["scores"][0]["median_pass"]["operations"]
@@ -207,7 +207,7 @@ def test_at_depth_1_a_drive_half_as_fast_scores_half(tmp_path: Path) -> None:
 
 def test_equal_seeds_are_equal_to_the_bit(tmp_path: Path) -> None:
     one, other = (both(tmp_path, name=name) for name in ("first", "second"))
-    assert summarise(one)["scores"] == summarise(other)["scores"]
+    assert summarize(one)["scores"] == summarize(other)["scores"]
 
 
 def test_a_comparison_has_geometric_means_of_ratios_and_refuses_other_traces(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_comparison_has_geometric_means_of_ratios_and_refuses_other_traces(tmp
     medians = [
         {
             one["trace"]: one["warm"]["median"]
-            for one in summarise(run)["scores"]
+            for one in summarize(run)["scores"]
             if one["load"] == "alone, full"
         }
         for run in (fast, slow)
@@ -236,7 +236,7 @@ def test_a_set_that_never_comes_together_is_discarded_and_so_is_the_overall_scor
     rates = [2000 * 4 ** (number % 3) for number in range(40)]
     preset = write_oracle(tmp_path, rates, name="restless")
     run = both(tmp_path, background=None, idle=(Idle(None),), target=f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert [(len(one["warm"]["values"]), one["warm"]["quality"]) for one in figures["scores"]] == [
         (7, "discarded"),
         (7, "discarded"),

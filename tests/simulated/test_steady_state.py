@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.phase import Phase
 from tests.simulated.one_point import STEPS_BEFORE_ROUNDS, run_one_point
 from tests.support.oracle_presets import write_oracle
@@ -33,7 +33,7 @@ def judged(folder: Path, rates: Sequence[float], max_rounds: int = 25) -> dict[s
     """The summary of a whole run on a drive with these IOPS in its rounds."""
     preset = write_oracle(folder, rates, skip=STEPS_BEFORE_ROUNDS)
     finished = run_one_point(preset, folder / "run", max_rounds=max_rounds)
-    summary = summarise(read_run(finished.folder))
+    summary = summarize(read_run(finished.folder))
     assert summary["steady_state"]["round"] == finished.cycles[0].outcome.steady_round
     return summary
 

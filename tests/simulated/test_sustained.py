@@ -11,7 +11,7 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
@@ -38,7 +38,7 @@ def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     given = (Claim("sequential_write", 2950), Claim("random_write", 520_000))
     adjust = adjusted(drive_fills=1.0, claims=given)
     run = run_whole("sustained", DriveClass.CLIENT, tmp_path / "run", adjust)
-    figures = summarise(run)
+    figures = summarize(run)
     kept = kept_of(figures)
     # the talk has 0.7 to 13 %, 1 to 38 % and 1 to 39 % for such drives
     assert kept["SEQ 128 KiB QD32 Write", "MB/s"] < 13
@@ -71,7 +71,7 @@ def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:
         claims=(Claim("random_write", 300), Claim("random_read", 400)),
     )
     run = run_whole("sustained", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
-    figures = summarise(run)
+    figures = summarize(run)
     assert kept_of(figures) == pytest.approx(
         {
             ("SEQ 128 KiB QD32 Write", "MB/s"): 86.2,
@@ -105,7 +105,7 @@ def test_crystaldiskmark_before_and_after_hours_of_writes(tmp_path: Path) -> Non
     )
     run = run_whole("sustained", DriveClass.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
     assert run.manifest.cycles[0].outcome.ended_by == "2 h 0 min elapsed"
-    figures = summarise(run)
+    figures = summarize(run)
     assert figures["load"]["elapsed_s"] == pytest.approx(2 * 3600, rel=1e-3)
     kept = kept_of(figures)
     assert len(kept) == rows
@@ -117,4 +117,4 @@ def test_the_load_ends_after_its_longest_time(tmp_path: Path) -> None:
     adjust = adjusted(longest_ns=3600 * NS_PER_S)
     run = run_whole("sustained", DriveClass.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
     assert run.manifest.cycles[0].outcome.ended_by == "1 h 0 min elapsed"
-    assert summarise(run)["load"]["elapsed_s"] == pytest.approx(3600, rel=1e-3)
+    assert summarize(run)["load"]["elapsed_s"] == pytest.approx(3600, rel=1e-3)

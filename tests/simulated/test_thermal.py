@@ -11,7 +11,7 @@ from openpts.pages.model import Verdict
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import KIB, MB
 from openpts.vocabulary.drive_class import DriveClass
@@ -34,7 +34,7 @@ def hot(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.proves("SOL-BMK-06", "HYP-TMP-02")
 def test_a_hot_drive_throttles_when_its_log_says_so(hot: Run) -> None:
-    figures = summarise(hot)["loads"]
+    figures = summarize(hot)["loads"]
     cold, warm = figures["cold_run"], figures["warm_run"]
     assert cold["evidence"] == warm["evidence"] == "drive"
     # the log was read each minute: it counts the first throttling in that of the report's first second
@@ -50,7 +50,7 @@ def test_a_hot_drive_throttles_when_its_log_says_so(hot: Run) -> None:
 
 def test_the_throttled_speed_is_that_of_the_slower_front_end(hot: Run) -> None:
     """One command after the other, each 60 times as long as it was."""
-    figures = summarise(hot)["loads"]["cold_run"]
+    figures = summarize(hot)["loads"]["cold_run"]
     theory = 128 * KIB / (THROTTLED_FACTOR * WRITE_COMMAND_S)
     assert figures["throttled_bytes_per_s"] == pytest.approx(theory, rel=0.005)
     assert figures["before_bytes_per_s"] > 2000 * MB
@@ -80,7 +80,7 @@ def test_the_report_has_the_drives_limits_and_both_panels(hot: Run) -> None:
 
 @pytest.mark.proves("SOL-BMK-06")
 def test_a_duty_cycle_keeps_a_drive_cooler(hot: Run) -> None:
-    figures = summarise(hot)["loads"]
+    figures = summarize(hot)["loads"]
     assert figures["duty_cycle"]["highest_temperature_c"] < figures["cold_run"]["highest_temperature_c"]
     assert figures["duty_cycle"]["throttled_share"] < figures["cold_run"]["throttled_share"]
 
@@ -99,7 +99,7 @@ def test_a_drive_whose_cache_is_full_is_not_called_hot(tmp_path: Path) -> None:
         lambda c: replace(c, precondition_passes=0.1, load_ns=c.load_ns // 3),
         "sim:client-qlc?capacity=256GB",
     )
-    figures = summarise(run)["loads"]["cold_run"]
+    figures = summarize(run)["loads"]["cold_run"]
     assert (figures["evidence"], figures["first_throttle_s"], figures["throttled_share"]) == ("none", None, 0)
     cold = verdicts(run)[0]
     assert cold.startswith("Cold run: no throttling seen in 10 min")
@@ -114,7 +114,7 @@ def test_a_drive_without_a_sensor_is_not_judged(tmp_path: Path) -> None:
         lambda c: replace(c, precondition_passes=0.1, load_ns=c.load_ns // 10),
         "sim:sata-reduction",
     )
-    assert summarise(run)["loads"]["cold_run"]["evidence"] == "unknown"
+    assert summarize(run)["loads"]["cold_run"]["evidence"] == "unknown"
     temperature, cold = verdicts(run)[:2]
     assert temperature.startswith("Temperature: not reported")
     assert cold.startswith("Cold run: n/a (the record has neither temperatures")

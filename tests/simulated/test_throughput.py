@@ -8,7 +8,7 @@ from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PTS
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
@@ -47,7 +47,7 @@ def test_two_cycles_of_known_sequence(tmp_path: Path, drive_class: DriveClass) -
             assert operation.ios == step.sample.ios > 0
             # at a scale the moment in which the drive answers what is outstanding counts many times
             assert 60 * NS_PER_S <= step.sample.elapsed_ns < 66 * NS_PER_S
-    figures = summarise(run)["cycles"]
+    figures = summarize(run)["cycles"]
     assert all(cycle["steady_state"]["reached"] for cycle in figures)
     small, large = ([entry["mb_per_s"] for entry in cycle["throughput"]] for cycle in figures)
     if drive_class is DriveClass.ENTERPRISE:  # both sizes are limited by flash and link alone on this drive
@@ -73,7 +73,7 @@ def test_a_drive_of_known_rates_is_reported_with_exactly_those(tmp_path: Path) -
     )
     run = read_run(run_test(PTS["tp"], order, []).folder)
     assert run.manifest.target.user_capacity_bytes == CAPACITY_BYTES
-    small, large = summarise(run)["cycles"]
+    small, large = summarize(run)["cycles"]
     window = (climbing[3], *[even] * 4)  # its range is 200 of 760: more than 20 %, so not the one
     assert max(window) - min(window) > 0.2 * sum(window) / 5
     for cycle, size in ((small, 128 * KIB), (large, MIB)):

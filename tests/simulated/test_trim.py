@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.trim.conditions import TrimConditions
 from openpts.record.reader import Run
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.trimmed_reads import Promise
@@ -52,7 +52,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_rates_and_response_times_are_those_of_the_planted_times(stalling: Run) -> None:
     """One after the other: with two outstanding each waits for the one before, and the rate stays."""
-    points = summarise(stalling)["points"]
+    points = summarize(stalling)["points"]
     assert [(point["size_bytes"], point["qd"], point["ios"]) for point in points] == [
         (4 * KIB, 1, 1000),
         (4 * KIB, 2, 1000),
@@ -71,7 +71,7 @@ def test_rates_and_response_times_are_those_of_the_planted_times(stalling: Run) 
 
 def test_a_drive_that_stalls_reads_during_trims_is_found(stalling: Run) -> None:
     """A trim of 32 MiB takes 1.7 ms, ten times a second: what is planned in that time waits for its end."""
-    figures = summarise(stalling)
+    figures = summarize(stalling)
     service_ms = (COMMAND_US + 50 * BESIDE_MIB) / 1e3
     for name in ("reads", "writes"):
         beside = figures["beside"][name]
@@ -83,7 +83,7 @@ def test_a_drive_that_stalls_reads_during_trims_is_found(stalling: Run) -> None:
 
 
 def test_a_drive_with_a_server_for_trims_is_clean(clean: Run) -> None:
-    figures = summarise(clean)
+    figures = summarize(clean)
     for name in ("reads", "writes"):
         beside = figures["beside"][name]
         assert (beside["effect"], beside["broken"]) == ("clean", [])
@@ -96,7 +96,7 @@ def test_a_drive_with_a_server_for_trims_is_clean(clean: Run) -> None:
 
 def test_a_long_stall_is_named(tmp_path: Path) -> None:
     run = trimming(tmp_path / "long", mib_us=1000, blocks=True)
-    beside = summarise(run)["beside"]["reads"]
+    beside = summarize(run)["beside"]["reads"]
     assert beside["broken"][:2] == ["percentile", "longest"]
     assert beside["beside"]["longest_ms"] == pytest.approx(COMMAND_US / 1e3 + BESIDE_MIB, rel=0.01)
 
@@ -115,7 +115,7 @@ def test_a_scaled_drive_of_flash(tmp_path: Path) -> None:
         return replace(conditions, precondition_passes=0.1, sizes_bytes=(4 * KIB, 256 * MIB))
 
     run = run_whole("trim", DriveClass.ENTERPRISE, tmp_path / "run", shortened)
-    points = summarise(run)["points"]
+    points = summarize(run)["points"]
     assert {point["size_bytes"] for point in points} == {4 * KIB, 256 * MIB}
     # 5 us for a command and 0.01 us for each page
     for point in (point for point in points if point["qd"] == 1):

@@ -17,7 +17,7 @@ from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.compare.figures import comparison_document
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
@@ -75,7 +75,7 @@ def rows_called_steady(report: Report) -> list[tuple[str, Row]]:
 
 
 def test_an_end_zone_without_steady_state_is_no_steady_figure(three_of_five: Run) -> None:
-    (workload,) = summarise(three_of_five)["workloads"]
+    (workload,) = summarize(three_of_five)["workloads"]
     assert workload["steady_state"]["reached"] is False
     assert workload["steady_state"]["average_iops"] is None
     assert workload["zones"]["end_zone_iops"] == pytest.approx(20, rel=0.01)
@@ -113,7 +113,7 @@ def test_key_values_of_saturation_carry_their_state(three_of_five: Run) -> None:
 
 
 def test_a_steady_figure_is_the_average_of_the_window_that_was_steady(whole: Run) -> None:
-    (workload,) = summarise(whole)["workloads"]
+    (workload,) = summarize(whole)["workloads"]
     tracked, last = workload["tracked_iops"], workload["steady_state"]["tracking_round"]
     values = key_values(whole)
     steady = values["RND 4 KiB RW0, Steady State"]
@@ -150,7 +150,7 @@ def test_a_set_of_which_some_runs_were_steady_says_how_many(whole: Run, three_of
 def test_a_plateau_that_was_steady_and_left_is_no_level_of_the_drive(tmp_path: Path) -> None:
     """125 minutes at 60 I/Os a second, which are five tracked minutes, then 75 at 20."""
     run = fallen(tmp_path, 200, fresh_s=125 * 60)
-    (workload,) = summarise(run)["workloads"]
+    (workload,) = summarize(run)["workloads"]
     steady = workload["steady_state"]
     assert (steady["reached"], steady["tracking_round"], steady["ends_elsewhere"]) == (True, 5, True)
     values = key_values(run)

@@ -12,7 +12,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.sources import ReportSource
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.order import Adjust
@@ -45,7 +45,7 @@ def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: Driv
     assert not run.phase(Phase.WIPC)
     (cycle,) = run.manifest.cycles
     assert cycle.outcome.ended_by == "4 x user capacity written"
-    (figures,) = summarise(read_run(run.folder, interval_histograms=True))["workloads"]
+    (figures,) = summarize(read_run(run.folder, interval_histograms=True))["workloads"]
     assert figures["drive_fills"] == pytest.approx(4, rel=1e-3)
     zones = figures["zones"]
     assert zones["plateau_minutes"] >= 1
@@ -106,7 +106,7 @@ def test_all_workloads_one_after_the_other(tmp_path: Path) -> None:
     workloads = adjusted(workloads=tuple(WORKLOADS.values()), longest_ns=900 * NS_PER_S)
     run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", workloads, target=f"sim:{preset}")
     assert len(run.manifest.purges) == len(run.manifest.cycles) == len(WORKLOADS)
-    for figures, workload in zip(summarise(run)["workloads"], WORKLOADS.values(), strict=True):
+    for figures, workload in zip(summarize(run)["workloads"], WORKLOADS.values(), strict=True):
         assert figures["workload"] == workload.name
         if figures["ended_by"] == "4 x user capacity written":
             # reads and writes have their own sizes in a mix: the share of writes is that of the accesses

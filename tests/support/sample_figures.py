@@ -77,7 +77,7 @@ def write_saturation() -> Drawn:
 
 
 def response_times() -> Drawn:
-    """A histogram with its confidence levels and five labelled lines, two of them close."""
+    """A histogram with its confidence levels and five labeled lines, two of them close."""
     edges = [10 ** (-2 + n / 20) for n in range(52)]
     counts = [int(1e6 * math.exp(-(((n - 12) / 5) ** 2)) + 30 * math.exp(-n / 12)) for n in range(51)]
     below = [100 * sum(counts[:n]) / sum(counts) for n in range(52)]
@@ -150,7 +150,7 @@ def wait_states() -> Drawn:
 
 
 def pre_writes() -> Drawn:
-    """More series than the palette has colours, each named above its place."""
+    """More series than the palette has colors, each named above its place."""
     generator = random.Random(5)
     rows, bands = [], []
     for number in range(12):

@@ -31,20 +31,20 @@ WRONG: Final = {
         "seed = -1",
         "[[tests]]\ntest = 'iopz'",
         "drives = []",
-        "colour = 1",
+        "color = 1",
     ),
     "drives": ("[[drives]]\nslot = 3", "[[drives]]\nslot = '3'\nlabels = { 'a b' = '1' }", "drive = []"),
     "fleet": (
         "backend = 'lsf'",
         "[hosts.h1]\nuser = 'lab'",
         "[hosts.h1]\nslots = { s1 = { } }",
-        "colour = 1",
+        "color = 1",
     ),
     "limits": (
         "require = ['cool']",
         "[statistics]\nmost_runs = 1",
         "limits = [{ at_least = 1 }]",
-        "colour = 1",
+        "color = 1",
     ),
 }
 

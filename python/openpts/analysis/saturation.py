@@ -103,7 +103,7 @@ class SaturationResults:
         return not _near(self.zones.final_iops, self.verdict.average)
 
 
-def analyse_saturation(
+def analyze_saturation(
     steps: Sequence[TrackedStep], histogram: Sequence[Sample], minute_ns: int, steady_round: int | None
 ) -> SaturationResults:
     """Everything that the report needs of one workload, from its steps in order.

@@ -28,7 +28,7 @@ def questions(figures: Figures) -> tuple[Answer, ...]:
         Answer("Random or sequential, small or large?", _pattern(figures)),
         Answer("Were other programs running?", _programs(figures)),
         Answer(
-            "Is it repeatable?", "unknown from one trace: compare two with `openpts trace characterise A B`"
+            "Is it repeatable?", "unknown from one trace: compare two with `openpts trace characterize A B`"
         ),
         Answer(
             "Does the fill level change it?", "unknown: a trace has no fill level; capture at two and compare"

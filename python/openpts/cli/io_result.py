@@ -65,12 +65,12 @@ def print_summary(
     console.print(_table(started, sample))
     console.print()
     for name, text in _lines(started, sample, alone):
-        _print_labelled(console, name, text)
+        _print_labeled(console, name, text)
     if capture is not None:
-        _print_labelled(console, "capture", _capture_text(capture))
+        _print_labeled(console, "capture", _capture_text(capture))
 
 
-def _print_labelled(console: Console, name: str, text: str) -> None:
+def _print_labeled(console: Console, name: str, text: str) -> None:
     """Without rich's line breaks and trailing blanks, which a reader of a pipe doesn't want."""
     label = f"{name:<11}"
     line = Text(wrapped(label + text, console.file, " " * len(label)))

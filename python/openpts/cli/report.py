@@ -185,10 +185,10 @@ def print_figures(
     from openpts.record.reader import read_manifest  # noqa: PLC0415 slow to load
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
-    from openpts.report.summary import SCHEMA_OF_RUNS, summarise  # noqa: PLC0415 slow to load
+    from openpts.report.summary import SCHEMA_OF_RUNS, summarize  # noqa: PLC0415 slow to load
 
     known = {folder: figures for one in written for folder, figures in one.figures.items()}
-    summaries = [known.get(folder) or summarise(read_for_report(folder)) for folder in run_folders]
+    summaries = [known.get(folder) or summarize(read_for_report(folder)) for folder in run_folders]
     if redact:
         summaries = redacted_figures(summaries, [read_manifest(folder) for folder in run_folders])
     for one in written:

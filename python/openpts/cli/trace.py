@@ -13,14 +13,14 @@ _COMMANDS: Final = {
         "openpts.cli.trace_convert:filter_", "Write a part of a trace; what stays keeps its time."
     ),
     "merge": Place("openpts.cli.trace_convert:merge", "Write several traces as one."),
-    "characterise": Place(
-        "openpts.cli.trace_characterize:characterise", "Show what a trace is like, or how far two are apart."
+    "characterize": Place(
+        "openpts.cli.trace_characterize:characterize", "Show what a trace is like, or how far two are apart."
     ),
-    "synthesise": Place(
-        "openpts.cli.trace_synthesize:synthesise", "Make a workload that is like a trace, as a fio job file."
+    "synthesize": Place(
+        "openpts.cli.trace_synthesize:synthesize", "Make a workload that is like a trace, as a fio job file."
     ),
 }
-_OTHER_NAMES: Final = {"characterize": "characterise", "synthesize": "synthesise"}
+_OTHER_NAMES: Final = {"characterise": "characterize", "synthesise": "synthesize"}
 
 
 class _Commands(OnDemandInOrder):

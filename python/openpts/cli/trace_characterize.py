@@ -1,4 +1,4 @@
-"""`openpts trace characterise`: all figures of a trace, and the distances of two."""
+"""`openpts trace characterize`: all figures of a trace, and the distances of two."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ _DISTANCES_SCHEMA: Final = "openpts.trace-distances/1"
 _PIPE_COLUMNS: Final = 190
 
 
-@click.command("characterise")
+@click.command("characterize")
 @click.argument(
     "traces",
     metavar="TRACE [OTHER]",
@@ -57,7 +57,7 @@ _PIPE_COLUMNS: Final = 190
 )
 @click.option("--nearest", is_flag=True, help="Print which of the recipes that ship are like it.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as one JSON object.")
-def characterise(
+def characterize(
     traces: tuple[Path, ...],
     *,
     format_: str | None,
@@ -88,7 +88,7 @@ def characterise(
     figures = [figures_of(trace, selection, takes_steps=takes_steps) for trace in traces]
     if len(figures) == _TWO:
         if html or pdf:
-            raise UsageError("can't write pages of distances: use --json, or characterise each trace")
+            raise UsageError("can't write pages of distances: use --json, or characterize each trace")
         _print_distances(traces, distances(*figures), as_json=as_json)
     elif nearest:
         _print_nearest(traces[0], nearest_recipes(figures[0]), as_json=as_json)

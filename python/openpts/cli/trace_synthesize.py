@@ -1,4 +1,4 @@
-"""`openpts trace synthesise`: a workload that is like a trace, and how like it is."""
+"""`openpts trace synthesize`: a workload that is like a trace, and how like it is."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ _ROOM: Final = 2
 """Capacity of a drive that is checked on over what the trace touches."""
 
 
-@click.command("synthesise")
+@click.command("synthesize")
 @click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path), callback=known_names)
 @FORMAT
 @DEVICES
@@ -66,7 +66,7 @@ _ROOM: Final = 2
     help="Model the first half of TRACE, and compare with the second.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def synthesise(
+def synthesize(
     trace: Path,
     *,
     format_: str | None,
@@ -87,7 +87,7 @@ def synthesise(
     Exits with 11 if records of TRACE are damaged or lost, and the others used.
     """
     if model_file is not None and (job is not None or out is not None):
-        raise UsageError("--model writes no job file: leave out --fio and --out, or run synthesise twice")
+        raise UsageError("--model writes no job file: leave out --fio and --out, or run synthesize twice")
     if held_out and model_file is None and not checks:
         raise UsageError("--held-out compares I/Os that were issued: give --check, or --model")
     targets = [_target(check) for check in checks]

@@ -72,7 +72,7 @@ class BlockDevice:
 
     @property
     def number(self) -> str | None:
-        """``major:minor``."""
+        """Device number as ``major:minor``; None if sysfs has none."""
         return self.text("dev")
 
     @property

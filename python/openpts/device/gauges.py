@@ -83,7 +83,7 @@ _AER_TOTALS: Final = {"correctable": "COR", "nonfatal": "NONFATAL", "fatal": "FA
 
 
 def drive_gauges(device: BlockDevice) -> tuple[Gauge, ...]:
-    """Of a whole drive, each with the reason where it can't be had."""
+    """Gauges of a whole drive, each with the reason where it can't be had."""
     functions = pci_functions(hardware_folder(device))
     return (
         temperature_gauge(device),
@@ -129,7 +129,7 @@ def _link(functions: Sequence[Path]) -> Gauge:
 
 
 def _speed_and_width(contents: Sequence[bytes], _at_ns: int) -> Values:
-    """``16.0 GT/s PCIe`` and ``4``."""
+    """Link speed in GT/s and number of lanes, from ``16.0 GT/s PCIe`` and ``4``."""
     speed, width = contents
     rate = speed.split(b" ")[0]
     gt_per_s = float(rate) if rate.replace(b".", b"", 1).isdigit() else None
@@ -137,7 +137,7 @@ def _speed_and_width(contents: Sequence[bytes], _at_ns: int) -> Values:
 
 
 def _bus_errors(functions: Sequence[Path]) -> Gauge:
-    """Of the drive's own function and of the port above it: an error shows at the end that receives."""
+    """PCIe errors of the drive's function and of the port above: the receiving end counts an error."""
     ends = dict(zip(("aer", "aer_port"), functions, strict=False))
     found = {
         f"{end}_{kind}_errors": (function / f"aer_dev_{kind}", f"TOTAL_ERR_{total}")
@@ -169,7 +169,7 @@ def _total(content: bytes, name: bytes) -> int | None:
 
 
 def _interrupts(functions: Sequence[Path], roots: SystemRoots) -> Gauge:
-    """Of an NVMe drive its own vectors, of others those of their adapter."""
+    """Interrupts of an NVMe drive's own vectors; for other drives, of their adapter."""
     found: list[Path] = []
     for function in functions[:1]:
         vectors = [path.name for path in (function / "msi_irqs").glob("*")]
@@ -199,7 +199,7 @@ class InterruptRate:
     _growth: Growth = field(default_factory=Growth)
 
     def __call__(self, contents: Sequence[bytes], at_ns: int) -> Values:
-        """``interrupts_per_s``; nothing if a vector can't be read: the sum would be of others."""
+        """``interrupts_per_s``; empty if a vector can't be read, as the sum would be too small."""
         if not all(contents):
             return {}
         counts = [number for content in contents for number in content.strip().split(b",")]

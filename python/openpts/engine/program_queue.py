@@ -110,7 +110,7 @@ def _operations(results: dict[str, _native.OperationResult]) -> dict[str, Any]:
 
 
 def _taken(results: object, kind: type[_T]) -> _T:
-    """What has the attributes of a type, as a value of it."""
+    """Converts an object of the native module to ``kind``, attribute by attribute."""
     return msgspec.convert(results, kind, from_attributes=True)
 
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from openpts.record.lot import Lot, LotEntry, Neighbour
+from openpts.record.lot import Lot, LotEntry, Neighbor
 from openpts.vocabulary.slots import are_beside
 
 
@@ -24,5 +24,5 @@ def _beside(entry: LotEntry, other: LotEntry) -> LotEntry:
     until = min(str(entry.ended_at), str(other.ended_at))
     if since >= until:
         return entry
-    neighbour = Neighbour(slot=str(other.slot), run_id=other.request.run_id, since=since, until=until)
-    return replace(entry, neighbours=(*entry.neighbours, neighbour))
+    neighbor = Neighbor(slot=str(other.slot), run_id=other.request.run_id, since=since, until=until)
+    return replace(entry, neighbours=(*entry.neighbours, neighbor))

@@ -76,7 +76,7 @@ class Col(Generic[T]):
 
     @property
     def column(self) -> Column:
-        """The column's head."""
+        """Head of the column as the model of pages has it."""
         return Column(self.label, None if self.place is None else float(self.place), self.align, self.width)
 
 
@@ -251,7 +251,7 @@ class Plot:
     part: str = "plot"
 
     def over(self, name: PlotName, shown: Table) -> Figure:
-        """The figure under the plot's name."""
+        """Figure of the plot, with id, number and title from ``name`` and values from the table ``shown``."""
         values = self._values(shown)
         alt = self.alt
         for word, text in (
@@ -273,7 +273,7 @@ class Plot:
         )
 
     def _values(self, shown: Table) -> list[float]:
-        """The numbers in the lines of its series."""
+        """Values of the table's rows or columns that the series draw."""
         lines = {(series.by, line) for series in self.series for line in series.lines}
         return [
             cell.value

@@ -23,7 +23,7 @@ def fact_text(facts: Facts, key: str, missing: str = NOT_REPORTED) -> str:
 
 
 def value_text(fact: Fact | None, missing: str = NOT_REPORTED) -> str:
-    """The value of a fact, or ``missing``."""
+    """Value of the fact ``key``, or ``missing``."""
     return brief(fact.value, CELL_LONGEST) if fact and fact.value else missing
 
 

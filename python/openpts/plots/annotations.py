@@ -45,7 +45,7 @@ class _Box:
         )
 
     def touches(self, x: float, y: float) -> bool:
-        """Whether a marker there would reach into it."""
+        """Whether a marker centered at x, y would overlap the box."""
         across = self.left - _MARKER_PX < x < self.right + _MARKER_PX
         return across and self.top - _MARKER_PX < y < self.bottom + _MARKER_PX
 

@@ -27,7 +27,7 @@ from openpts.run_folder_files import read_file, write_files
 
 
 def _kept_folder() -> Path | None:
-    """Where things are kept; None where nothing is to be."""
+    """Cache folder of drawings; None with OPENPTS_CACHE=off and without a home."""
     if os.environ.get("OPENPTS_CACHE") == "off":
         return None
     try:
@@ -38,7 +38,7 @@ def _kept_folder() -> Path | None:
 
 
 def _keep(name: str, content: bytes) -> None:
-    """Whole or not at all, since other reports may be made at the same time."""
+    """Stores a file atomically, as other processes may make the same report; errors are ignored."""
     if (folder := _kept_folder()) is None:
         return
     with suppress(OSError):
@@ -47,7 +47,7 @@ def _keep(name: str, content: bytes) -> None:
 
 
 def _kept(name: str) -> bytes:
-    """What was kept under a name. Raises OSError where nothing was."""
+    """Cached content of a name. Raises OSError where there is none."""
     if (folder := _kept_folder()) is None:
         raise FileNotFoundError(name)
     return read_file(folder, name)
@@ -106,7 +106,7 @@ def _folder() -> Path | None:
 
 @cache
 def _all_else() -> "hashlib._Hash":
-    """Digest of what drawings depend on besides their specification."""
+    """Digest of everything a drawing depends on besides its specification."""
     digest = hashlib.sha256(version("vl-convert-python").encode())
     digest.update(msgspec.json.encode(vega_config(LIGHT)))
     digest.update(files("openpts.plots").joinpath("vega_svg.py").read_bytes())
@@ -135,7 +135,7 @@ def javascript_bundle() -> str:
 
 
 def libraries_are_kept() -> bool:
-    """Whether the script need not be put together: it is kept, or can't be kept."""
+    """Whether the bundled script is cached, or no cache is in use: either way there is none to make now."""
     folder = _kept_folder()
     return folder is None or (folder / _bundle_name()).is_file()
 

@@ -76,7 +76,7 @@ def _of_band(band: Band, figure: Figure, width_px: float) -> _Text:
 
 
 def _of_rules(rules: Sequence[Rule], figure: Figure, width_px: float) -> list[_Text]:
-    """To the right of their lines; from the right edge on, to the left of them."""
+    """Labels to the right of their lines; at the right edge, to the left of them."""
     texts: list[_Text] = []
     limit = width_px
     for rule in sorted(rules, key=lambda rule: -rule.value):

@@ -202,7 +202,7 @@ def _envelope(series: Series, figure: Figure, data: Spec) -> list[Spec]:
 
 
 def _brief(value: float) -> float:
-    """To more digits than a picture can show, but few enough for a small file."""
+    """Value rounded to more digits than a picture can show, but few enough for a small file."""
     return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else value
 
 

@@ -54,7 +54,7 @@ class DrawingPool:
             self._workers.submit(start_renderer)
 
     def wait_for_libraries(self) -> None:
-        """Wait until they are put together, if that was begun."""
+        """Waits for the bundled script, if making it was begun."""
         if self._libraries is not None:
             self._libraries.exception()
 

@@ -287,7 +287,7 @@ def _of_histogram(operation: OperationSample, toio: int, run: _Run) -> Found:
 
 
 def _bytes_of(name: str, ios: int, stimulus: Stimulus, run: _Run) -> tuple[int, int]:
-    """The least and the most that so many I/Os move."""
+    """Least and most bytes that ``ios`` I/Os of an operation can move in the stimulus's sizes."""
     if name not in _TRANSFERS:
         return 0, 0
     sizes = [size.block_size_bytes for size in stimulus.block_sizes]

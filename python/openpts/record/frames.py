@@ -42,13 +42,13 @@ def declared_table(columns: Columns, things: Iterable[object]) -> "pyarrow.Table
 
 
 def declared_rows(columns: Columns, things: Iterable[object]) -> Iterator[Row]:
-    """A row for each thing, without Arrow."""
+    """Rows of ``columns``, one per thing, without Arrow."""
     values = {name: of if callable(of) else _attribute(of) for name, (_, of) in columns.items()}
     return ({name: value(thing) for name, value in values.items()} for thing in things)
 
 
 def types_of(columns: Columns) -> dict[str, str]:
-    """Arrow's names of the types alone."""
+    """Arrow's type name of each column."""
     return {name: kind for name, (kind, _) in columns.items()}
 
 
@@ -92,7 +92,7 @@ class Part:
 
     @property
     def started_ns(self) -> int:
-        """The step's start, or that of the interval."""
+        """Start of the interval, or of the step for a row of a whole step, on the engine's clock."""
         sample = self.step.sample
         return sample.started_ns + (self.interval.index * sample.interval_ns if self.interval else 0)
 
@@ -119,7 +119,7 @@ def _streams(run: "Run") -> Iterator[Part]:
 
 
 def _stream_intervals(run: "Run") -> Iterator[Part]:
-    """Each of several streams in each interval."""
+    """Rows per stream and interval, of steps with several streams."""
     for number, step in enumerate(run.steps):
         for interval in step.sample.intervals:
             for position, (stream, part) in enumerate(
@@ -139,7 +139,7 @@ def _intervals(run: "Run") -> Iterator[Part]:
 
 
 def _operations(run: "Run") -> Iterator[Part]:
-    """Each kind of operation that a step had."""
+    """Rows per operation with I/Os, in each step."""
     for number, step in enumerate(run.steps):
         for name, operation in step.sample.operations.items():
             if operation.ios:

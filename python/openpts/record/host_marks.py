@@ -22,7 +22,7 @@ class StepMarks:
 
     @property
     def judged_ns(self) -> int:
-        """How much of the step was sampled."""
+        """Time of the step for which host values were sampled, in ns."""
         return sum(
             to_ns - from_ns
             for (from_ns, to_ns), marks in zip(self.spans, self.marks, strict=True)
@@ -30,7 +30,7 @@ class StepMarks:
         )
 
     def marked(self, limit: HostLimit | None = None) -> Iterator[tuple[int, int]]:
-        """The spans in which this was the limit, or any."""
+        """Spans in which the host was the limit by ``limit``; by any limit for None."""
         for span, marks in zip(self.spans, self.marks, strict=True):
             if marks and (limit is None or limit in limits_of(marks)):
                 yield span
@@ -41,7 +41,7 @@ class StepMarks:
         return frozenset(name for name in names if limit in limits_of(frozenset((name,))))
 
     def marked_ns(self, limit: HostLimit | None = None) -> int:
-        """How long this was the limit, or any."""
+        """Time for which the host was the limit by ``limit``, in ns; by any limit for None."""
         return sum(to_ns - from_ns for from_ns, to_ns in self.marked(limit))
 
 

@@ -30,11 +30,11 @@ FolderName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$")]
 
 
 def folder_word(text: str) -> str:
-    """What of a text the name of a folder in a lot has."""
+    """Text as part of a folder name in a lot: other characters become ``_``."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
 
-class Neighbour(Struct, frozen=True, kw_only=True):
+class Neighbor(Struct, frozen=True, kw_only=True):
     """A drive in the slot beside, under load at the same time; times are ISO 8601, UTC."""
 
     slot: str
@@ -60,7 +60,7 @@ class LotEntry(Struct, frozen=True, kw_only=True):
     cpus: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
-    neighbours: tuple[Neighbour, ...] = ()
+    neighbours: tuple[Neighbor, ...] = ()
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
 

@@ -1,4 +1,4 @@
-"""Reads a run folder: the one source of everything that is analysed, shown or compared."""
+"""Reads a run folder: the one source of everything that is analyzed, shown or compared."""
 
 import os
 import sqlite3
@@ -158,7 +158,7 @@ class Run:
 
     @property
     def telemetry(self) -> tuple[TelemetryPoint, ...]:
-        """The same as points, by time."""
+        """Telemetry as points sorted by time, for readers that need no series."""
         return tuple(
             sorted(
                 TelemetryPoint(t_ns, name, value)
@@ -301,7 +301,7 @@ def _visible_step(step: StepRecord) -> StepRecord:
 
 
 def _visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, ...]:
-    """There are hundreds of thousands, of few names."""
+    """Points with printable names; each name is checked once, as hundreds of thousands share a few."""
     names = {name: visible_line(name) for name in {point.name for point in points}}
     if all(name == shown for name, shown in names.items()):
         return points

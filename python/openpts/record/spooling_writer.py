@@ -55,7 +55,7 @@ class Reserve:
             # such as 9p has no files without a name: that so much is free must do
 
     def release(self) -> bool:
-        """Give the space back; whether any was held."""
+        """Gives the reserved space back to the file system; False if none was held."""
         if self._descriptor is None:
             return False
         os.close(self._descriptor)

@@ -17,7 +17,7 @@ Operations = dict[str, OperationSample]
 
 
 def operations_by_step(connection: sqlite3.Connection) -> Mapping[int, Operations]:
-    """What each step did."""
+    """Operations of each step by step_id."""
     kind = tuple[int, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
     found: dict[int, Operations] = defaultdict(dict)
     for step_id, name, *values in _rows(connection, "operation", "step_id", kind):

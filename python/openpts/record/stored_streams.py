@@ -61,7 +61,7 @@ _NO_REPLAY: Final = _StoredReplay(None, None)
 
 
 class StoredStreams:
-    """The streams of all steps that have rows of them."""
+    """Streams of the steps that have rows in the stream tables; a step with one plain stimulus has none."""
 
     def __init__(self, connection: sqlite3.Connection, *, interval_histograms: bool) -> None:
         self._replays = _replays(connection)
@@ -80,24 +80,24 @@ class StoredStreams:
 
     @property
     def steps(self) -> frozenset[int]:
-        """The steps that have rows."""
+        """IDs of the steps with stream rows."""
         return frozenset(self._streams)
 
     def of(self, step_id: int) -> tuple[Stream, ...]:
-        """What a step was to issue; empty where it is plain."""
+        """Streams that a step was to issue; empty for a step with one plain stimulus."""
         return tuple(self._streams.get(step_id, ()))
 
     def results(self, step_id: int) -> tuple[StreamSample, ...]:
-        """What each of several streams did."""
+        """Measured samples of a step's streams; empty unless it has several."""
         return tuple(self._results.get(step_id, ()))
 
     def played(self, step_id: int) -> tuple[Played, ...]:
-        """How true each of its replays was."""
+        """Timing accuracy of each trace replay in a step."""
         found = (self._replays.get((step_id, n), _NO_REPLAY) for n in range(len(self.of(step_id))))
         return tuple(one.played for one in found if one.played is not None)
 
     def in_interval(self, step_id: int, index: int, elapsed_ns: int) -> tuple[Measured, ...]:
-        """What each of them did in one interval."""
+        """Samples of a step's streams in one interval; empty unless it has several."""
         return tuple(
             Measured(
                 elapsed_ns=elapsed_ns,
@@ -189,18 +189,18 @@ def _stray(table: str, key: _Key) -> ValidationError:
 # Of thousands of steps only some dozens differ in these texts.
 @cache
 def stimulus_of(text: str) -> Stimulus:
-    """From JSON."""
+    """Stimulus decoded from its JSON text."""
     return decode_json(text, Stimulus)
 
 
 @cache
 def stop_rule_of(text: str) -> StopRule:
-    """From JSON."""
+    """Stop rule decoded from its JSON text."""
     return decode_json(text, StopRule)
 
 
 def counts_of(text: str) -> tuple[int, ...]:
-    """From a JSON array."""
+    """Counts decoded from a JSON array."""
     return decode_json(text, tuple[Count, ...])
 
 
@@ -208,5 +208,5 @@ _NONE: Final = {"read": NOTHING, "write": NOTHING}
 
 
 def all_operations(stored: Operations) -> dict[str, Any]:
-    """What has no row had no I/O."""
+    """Operations with reads and writes always present: without a row, no I/O took place."""
     return {**_NONE, **stored}

@@ -9,7 +9,7 @@ from typing import Final
 
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.results import analyse_round_test
+from openpts.procedures.shared.rounds.results import analyze_round_test
 from openpts.record.reader import Run
 from openpts.units import KIB
 from openpts.vocabulary.phase import Phase
@@ -61,7 +61,7 @@ def _cells(run: Run, conditions: RoundConditions, cycle: int) -> Iterator[tuple[
     finished = run.manifest.cycles[cycle - 1 : cycle]
     steady_round = finished[0].outcome.steady_round if finished else None
     in_order = tuple(size for size in conditions.block_sizes_bytes if size in sizes)
-    cells = analyse_round_test(conditions, numbered, steady_round, in_order).cells
+    cells = analyze_round_test(conditions, numbered, steady_round, in_order).cells
     for name, point in _IOPS.items():
         if point in cells:
             yield name, cells[point].iops

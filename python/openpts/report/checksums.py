@@ -50,7 +50,7 @@ def file_faults(report_json: Path, report: Report, files: Sequence[RecordFile] =
 
 
 def _strays(folder: Path, expected: Mapping[str, str]) -> list[str]:
-    """Data that no table of the report has."""
+    """CSV files in the data folder that belong to no table of the report."""
     names = sorted(f"{folder.name}/{path.name}" for path in folder.glob("*.csv"))
     return [name for name in names if name not in expected]
 
@@ -74,7 +74,7 @@ def _faults(
 
 
 def _is_of_a_record(name: str) -> bool:
-    """Whether a list may have it though it is gone now."""
+    """Whether ``name`` is a record's file: the record may have been moved away since the list was made."""
     path = PurePosixPath(name)
     wanted = (*RECORD_PATTERNS, *SUITE_FILES)
     return not path.is_absolute() and ".." not in path.parts and any(path.match(one) for one in wanted)

@@ -108,7 +108,7 @@ def _value(cell: Cell) -> float:
 
 
 def _mean(cells: Sequence[Cell]) -> Cell:
-    """In as many decimals as the first value is printed with."""
+    """Mean of cells, with as many decimals as the first of them is printed with."""
     value = math.fsum(map(_value, cells)) / len(cells)
     decimals = len(cells[0].text.partition(".")[2])
     return Cell(f"{value:,.{decimals}f}", value)

@@ -115,7 +115,7 @@ class _Merging:
         return tuple(self._block(entry) for entry in self.order)
 
     def _add_block(self, name: str, block: Block, place: int, *, alone: bool) -> int:
-        """Where the next block of the same page belongs."""
+        """Adds a block of one run; returns the place for the next block of the same page."""
         match block:
             case Table() if not alone:
                 known = block.id in self.tables
@@ -133,7 +133,7 @@ class _Merging:
                 return self._insert(_of_run(block, name), place)
 
     def _insert(self, entry: Block | str, place: int) -> int:
-        """Behind what other runs have at the same place."""
+        """Inserts behind the blocks that other runs have at this place; returns the place after it."""
         while place < len(self.order) and not isinstance(self.order[place], str):
             place += 1
         self.order.insert(place, entry)

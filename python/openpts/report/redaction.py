@@ -34,13 +34,13 @@ def redacted(report: Report, manifests: Sequence[Manifest]) -> Report:
 
 
 def redacted_figures(figures: list[dict[str, Any]], manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """The same for what `--json` prints."""
+    """Figures as `--json` prints them, with serial numbers replaced."""
     changed: list[dict[str, Any]] = _replaced(figures, _replacements(manifests))
     return changed
 
 
 def redacted_name(name: str, manifests: Sequence[Manifest]) -> str:
-    """The same for the name of a folder."""
+    """Name of a folder with serial numbers replaced."""
     return str(_replaced(name, _replacements(manifests)))
 
 
@@ -60,7 +60,7 @@ def redacted_run(run: Run) -> Run:
 
 
 def redacted_entry(entry: SuiteEntry, manifests: Sequence[Manifest]) -> SuiteEntry:
-    """The same for what a suite says of one of its tests."""
+    """Entry of a suite with serial numbers replaced."""
     replacements = _replacements(manifests)
     return msgspec.convert(_replaced(msgspec.to_builtins(entry), replacements), type=SuiteEntry)
 

@@ -240,7 +240,7 @@ def _processor_row(title: str, steps: Sequence[StepRecord]) -> Row:
 
 
 def _shares(steps: Iterable[StepRecord], share_of: Callable[[CpuShares], float]) -> list[tuple[float, int]]:
-    """A share of each step with the time over which it holds."""
+    """Processor share of each step with the step's length in ns, as the weight in a mean."""
     return [
         (share_of(step.sample.cpu), step.sample.elapsed_ns) for step in steps if step.sample.cpu is not None
     ]

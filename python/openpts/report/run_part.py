@@ -35,7 +35,7 @@ from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.standing import requirements_of, standing_of
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
 
@@ -133,7 +133,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         host=host_page(run) if no_audit(run) is None else None,
         conditions=run_conditions_page(run, content.conditions),
         health=health_page(run),
-        figures=json.dumps(summarise(run, content)),
+        figures=json.dumps(summarize(run, content)),
         limits=limits_page(run, content),
     )
 
@@ -155,7 +155,7 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
 
 
 def _numbered(part: RunPart, number: int) -> RunPart:
-    """With a name and ids of its own."""
+    """The part with a number in its name and IDs, where a report has several of its test."""
     prefix = f"{part.test}{number}-"
     sections = tuple(prefixed(section, prefix) for section in part.sections)
     return replace(part, name=f"{part.name} {number}", prefix=prefix, sections=sections)

@@ -82,7 +82,7 @@ class RunsFigures(TypedDict):
     reports: list[str]
 
 
-def summarise(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
+def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
     """A JSON-ready summary; latencies in ms, gaps in ns, shares in per cent.
 
     ``content`` is what the run's test adds to its report, where that was made already.

@@ -207,7 +207,7 @@ def _deed(reports: Sequence[PurgeReport]) -> str:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """All together; None where one is not known."""
+    """Sum of the members' counts; None where one is unknown."""
     known = list(counts)
     return None if None in known else sum(count or 0 for count in known)
 

@@ -48,7 +48,7 @@ class Case:
 
     @property
     def writes(self) -> bool:
-        """Whether it needs consent."""
+        """Whether the case writes or trims, and so needs the operator's consent."""
         return self.stimulus.changes_target
 
 

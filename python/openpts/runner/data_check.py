@@ -77,7 +77,7 @@ def sample_of(data: ReducibleData, seed: int) -> bytes:
 
 @contextmanager
 def _memory(size_bytes: int) -> Iterator[int]:
-    """A file of zeros that is nowhere but in memory."""
+    """Descriptor of a file of zeros in memory (memfd)."""
     descriptor = os.memfd_create("openpts-data-check")
     try:
         os.truncate(descriptor, size_bytes)

@@ -23,7 +23,7 @@ from openpts.system_files import SystemRoots
 
 
 class Healer(Protocol):
-    """Puts back what one entry tells of."""
+    """Undoes the change that a journal entry stands for."""
 
     def __call__(self, entry: Entry, roots: SystemRoots, run: Run) -> str:
         """One line that says what was put back. Raises OpenptsError: the entry stays then."""
@@ -131,7 +131,7 @@ def heal_before_run(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What it takes to put one entry after the other back."""
+    """Everything a healer needs, to put entries back one after the other."""
 
     journal: Journal
     roots: SystemRoots

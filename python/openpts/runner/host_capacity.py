@@ -71,7 +71,7 @@ def _links(drives: Sequence[DrivenDrive]) -> Iterator[str]:
 
 
 def _others(link: HostLink, behind: Sequence[DrivenDrive]) -> str:
-    """Drives that are not measured and may use it too."""
+    """Names drives on the same link that are not under test; empty if there are none."""
     others = sorted(set(link.disks) - {drive.path.disk for drive in behind})
     return f", and {', '.join(others)} use it as well" if others else ""
 
@@ -102,13 +102,13 @@ def _memory(drives: Sequence[DrivenDrive], memory: MemoryBandwidth) -> Iterator[
 
 
 def _sum(drives: Sequence[DrivenDrive], of: Callable[[DrivenDrive], float | None]) -> float | None:
-    """Of those that are known; None without any."""
+    """Sum over the drives with a known value; None without any."""
     known = [value for drive in drives if (value := of(drive)) is not None]
     return sum(known) if known else None
 
 
 def _of_each(drives: Sequence[DrivenDrive]) -> str:
-    """``8 drives of 3.49 GB/s each``."""
+    """Drives with their common rate: ``8 drives of 3.49 GB/s each``; only the count where rates differ."""
     rates = {drive.bytes_per_s for drive in drives}
     (rate,) = rates if len(rates) == 1 else (None,)
     return f"{_count(drives)} of {_gb(rate)} each" if rate is not None and len(drives) > 1 else _count(drives)

@@ -23,12 +23,12 @@ class HostWatch:
     _seen: set[HostLimit] = field(default_factory=set)
 
     def add_step(self, place: StepPlace, sample: Sample) -> None:
-        """A step has ended."""
+        """Queues a finished step until its host values have been sampled."""
         if spans := spans_of(sample):
             self._steps.append((place, spans))
 
     def add_points(self, points: Sequence[TelemetryPoint]) -> None:
-        """What was sampled, on the clock of the steps."""
+        """Takes in sampled values that a host limit is judged by; ``t_ns`` is on the steps' clock."""
         for point in points:
             if rule_of(point.name) is not None:
                 self._series.setdefault(point.name, []).append((point.t_ns, point.value))

@@ -248,7 +248,7 @@ class _Running:
 
 
 def _notes(device: DeviceUnderTest, steps: Sequence[Step]) -> tuple[str, ...]:
-    """What is to be known of any of the steps, each once."""
+    """Notes of the device on any of the steps, each once."""
     return tuple(dict.fromkeys(note for step in steps for note in device.notes(step)))
 
 

@@ -29,7 +29,7 @@ Admit = Callable[[Conditions, TargetFacts], None]
 
 
 def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
-    """Nothing was asked for that a target could not do."""
+    """Default of ``admit``: no condition asks for more than any target can do."""
 
 
 @dataclass(frozen=True, slots=True)

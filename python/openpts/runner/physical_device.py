@@ -133,11 +133,11 @@ class PhysicalDevice:
 
     @property
     def inputs(self) -> Mapping[str, bytes]:
-        """None: it is described in the order."""
+        """No input files: a physical device is described in the order."""
         return {}
 
     def identity(self) -> Facts:
-        """Raises TargetError if the drive has gone."""
+        """Facts of the drive and its kernel threads. Raises TargetError if the drive has gone."""
         return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
@@ -208,7 +208,7 @@ class PhysicalDevice:
         return None
 
     def host_settings(self) -> Facts:
-        """A file has the settings of the disk below it."""
+        """Settings of the host and of the drive's link; for a file, of the disk below it."""
         disk = self._disk
         number = None if disk is None else disk.number
         facts = host_settings(self.roots, number)
@@ -217,7 +217,7 @@ class PhysicalDevice:
         return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
     def driven_drives(self) -> tuple[DrivenDrive, ...]:
-        """See the protocol: all disks below."""
+        """All disks that I/O to the target ends up on."""
         disks = disks_below(self.target.device, Path(self.facts.path), self.roots)
         return tuple(DrivenDrive.of_device(disk, self.roots) for disk in disks)
 

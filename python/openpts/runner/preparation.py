@@ -90,7 +90,7 @@ def path_deviations(engine: Facts) -> tuple[Deviation, ...]:
 
 
 def purge_left_out(report: PurgeReport) -> Deviation:
-    """The entry of a run without a purge."""
+    """Ledger entry of a run without a purge."""
     return Deviation(
         rule_id="PTS-PRG-01",
         clause="3.2",
@@ -112,7 +112,7 @@ def lost_write_cache(then: WriteCacheReport, now: WriteCacheReport) -> Deviation
 
 
 def other_write_cache(report: WriteCacheReport) -> Deviation:
-    """The entry of a cache that is not as required."""
+    """Ledger entry if the write cache is not in the required state."""
     return Deviation(
         rule_id="PTS-CACHE-01",
         clause="3.7",

@@ -38,7 +38,7 @@ class RecordPause:
             self.emit(self._unannounced.pop(0))
 
     def announce(self) -> None:
-        """Tell once that a pause will come."""
+        """Announces a delayed record, once per delay."""
         if self.writer.trouble and not self._announced:
             self._announced = True
             self.emit(RecordDelayed(self.writer.folder, self.writer.trouble))

@@ -70,7 +70,7 @@ class Interruption:
 
     @property
     def text(self) -> str:
-        """Where the run goes on, for its record."""
+        """Place at which the run goes on, in words for its record."""
         cycle = max(1, self.cycle)
         match self.next:
             case Purge():
@@ -90,22 +90,22 @@ class Interruption:
 
     @property
     def where(self) -> str:
-        """The same, with how much stands."""
+        """Place at which the run goes on, with the number of steps kept."""
         return f"{self.text}: {self.steps} {'step stands' if self.steps == 1 else 'steps stand'}"
 
     def count(self, kind: type[Purge | SetWriteCache | CycleFinished]) -> int:
-        """How many of the requests that stand are of a kind."""
+        """Number of kept requests of a kind."""
         return sum(isinstance(answered.request, kind) for answered in self.kept)
 
     @property
     def at(self) -> StepPlace:
-        """The place after the last step that stands."""
+        """Place after the last kept step."""
         last = next((one.places[-1] for one in reversed(self.kept) if one.places), None)
         return BEFORE_THE_FIRST if last is None else replace(last, position=last.position + 1)
 
     @property
     def steps(self) -> int:
-        """How many steps stand."""
+        """Number of steps kept."""
         return sum(len(one.places) for one in self.kept)
 
     def kept_health(self, health: Sequence[HealthRecord]) -> set[int]:
@@ -158,7 +158,7 @@ def resumed(script: Script, cut: Interruption) -> Script:
 
 
 def _from_where(cut: Interruption, goes_on: ResumePoint) -> Interruption:
-    """The cut moved back to where the run may go on."""
+    """Moves the cut back to where the test may go on: the start of its cycle, or of its group of steps."""
     if goes_on is ResumePoint.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
         return cut  # nothing is left to measure in the cycle, or in any
     if goes_on is ResumePoint.CYCLE:

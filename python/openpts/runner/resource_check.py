@@ -118,7 +118,7 @@ def written_range_bytes(planned: Sequence[PlannedApply], target: TargetFacts) ->
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or what is there of the way to it."""
+    """The folder, or its nearest parent that exists."""
     path = folder.absolute()
     while not path.exists():
         path = path.parent
@@ -207,7 +207,7 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
 
 
 def _larger(target: TargetFacts, needed_bytes: int, range_bytes: int) -> str:
-    """A target of which a range has room enough, in words."""
+    """The target at the highest scale number whose active range holds ``needed_bytes``, or a larger one."""
     fitting = range_bytes // needed_bytes
     return at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
 

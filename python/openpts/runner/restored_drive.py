@@ -70,6 +70,6 @@ def repeat(
 
 
 def _figures(sample: Sample) -> tuple[object, ...]:
-    """What two simulations of a step must have in common."""
+    """Figures by which two simulations of one step are compared: they must be equal."""
     times = sample.started_ns, sample.elapsed_ns, sample.gap_ns
     return times, sample.operations, sample.streams, sample.state

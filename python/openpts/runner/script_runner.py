@@ -355,7 +355,7 @@ class ScriptRunner:
         self._engine_clock_offset_ns = self._step_ended_ns - time.monotonic_ns()
 
     def _stop(self) -> None:
-        """Stop the engine and keep what it still hands over."""
+        """Stops the engine and keeps the samples that it still hands over."""
         self.engine.stop()
         deadline = time.monotonic() + STOP_LIMIT_S
         place = self._place

@@ -42,7 +42,7 @@ class SettlingStarted:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A look is done, and judged with those before it."""
+    """One more look at the drive was taken; ``verdict`` judges all looks so far."""
 
     look: Look
     verdict: Settling

@@ -85,12 +85,12 @@ class SimulatedDevice:
 
     @property
     def healed(self) -> tuple[Healing, ...]:
-        """The simulation starts over each time."""
+        """Nothing to put back: a simulation keeps no state between runs."""
         return ()
 
     @property
     def inputs(self) -> Mapping[str, bytes]:
-        """The preset, unless it is one that ships."""
+        """File of the preset, unless the preset ships with openpts."""
         return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.text.encode()}
 
     def identity(self) -> Facts:
@@ -100,7 +100,7 @@ class SimulatedDevice:
         }
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        """There is no device, and a scale changes its shape."""
+        """Ledger entries: no physical device, and a shape changed by the scale."""
         return simulated_deviations(self.preset, self.facts, str(self.drive.simulation), steps)
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:  # noqa: ARG002 however many

@@ -25,7 +25,7 @@ class HangWatch:
     _due_ns: int = HANG_NS
 
     def news(self, oldest: OutstandingIo | None) -> OutstandingIo | None:
-        """The I/O, if its age is due to be reported."""
+        """The hung I/O if its age is due to be reported; None otherwise."""
         if oldest is None or oldest.age_ns < HANG_NS:
             self._due_ns = HANG_NS
             return None

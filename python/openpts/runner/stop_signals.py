@@ -48,7 +48,7 @@ class StopSignals:
 
     @property
     def wished(self) -> bool:
-        """Whether one has come."""
+        """Whether a stop signal has come."""
         return self.noted > 0
 
     def __enter__(self) -> Self:

@@ -38,7 +38,7 @@ _ENDS: Final = (RunFailedError, LimitError, NotSteadyError, NoVerdictError)
 
 
 def _no_judge(_folder: Path) -> None:
-    """No limits were set."""
+    """Judge of a suite without limits: there is nothing to judge."""
 
 
 @dataclass(frozen=True, slots=True)

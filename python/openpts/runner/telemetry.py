@@ -204,7 +204,7 @@ class _Open:
                 yield at_ns, name, value
 
     def last_value(self, name: str, otherwise: float | None) -> float | None:
-        """The last value of that name, if this gauge has it."""
+        """Last value of a quantity; ``otherwise`` if the gauge does not have it."""
         return self._last[name][1] if name in self._last else otherwise
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ def _hold(held: ExitStack, scenario: Scenario, roots: SystemRoots) -> list[Chang
 
 
 def _try_to_hold(held: ExitStack, request: AbstractContextManager[None]) -> str:
-    """Why it could not be held; empty if it is."""
+    """Enters ``request`` and keeps it open in ``held``; returns why that failed, empty on success."""
     try:
         held.enter_context(request)
     except HostSettingError as error:

@@ -60,7 +60,7 @@ class UnopenedTarget:
 
     @classmethod
     def of_capacity(cls, capacity_bytes: int) -> Self:
-        """A drive of which nothing is known but its capacity."""
+        """A drive known by its capacity alone, with the usual sector size assumed."""
         facts = TargetFacts(TargetKind.BLOCK, "a drive", "-", capacity_bytes, _USUAL_SECTOR_BYTES)
         return cls(facts, (_sector_text(_USUAL_SECTOR_BYTES), _CACHE_TEXT))
 

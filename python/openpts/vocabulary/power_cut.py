@@ -37,7 +37,7 @@ class CutLoad:
 
 @dataclass(frozen=True, slots=True)
 class DataLoss:
-    """Neighbouring sectors with the same fault; ``loss`` is a name of ``LOSSES``.
+    """Neighboring sectors with the same fault; ``loss`` is a name of ``LOSSES``.
 
     ``expected`` and ``found`` are writes by their numbers in the run, or words; ``context`` is what the
     journal has on the one that is missing. Its times count submissions and acknowledgments.

@@ -39,7 +39,7 @@ pub enum TraceError {
     /// It is a table of steps, which has no single I/Os.
     #[error(
         "can't read {path} as a trace: it is a table of steps, which has no single I/Os; show it alone and whole with \
-         `openpts trace characterise`, or apply it with `openpts run rws`"
+         `openpts trace characterize`, or apply it with `openpts run rws`"
     )]
     StepTable {
         /// Of the table.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
+from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -66,7 +66,7 @@ def three_groups() -> list[list[Sample]]:
 
 @pytest.mark.proves("PTS-XSR-22", "PTS-XSR-24")
 def test_groups_have_averages_and_peaks() -> None:
-    first, second, third = analyse_cross_stimulus(three_groups(), MINUTE_NS).groups
+    first, second, third = analyze_cross_stimulus(three_groups(), MINUTE_NS).groups
     assert first.bandwidth_bytes_per_s == pytest.approx(520 * MB)
     assert first.peak_bandwidth_bytes_per_s == pytest.approx(600 * MB)
     assert (second.art_ns, second.mrt_ns) == (300, 9000)
@@ -82,7 +82,7 @@ def test_a_rest_of_a_minute_is_no_peak() -> None:
     (step,) = third
     rest = with_changes(step.intervals[0], elapsed_ns=2 * NS_PER_S, write=_writes(2 * 900, 1000))
     follower = with_changes(step, intervals=(rest,), elapsed_ns=2 * NS_PER_S)
-    results = analyse_cross_stimulus([first, second, [step, follower]], MINUTE_NS)
+    results = analyze_cross_stimulus([first, second, [step, follower]], MINUTE_NS)
     assert len(results.groups[2].minutes) == 11
     assert results.groups[2].peak_bandwidth_bytes_per_s == pytest.approx(510 * MB)
     assert results.peak_recovery_ns == 9 * MINUTE_NS + 2 * NS_PER_S
@@ -94,15 +94,15 @@ def test_processor_use_is_weighed_by_time() -> None:
     (long,), (short,) = group(START, [5] * 30), group(START + 30 * MINUTE_NS, [5] * 10)
     cpus = CpuShares(0, 10, 2, 0), CpuShares(0, 50, 6, 0)
     parts = [with_changes(step, cpu=cpu) for step, cpu in zip((long, short), cpus, strict=True)]
-    (summary,) = analyse_cross_stimulus([parts], MINUTE_NS).groups
+    (summary,) = analyze_cross_stimulus([parts], MINUTE_NS).groups
     assert (summary.cpu_sys_pct, summary.cpu_iowait_pct) == (20, 3)
-    (without,) = analyse_cross_stimulus([[parts[0], short]], MINUTE_NS).groups
+    (without,) = analyze_cross_stimulus([[parts[0], short]], MINUTE_NS).groups
     assert without.cpu_sys_pct is None
 
 
 @pytest.mark.proves("PTS-XSR-22")
 def test_recovery_counts_from_the_end_of_group_2_by_time_stamps() -> None:
-    results = analyse_cross_stimulus(three_groups(), MINUTE_NS)
+    results = analyze_cross_stimulus(three_groups(), MINUTE_NS)
     assert results.peak_recovery_ns == 9 * MINUTE_NS + 2 * NS_PER_S  # minute 9 is the best, with the gap
     # of the last hour's 500 MB/s: 400 in minute 3, 450 in minute 4, 475 in minute 6, 500 in minute 8
     after = {recovery.share: recovery.after_ns for recovery in results.recoveries}
@@ -120,7 +120,7 @@ def test_recovery_counts_from_the_end_of_group_2_by_time_stamps() -> None:
 def test_a_drive_that_does_not_recover_has_no_recovery_by_share() -> None:
     groups = three_groups()
     groups[2] = group(groups[2][0].started_ns, [100, 300, 200])
-    results = analyse_cross_stimulus(groups, MINUTE_NS)
+    results = analyze_cross_stimulus(groups, MINUTE_NS)
     assert results.peak_recovery_ns == 2 * MINUTE_NS + 2 * NS_PER_S
     assert [recovery.after_ns for recovery in results.recoveries] == [None] * 4
     assert results.stable_recovery is not None
@@ -128,17 +128,17 @@ def test_a_drive_that_does_not_recover_has_no_recovery_by_share() -> None:
 
 
 def test_groups_that_were_not_reached_leave_the_others() -> None:
-    results = analyse_cross_stimulus([*three_groups()[:2], []], MINUTE_NS)
+    results = analyze_cross_stimulus([*three_groups()[:2], []], MINUTE_NS)
     assert len(results.groups) == 2
     assert (results.peak_recovery_ns, results.recoveries, results.stable_recovery) == (None, (), None)
-    assert analyse_cross_stimulus([[], [], []], MINUTE_NS).groups == ()
+    assert analyze_cross_stimulus([[], [], []], MINUTE_NS).groups == ()
 
 
 def test_one_minute_of_noise_makes_no_median_peak() -> None:
     second = group(0, [300] * 5)
     noisy = [100, 900, 400, 450, 474, 480, 499, 500, 510, 505, 490]
     groups = [group(0, FIRST), second, group(second[0].elapsed_ns + START, noisy)]
-    peak = analyse_cross_stimulus(groups, MINUTE_NS).median_peak
+    peak = analyze_cross_stimulus(groups, MINUTE_NS).median_peak
     assert peak is not None
     # medians of five: 450, 474, 474, 480, 499, 500, 500 - minutes 6 to 10 are the first to have 500
     assert peak.bandwidth_bytes_per_s == pytest.approx(500 * MB)
@@ -148,4 +148,4 @@ def test_one_minute_of_noise_makes_no_median_peak() -> None:
 def test_fewer_than_five_minutes_have_no_median_peak() -> None:
     second = group(0, [300] * 5)
     groups = [group(0, FIRST), second, group(second[0].elapsed_ns + START, [100, 200, 300, 400])]
-    assert analyse_cross_stimulus(groups, MINUTE_NS).median_peak is None
+    assert analyze_cross_stimulus(groups, MINUTE_NS).median_peak is None

@@ -12,7 +12,7 @@ from openpts.procedures.shared.demand.operating_points import (
     choose_points,
     operating_points,
 )
-from openpts.procedures.shared.demand.results import DemandResults, analyse_demand, measure_point
+from openpts.procedures.shared.demand.results import DemandResults, analyze_demand, measure_point
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
@@ -51,13 +51,13 @@ def rounds(count: int, model: Model) -> Iterator[tuple[int, Sample]]:
             yield number, measured(point, model(number, point))
 
 
-def analysed(count: int, model: Model, steady_round: int | None = None) -> DemandResults:
-    return analyse_demand(CONDITIONS, rounds(count, model), steady_round)
+def analyzed(count: int, model: Model, steady_round: int | None = None) -> DemandResults:
+    return analyze_demand(CONDITIONS, rounds(count, model), steady_round)
 
 
 @pytest.mark.proves("PTS-CBW-28", "PTS-DIRTH-20")
 def test_results_are_means_over_the_window() -> None:
-    results = analysed(7, lambda number, point: 100 * number + point.toio, steady_round=6)
+    results = analyzed(7, lambda number, point: 100 * number + point.toio, steady_round=6)
     assert results.window.rounds == (2, 3, 4, 5, 6)
     found = results.results[OperatingPoint(2, 1)]
     assert found.iops == 402
@@ -73,7 +73,7 @@ def test_results_are_means_over_the_window() -> None:
 
 @pytest.mark.proves("PTS-CBW-27", "PTS-DIRTH-19")
 def test_steady_state_is_judged_on_the_highest_demand_alone() -> None:
-    restless = analysed(5, lambda number, point: 1000 if point == POINTS[0] else 1000 * number)
+    restless = analyzed(5, lambda number, point: 1000 if point == POINTS[0] else 1000 * number)
     assert restless.tracked == OperatingPoint(4, 2)
     assert restless.steady
     assert restless.verdict is not None
@@ -81,7 +81,7 @@ def test_steady_state_is_judged_on_the_highest_demand_alone() -> None:
 
 
 def test_without_a_complete_round_nothing_is_chosen() -> None:
-    results = analyse_demand(CONDITIONS, list(rounds(1, lambda _number, point: point.toio))[:-1], None)
+    results = analyze_demand(CONDITIONS, list(rounds(1, lambda _number, point: point.toio))[:-1], None)
     assert (results.rounds, results.results, results.chosen, results.verdict) == ((), {}, None, None)
     assert results.by_toio() == ()
     assert results.knee_toio() is None
@@ -89,7 +89,7 @@ def test_without_a_complete_round_nothing_is_chosen() -> None:
 
 @pytest.mark.proves("PTS-CBW-59", "PTS-DIRTH-51")
 def test_points_of_equal_toio_stand_together() -> None:
-    by_toio = analysed(5, lambda _number, point: 1000 * point.tc + point.qd).by_toio()
+    by_toio = analyzed(5, lambda _number, point: 1000 * point.tc + point.qd).by_toio()
     assert [(group.toio, [point.point for point in group.points]) for group in by_toio] == [
         (1, [(1, 1)]),
         (2, [(2, 1), (1, 2)]),
@@ -102,8 +102,8 @@ def test_points_of_equal_toio_stand_together() -> None:
 
 def test_the_knee_is_where_response_times_exceed_twice_the_first() -> None:
     # a drive that answers 1,000 I/Os a second at most: 1 ms for each that is outstanding
-    assert analysed(5, lambda _number, _point: 1000).knee_toio() == 4
-    assert analysed(5, lambda _number, point: 1000 * point.toio).knee_toio() is None
+    assert analyzed(5, lambda _number, _point: 1000).knee_toio() == 4
+    assert analyzed(5, lambda _number, point: 1000 * point.toio).knee_toio() is None
 
 
 def test_a_share_of_cpu_needs_every_round() -> None:

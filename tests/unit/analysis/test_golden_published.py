@@ -11,10 +11,10 @@ from msgspec.structs import replace as with_changes
 from scipy import stats
 
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
-from openpts.analysis.saturation import TrackedStep, analyse_saturation
+from openpts.analysis.saturation import TrackedStep, analyze_saturation
 from openpts.analysis.steady_state import judge
-from openpts.procedures.pts.hir.results import summarise_segment
-from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
+from openpts.procedures.pts.hir.results import summarize_segment
+from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
 from openpts.procedures.shared.rounds.matrix import measure_cell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
 from openpts.vocabulary.phase import Phase
@@ -149,7 +149,7 @@ def test_idle_recovery_table() -> None:
             for cycle in range(360)
             for step, at_ns in [(burst, 0), (idle, 5 * NS_PER_S)][: 2 if idle_s else 1]
         ]
-        summary = summarise_segment(steps, 5 * NS_PER_S)
+        summary = summarize_segment(steps, 5 * NS_PER_S)
         assert summary is not None
         # active time alone counts: with its idle time, wait state 10 would have an eleventh of its IOPS
         assert summary.iops == pytest.approx(iops)
@@ -185,7 +185,7 @@ def test_cross_stimulus_table() -> None:
         ]
         at_ns += minutes[segment] * MINUTE_NS
         groups.append(steps)
-    results = analyse_cross_stimulus(groups, MINUTE_NS)
+    results = analyze_cross_stimulus(groups, MINUTE_NS)
 
     assert [group.duration_ns // (60 * MINUTE_NS) for group in results.groups] == [8, 6, 8]
     first, second, third = results.groups
@@ -256,7 +256,7 @@ def test_a_drive_that_is_filled_three_times_ever_more_slowly() -> None:
         iops = Fraction(capacity_bytes, 4096 * 60 * fill["minutes"])
         minute = TrackedStep(1, tracked=False, sample=sample(str(iops)))
         steps += [minute] * fill["minutes"]
-    results = analyse_saturation(steps, (), MINUTE_NS, None)
+    results = analyze_saturation(steps, (), MINUTE_NS, None)
     for number, fill in enumerate(published["fills"], start=1):
         full = results.minutes[fill["full_after_minutes"] - 1]
         # whole I/Os a minute: a few blocks more or less

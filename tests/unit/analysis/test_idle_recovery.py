@@ -4,7 +4,7 @@ import numpy
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.pts.hir.results import accesses, late_edges, summarise_segment
+from openpts.procedures.pts.hir.results import accesses, late_edges, summarize_segment
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -68,14 +68,14 @@ def test_the_pause_is_from_the_last_answer_to_the_next_request() -> None:
 def test_a_return_to_baseline_has_no_pauses() -> None:
     steps = [burst(n * ON_NS, 100) for n in range(4)]
     assert [access.off_error_ns for access in accesses(steps, ON_NS, 0)] == [None] * 4
-    summary = summarise_segment(steps, ON_NS)
+    summary = summarize_segment(steps, ON_NS)
     assert summary is not None
     assert (summary.largest_off_error_ns, summary.mean_off_error_ns) == (None, None)
 
 
 def test_a_segment_weighs_its_accesses_by_their_ios() -> None:
     few, many = burst(0, 100, mean_ns=9000, mrt_ns=70_000), burst(ON_NS, 900, mean_ns=1000)
-    summary = summarise_segment([few, many], ON_NS)
+    summary = summarize_segment([few, many], ON_NS)
     assert summary is not None
     assert summary.iops == 100
     assert summary.art_ns == (100 * 9000 + 900 * 1000) / 1000
@@ -84,19 +84,19 @@ def test_a_segment_weighs_its_accesses_by_their_ios() -> None:
 
 def test_percentiles_of_the_accesses_are_those_of_numpy() -> None:
     counts = [100 + (37 * n) % 101 for n in range(60)]
-    summary = summarise_segment(cycles(counts), ON_NS)
+    summary = summarize_segment(cycles(counts), ON_NS)
     assert summary is not None
     low, high = numpy.percentile([ios / 5 for ios in counts], [5, 95])
     assert (summary.low_iops, summary.high_iops) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_few_accesses_have_no_percentiles_and_none_have_no_summary() -> None:
-    summary = summarise_segment(cycles([5] * 19), ON_NS)
+    summary = summarize_segment(cycles([5] * 19), ON_NS)
     assert summary is not None
     assert (summary.low_iops, summary.high_iops) == (None, None)
-    assert summarise_segment([], ON_NS) is None
-    assert summarise_segment([pause(0)], ON_NS) is None
-    assert summarise_segment([with_changes(burst(0, 5), state=StepState.INTERRUPTED)], ON_NS) is None
+    assert summarize_segment([], ON_NS) is None
+    assert summarize_segment([pause(0)], ON_NS) is None
+    assert summarize_segment([with_changes(burst(0, 5), state=StepState.INTERRUPTED)], ON_NS) is None
 
 
 @pytest.mark.proves("PTS-HIR-12")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.procedures.extended.precon.results import analyse_course, reached_at, rounds_of
+from openpts.procedures.extended.precon.results import analyze_course, reached_at, rounds_of
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -52,7 +52,7 @@ def test_what_lies_between_tracked_minutes_belongs_to_the_later_one() -> None:
 
 def test_a_course_that_settles() -> None:
     # rounds 3 to 7: 2900 .. 3100 around 3000; the window before still has 5000 in it
-    results = analyse_course(course(9000, 5000, 3000, 3100, 2900, 3000, 3000), MINUTE_NS, 0)
+    results = analyze_course(course(9000, 5000, 3000, 3100, 2900, 3000, 3000), MINUTE_NS, 0)
     assert results.tracked_iops == (9000, 5000, 3000, 3100, 2900, 3000, 3000)
     assert (results.first_iops, results.steady_round) == (9000, 7)
     assert results.steady_iops == pytest.approx(3000)
@@ -66,13 +66,13 @@ def test_a_course_that_settles() -> None:
 def test_steady_state_waits_for_its_amount() -> None:
     steps = course(*[3000] * 8)
     after_minute_7 = (7 * 60 * 3000 + 6 * 120 * 1000) * 4 * KIB
-    assert analyse_course(steps, MINUTE_NS, 0).steady_round == 5
-    assert analyse_course(steps, MINUTE_NS, after_minute_7).steady_round == 7
-    assert analyse_course(steps, MINUTE_NS, after_minute_7 + 1).steady_round == 8
+    assert analyze_course(steps, MINUTE_NS, 0).steady_round == 5
+    assert analyze_course(steps, MINUTE_NS, after_minute_7).steady_round == 7
+    assert analyze_course(steps, MINUTE_NS, after_minute_7 + 1).steady_round == 8
 
 
 def test_a_course_that_never_settles_has_its_last_window() -> None:
-    results = analyse_course(course(3000, 6000, 3000, 6000, 3000, 6000), MINUTE_NS, 0)
+    results = analyze_course(course(3000, 6000, 3000, 6000, 3000, 6000), MINUTE_NS, 0)
     assert (results.steady_round, results.steady_iops, results.factor) == (None, None, None)
     assert (results.steady_after_ns, results.steady_after_bytes) == (None, None)
     assert results.verdict is not None
@@ -82,15 +82,15 @@ def test_a_course_that_never_settles_has_its_last_window() -> None:
 def test_a_course_cut_short_and_one_that_never_began() -> None:
     steps = course(3000, 3000)
     steps[-1] = sample(MINUTE, 3000, 20, state=StepState.INTERRUPTED)
-    results = analyse_course(steps, MINUTE_NS, 0)
+    results = analyze_course(steps, MINUTE_NS, 0)
     assert results.tracked_iops == (3000,)
     assert results.verdict is None
-    nothing = analyse_course([], MINUTE_NS, 0)
+    nothing = analyze_course([], MINUTE_NS, 0)
     assert (nothing.first_iops, nothing.elapsed_ns, nothing.written_bytes) == (None, 0, 0)
 
 
 def test_where_the_drive_was_full() -> None:
-    minutes = analyse_course(course(3000, 3000, 3000), MINUTE_NS, 0).minutes
+    minutes = analyze_course(course(3000, 3000, 3000), MINUTE_NS, 0).minutes
     first_minute = 60 * 3000 * 4 * KIB
     found = reached_at(minutes, first_minute)
     assert found is not None

@@ -80,7 +80,7 @@ def test_the_median_was_measured(values: list[float], better: Better) -> None:
 
 
 @pytest.mark.proves("SOL-STAT-01")
-def test_of_an_even_number_the_less_favourable_of_the_middle_two_counts() -> None:
+def test_of_an_even_number_the_less_favorable_of_the_middle_two_counts() -> None:
     assert runs(4, 1, 3, 2).median == 2
     assert runs(4, 1, 3, 2, better=LOWER).median == 3
 

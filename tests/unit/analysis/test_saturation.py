@@ -5,7 +5,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import (
-    analyse_saturation,
+    analyze_saturation,
     is_whole_minute,
     spread_of,
     steady_round_of,
@@ -60,13 +60,13 @@ def test_the_window_ends_at_the_steady_round_or_else_at_the_last_one() -> None:
     for number, rate in enumerate(rates[1:], start=2):
         numbered += [(number, steady(1, 1740)), (number, steady(rate, 60))]
     steps = tracked_steps(numbered, MINUTE_NS, PERIOD_NS)
-    found = analyse_saturation(steps, [], MINUTE_NS, 7)
+    found = analyze_saturation(steps, [], MINUTE_NS, 7)
     assert found.verdict is not None
     assert (found.verdict.rounds, found.verdict.average, found.steady) == ((3, 4, 5, 6, 7), 10, True)
-    last = analyse_saturation(steps, [], MINUTE_NS, None)
+    last = analyze_saturation(steps, [], MINUTE_NS, None)
     assert last.verdict is not None
     assert (last.verdict.rounds, last.steady) == ((4, 5, 6, 7, 8), False)
-    few = analyse_saturation(steps[:5], [], MINUTE_NS, None)
+    few = analyze_saturation(steps[:5], [], MINUTE_NS, None)
     assert (few.verdict, few.histogram, few.tracked_iops) == (None, None, (30, 20, 10))
     assert few.written_bytes == (60 * 60 + 2 * 1740) * 4096
 

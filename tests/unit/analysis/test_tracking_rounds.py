@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyse_tracking
+from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -40,13 +40,13 @@ def steps_of(tracked_iops: list[int], between_iops: int = 7) -> list[TrackedStep
     return steps
 
 
-def analysed(steps: list[TrackedStep]) -> TrackingResults:
-    return analyse_tracking(steps, minute_ns=MINUTE_NS, period_ns=PERIOD_NS)
+def analyzed(steps: list[TrackedStep]) -> TrackingResults:
+    return analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=PERIOD_NS)
 
 
 @pytest.mark.proves("PTS-CBW-18", "PTS-DIRTH-10", "PTS-HIR-09")
 def test_tracked_are_minute_1_and_those_30_minutes_apart() -> None:
-    results = analysed(steps_of([500, 300, 200]))
+    results = analyzed(steps_of([500, 300, 200]))
     assert list(results.iops) == [500, 300, 200]
     assert [start_ns // MINUTE_NS for start_ns in results.starts_ns] == [0, 30, 60]
     assert [end_ns // MINUTE_NS for end_ns in results.ends_ns] == [1, 31, 61]
@@ -56,17 +56,17 @@ def test_tracked_are_minute_1_and_those_30_minutes_apart() -> None:
 
 
 def test_the_window_ends_with_the_first_steady_round() -> None:
-    results = analysed(steps_of([500, 300, 100, 100, 101, 100, 100]))
+    results = analyzed(steps_of([500, 300, 100, 100, 101, 100, 100]))
     assert results.window.rounds == (3, 4, 5, 6, 7)
     assert results.steady
     assert [minute.iops for minute in results.window_minutes] == [100, 100, 101, 100, 100]
-    later = analysed(steps_of([100, 100, 100, 100, 100, 900]))
+    later = analyzed(steps_of([100, 100, 100, 100, 100, 900]))
     assert later.window.rounds == (1, 2, 3, 4, 5)
     assert later.steady
 
 
 def test_without_steady_state_the_window_is_the_last_one() -> None:
-    results = analysed(steps_of([100, 200] * 4))
+    results = analyzed(steps_of([100, 200] * 4))
     assert results.window.rounds == (4, 5, 6, 7, 8)
     assert results.verdict is not None
     assert not results.steady
@@ -75,11 +75,11 @@ def test_without_steady_state_the_window_is_the_last_one() -> None:
 def test_a_round_without_its_complete_minute_ends_the_series() -> None:
     steps = steps_of([100, 100, 100])
     cut_short = [*steps[:-1], TrackedStep(3, 1, measured(100, MINUTE_NS // 3, StepState.INTERRUPTED))]
-    results = analysed(cut_short)
+    results = analyzed(cut_short)
     assert (results.begun, len(results.minutes)) == (3, 2)
     # what lies between two tracked minutes is none, however long a minute is
     filling = TrackedStep(2, 0, measured(100, MINUTE_NS))
-    doubled = analyse_tracking(
+    doubled = analyze_tracking(
         [TrackedStep(1, 0, measured(100, MINUTE_NS)), filling], minute_ns=MINUTE_NS, period_ns=2 * MINUTE_NS
     )
     assert len(doubled.minutes) == 1
@@ -87,11 +87,11 @@ def test_a_round_without_its_complete_minute_ends_the_series() -> None:
 
 def test_minutes_without_time_between_them_are_all_tracked() -> None:
     steps = [TrackedStep(number, 0, measured(100, MINUTE_NS)) for number in range(1, 7)]
-    results = analyse_tracking(steps, minute_ns=MINUTE_NS, period_ns=MINUTE_NS)
+    results = analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=MINUTE_NS)
     assert len(results.minutes) == 6
     assert results.window.rounds == (1, 2, 3, 4, 5)
 
 
 def test_nothing_is_nothing() -> None:
-    results = analysed([])
+    results = analyzed([])
     assert (results.begun, results.minutes, results.window.rounds) == (0, (), ())

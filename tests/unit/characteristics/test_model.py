@@ -287,7 +287,7 @@ def test_a_model_that_can_not_be_made_is_refused(
 
 @pytest.mark.slow
 def test_drives_that_the_model_has_not_seen_behave_the_same(bursts: Path, tmp_path: Path) -> None:
-    words = ["trace", "synthesise", str(bursts), "--model", str(tmp_path / "like.toml"), "--json"]
+    words = ["trace", "synthesize", str(bursts), "--model", str(tmp_path / "like.toml"), "--json"]
     checks = [word for name in ("enterprise-tlc", "client-qlc") for word in ("--check", f"sim:{name}")]
     done = CliRunner().invoke(cli, [*words, *checks])
     assert done.exit_code == 0, done.output
@@ -302,7 +302,7 @@ def test_only_the_devices_that_are_asked_for_are_replayed(tmp_path: Path) -> Non
     ios = reads_with_bursts_of_writes(seconds=1.0)
     ios.device = np.arange(len(ios.at)) % 2
     source = write_trace(tmp_path / "two.parquet", ios)
-    words = ["trace", "synthesise", str(source), "--device", "sdb", "--model", str(tmp_path / "m.toml")]
+    words = ["trace", "synthesize", str(source), "--device", "sdb", "--model", str(tmp_path / "m.toml")]
     done = CliRunner().invoke(cli, [*words, "--check", "sim:enterprise-tlc", "--json"])
     assert done.exit_code == 0, done.exception
     (check,) = json.loads(done.stdout)["checks"]

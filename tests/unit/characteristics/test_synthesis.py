@@ -42,7 +42,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(trace: Path) -> dict[str, Any]:
-    done = CliRunner().invoke(cli, ["trace", "synthesise", str(trace), "--check", DRIVE, "--json"])
+    done = CliRunner().invoke(cli, ["trace", "synthesize", str(trace), "--check", DRIVE, "--json"])
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -108,7 +108,7 @@ def test_the_seconds_are_those_asked_for(trace: Path) -> None:
 
 def test_a_plan_and_its_job_file_are_written(trace: Path, tmp_path: Path) -> None:
     plan = tmp_path / "like.toml"
-    done = CliRunner().invoke(cli, ["trace", "synthesise", str(trace), "--out", str(plan)])
+    done = CliRunner().invoke(cli, ["trace", "synthesize", str(trace), "--out", str(plan)])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "like.fio").read_text().startswith("; like trace.parquet")
     planned = CliRunner().invoke(cli, ["plan", "workload", "--plan", str(plan), DRIVE])
@@ -117,7 +117,7 @@ def test_a_plan_and_its_job_file_are_written(trace: Path, tmp_path: Path) -> Non
 
 def test_a_file_in_a_folder_that_does_not_exist_is_refused(trace: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(
-        cli, ["trace", "synthesise", str(trace), "--fio", str(tmp_path / "none" / "j.fio")]
+        cli, ["trace", "synthesize", str(trace), "--fio", str(tmp_path / "none" / "j.fio")]
     )
     assert "can't write" in str(done.exception)
 
@@ -130,9 +130,9 @@ def test_half_of_a_trace_is_held_out(trace: Path) -> None:
 
 
 def test_a_check_takes_simulated_drives_only(trace: Path) -> None:
-    done = CliRunner().invoke(cli, ["trace", "synthesise", str(trace), "--check", "/dev/sda"])
+    done = CliRunner().invoke(cli, ["trace", "synthesize", str(trace), "--check", "/dev/sda"])
     assert "takes only a simulated drive" in str(done.exception)
     scaled = CliRunner().invoke(
-        cli, ["trace", "synthesise", str(trace), "--check", "sim:enterprise-tlc?scale=16"]
+        cli, ["trace", "synthesize", str(trace), "--check", "sim:enterprise-tlc?scale=16"]
     )
     assert "add scale=1" in str(scaled.exception)

@@ -309,7 +309,7 @@ def test_tables_end_where_their_words_end(words: tuple[str, ...]) -> None:
 def test_a_plan_fits_80_columns_but_for_its_assumptions() -> None:
     for test in ("iops", "cbw", "precon"):
         text, code = seen("plan", test, "--capacity", "100TB")
-        labelled = ("assumed ", "deviation ", "purge ", "writes ", "    ")
+        labeled = ("assumed ", "deviation ", "purge ", "writes ", "    ")
         _title, *lines = text.splitlines()
-        long = [line for line in lines if len(line) > 80 and not line.startswith(labelled)]
+        long = [line for line in lines if len(line) > 80 and not line.startswith(labeled)]
         assert (code, long) == (0, [])

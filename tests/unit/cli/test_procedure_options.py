@@ -202,8 +202,8 @@ def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
         choices("iops", "--data-pattern", "zeros")
     with pytest.raises(UsageError, match=rf"^{plan}:11:1: block_sizes: steady state is judged on"):
         choices("iops", "--plan", plan, "--read-pcts", "65,0")
-    Path(plan).write_text("[lat]\ncolour = 1\n")
-    with pytest.raises(WrittenFileError, match=r"plan\.toml:2:1: unknown key colour in lat"):
+    Path(plan).write_text("[lat]\ncolor = 1\n")
+    with pytest.raises(WrittenFileError, match=r"plan\.toml:2:1: unknown key color in lat"):
         choices("iops", "--plan", plan)
 
 

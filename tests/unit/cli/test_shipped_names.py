@@ -26,9 +26,9 @@ WORDS = (
 )
 COMMANDS = {
     "trace check": ("trace", "check", "{}"),
-    "trace characterise": ("trace", "characterise", "recipe:boot", "{}"),
+    "trace characterize": ("trace", "characterize", "recipe:boot", "{}"),
     "trace merge": ("trace", "merge", "{}?speed=2", "-o", "both"),
-    "trace synthesise": ("trace", "synthesise", "{}"),
+    "trace synthesize": ("trace", "synthesize", "{}"),
     "run replay": ("run", "replay", "{}", DRIVE),
     "plan rws": ("plan", "rws", "{}", DRIVE),
     "plan score": ("plan", "score", "--traces", "{}", DRIVE),

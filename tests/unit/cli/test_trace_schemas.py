@@ -49,7 +49,7 @@ def trace(folder: Path, seed: int) -> Path:
 def test_figures_of_all_kinds_of_traces(seed: int, tmp_path: Path) -> None:
     source = trace(tmp_path, seed)
     for words in ((), ("--by", "stream")):
-        check("characterise", printed("characterise", source, *words))
+        check("characterize", printed("characterize", source, *words))
 
 
 def test_figures_of_a_long_trace_and_of_flushes_alone(tmp_path: Path) -> None:
@@ -58,23 +58,23 @@ def test_figures_of_a_long_trace_and_of_flushes_alone(tmp_path: Path) -> None:
     at = np.cumsum(random.exponential(2e5, n)).astype(np.int64)
     offset = random.integers(0, 3000, n) * 4096
     long = Ios(at - at[0], offset, np.full(n, 4096), random.random(n) < 0.4)
-    check("characterise", printed("characterise", write_trace(tmp_path / "long.parquet", long)))
+    check("characterize", printed("characterize", write_trace(tmp_path / "long.parquet", long)))
     none = np.zeros(3, np.int64)
     flushes = Ios(np.arange(3) * 1000, none, none, none.astype(bool), operation=["flush"] * 3)
-    check("characterise", printed("characterise", write_trace(tmp_path / "flushes.parquet", flushes)))
+    check("characterize", printed("characterize", write_trace(tmp_path / "flushes.parquet", flushes)))
 
 
 def test_distances_and_what_is_like_a_trace(tmp_path: Path) -> None:
     one, other = trace(tmp_path, 0), trace(tmp_path, 3)
-    check("trace-distances", printed("characterise", one, other))
+    check("trace-distances", printed("characterize", one, other))
     model = ("--model", tmp_path / "like.toml")
     drive = ("--check", "sim:enterprise-tlc")
     for words in ((), drive, (*model, *drive), (*model, "--held-out")):
-        check("synthesise", printed("synthesise", one, *words))
+        check("synthesize", printed("synthesize", one, *words))
 
 
 def test_figures_of_a_step_table(tmp_path: Path) -> None:
     table = write_step_table(
         tmp_path / "steps.parquet", [{("read", "rnd", 4096): 9}, {("flush", "na", 0): 1}]
     )
-    check("characterise", printed("characterise", table))
+    check("characterize", printed("characterize", table))

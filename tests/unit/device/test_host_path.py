@@ -79,7 +79,7 @@ def test_the_use_of_a_link_is_that_of_all_drives_behind_it_in_the_busier_directi
     assert "path_0: PCIe 3.0 x4 at 0000:01:00.0, 3.49 GB/s, nvme0n1 nvme1n1" in str(gauge.what)
     half = round(GEN_3_X4 / 512 / 2)
     before = diskstats(nvme3n1=(5, 5), nvme7n1=(5, 5), sda=(5, 5))
-    # in 2 s: the neighbour read what the link carries in 1 s, this drive a quarter of that, others more
+    # in 2 s: the neighbor read what the link carries in 1 s, this drive a quarter of that, others more
     after = diskstats(nvme3n1=(5 + half // 2, 5), nvme7n1=(5 + 2 * half, 5 + half), sda=(5 + 9 * half, 5))
     assert gauge.understand([before], 0) == {}
     assert gauge.understand([after], 2 * 10**9) == {"path_0_use_pct": pytest.approx(62.5, rel=1e-6)}

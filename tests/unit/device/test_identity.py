@@ -131,7 +131,7 @@ def test_malformed_pages_leave_facts_open(malformed: SystemRoots) -> None:
         ("/srv/my data/x", "file on btrfs on XS1600LE70084 (sdb)"),
     ],
 )
-def test_a_file_is_labelled_with_what_is_below_it(path: str, model: str, server: SystemRoots) -> None:
+def test_a_file_is_labeled_with_what_is_below_it(path: str, model: str, server: SystemRoots) -> None:
     facts = _file_facts(path, server)
     assert facts["model"].value == model
     assert facts["serial"].value is None

@@ -31,7 +31,7 @@ def test_signatures_are_told_with_their_places(wipefs: Path) -> None:
     _install(wipefs, f"/bin/cat <<'END'\n{FOUND}\nEND")
     assert find_signatures(NODE) == (
         "gpt at 0x200",
-        "ext4 labelled my \N{REPLACEMENT CHARACTER}[31mdisk at 0x438",
+        "ext4 labeled my \N{REPLACEMENT CHARACTER}[31mdisk at 0x438",
     )
 
 

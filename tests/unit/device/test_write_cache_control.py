@@ -63,8 +63,8 @@ class Controller:
 
 @pytest.fixture
 def controller(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Controller]:
-    def install(enabled: bool, vwc: int = 1, **behaviour: object) -> Controller:
-        found = Controller(enabled, **behaviour)  # type: ignore[arg-type]
+    def install(enabled: bool, vwc: int = 1, **behavior: object) -> Controller:
+        found = Controller(enabled, **behavior)  # type: ignore[arg-type]
         identity = NvmeController(ver=0x10400, oacs=0, sanicap=0, oncs=0, fna=0, vwc=vwc)
         monkeypatch.setattr(write_cache, "identify_controller", lambda fd: identity)
         monkeypatch.setattr(write_cache, "volatile_write_cache_enabled", lambda fd: found.enabled)

@@ -28,7 +28,7 @@ from openpts.report.gate.judge import judge
 from openpts.report.gate.limits_file import parse_limits
 from openpts.report.imported_run import import_tables
 from openpts.report.standing import standing_of
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import KIB, NS_PER_MS, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
@@ -72,7 +72,7 @@ def measures(run: Run) -> dict[str, Any]:
 @pytest.mark.parametrize("path", FIO, ids=lambda path: path.stem)
 def test_the_figures_of_fio_are_those_that_it_states(path: Path, tmp_path: Path) -> None:
     run, jobs = fio_run(path.name, tmp_path / "run"), stated_jobs(path)
-    found = {(one["stream"], one["operation"]): one for one in summarise(run)["streams"]}
+    found = {(one["stream"], one["operation"]): one for one in summarize(run)["streams"]}
     unit = 1 if "3" in path.stem else 1000
     for name in {job["jobname"] for job in jobs}:
         for operation in ("read", "write"):
@@ -170,7 +170,7 @@ def test_rounds_of_tkperf_are_rounds(tmp_path: Path) -> None:
         test: json.loads(root.findtext(f"{tag}/roundmat") or "")
         for test, tag in (("iops", "iops"), ("lat", "lat"), ("tp", "tp"), ("wsat", "writesat"))
     }
-    iops = summarise(runs["iops"])
+    iops = summarize(runs["iops"])
     cells = {(one["block_size_bytes"], one["read_pct"]): one for one in iops["iops"]}
     sizes = [1024, 128, 64, 32, 16, 8, 4, 0.5]
     for row, read_pct in enumerate((100, 95, 65, 50, 35, 5, 0)):

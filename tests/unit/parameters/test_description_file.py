@@ -67,7 +67,7 @@ def test_what_makes_no_sense_is_told_with_its_place(text: str, complaint: str) -
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(WrittenFileError) as raised:
-        _read('colour = "red"\nprice = 3')
+        _read('color = "red"\nprice = 3')
     assert len(raised.value.complaints) == 2
 
 

@@ -136,8 +136,8 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
         ("[iops]\nblock_sizes = ['4KiB', 8]", ["p:2:24: block_sizes: expected a text, got a whole number"]),
         ("[xsr]\ngroup_tcs = [1, 2]", ["p:2:1: group_tcs: expected a list of length >= 3"]),
         (
-            "[iops]\ntc = 0\n\n[lat]\ncolour = 1\n",
-            ["p:2:1: tc: expected a whole number >= 1, not 0", "p:5:1: unknown key colour in lat: known are"],
+            "[iops]\ntc = 0\n\n[lat]\ncolor = 1\n",
+            ["p:2:1: tc: expected a whole number >= 1, not 0", "p:5:1: unknown key color in lat: known are"],
         ),
         (
             "[[wsat.workloads]]\nname = 'x'\nread_pct = 101\nblock_sizes = {'4KiB' = 0}\n"
@@ -314,7 +314,7 @@ def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "colour = 1",
+        "color = 1",
         "class = 'clent'",
         "[iops]\ntc = 'four'",
         "[iops]\ntc = 0",

@@ -1,4 +1,4 @@
-"""The colours stay apart for all eyes: CIEDE2000 and Machado 2009, written here as the oracle."""
+"""The colors stay apart for all eyes: CIEDE2000 and Machado 2009, written here as the oracle."""
 
 from itertools import combinations
 from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
@@ -25,7 +25,7 @@ SIMULATIONS = {
     ),
 }
 
-# Sharma, Wu, Dalal 2005: pairs of CIELAB colours and their distance.
+# Sharma, Wu, Dalal 2005: pairs of CIELAB colors and their distance.
 SHARMA = [
     ((50.0000, 2.6772, -79.7751), (50.0000, 0.0000, -82.7485), 2.0425),
     ((50.0000, 3.1571, -77.2803), (50.0000, 0.0000, -82.7485), 2.8615),
@@ -135,7 +135,7 @@ def test_every_line_and_text_stands_out_from_its_ground(scheme: Scheme) -> None:
     assert all(contrast(text, ground) >= 4.5 for text, ground in texts)
 
 
-def test_each_light_colour_has_one_name_so_that_drawings_can_be_themed() -> None:
+def test_each_light_color_has_one_name_so_that_drawings_can_be_themed() -> None:
     assert len(set(LIGHT.tokens().values())) == len(LIGHT.tokens())
     assert set(LIGHT.tokens()) == set(DARK.tokens())
 

@@ -79,7 +79,7 @@ def test_without_any_word_about_the_drive_there_is_nothing_to_rehearse() -> None
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("colour = 'red'", "colour"),
+        ("color = 'red'", "color"),
         ("[rated]\nspeed = 3", "speed"),
         ("rated = 3", "rated"),
         ("capacity_bytes = 0", "not a number above 0"),

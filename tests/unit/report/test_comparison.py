@@ -315,10 +315,8 @@ def test_drives_of_different_capacity_are_not_one_drive(run: Run) -> None:
     comparison = compared(run, at(run, 0.9), other)
     assert [len(one.runs) for one in comparison.tests[0].contenders] == [2, 1]
     assert [name.split()[-1] for name in comparison.names] == ["GB", "GB"]
-    labelled = compare_runs([Entry(run, "both"), Entry(other, "both")])
-    assert any(
-        "both holds runs of 2 drives" in text for text in sentences(build_comparison(labelled), "fail")
-    )
+    labeled = compare_runs([Entry(run, "both"), Entry(other, "both")])
+    assert any("both holds runs of 2 drives" in text for text in sentences(build_comparison(labeled), "fail"))
 
 
 def test_the_limit_of_the_standard_error_is_the_operators(run: Run) -> None:

@@ -5,7 +5,7 @@ import pytest
 from openpts.pages.model import Figure, Table, points_of
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import transition_page
-from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
+from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
 from openpts.procedures.registry import PTS
 from openpts.vocabulary.drive_class import DriveClass
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
@@ -17,7 +17,7 @@ def test_a_transition_shows_ten_minutes_before_it_and_sixty_after_it() -> None:
     groups = [group(start_ns, rate) for start_ns, rate in zip(starts_ns, rates, strict=True)]
     conditions = PTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert isinstance(conditions, CrossStimulusConditions)
-    results = analyse_cross_stimulus(groups, MINUTE_NS)
+    results = analyze_cross_stimulus(groups, MINUTE_NS)
     page = transition_page(results, conditions, groups[1], groups[2], 2)
     (figure,) = (block for block in page.blocks if isinstance(block, Figure))
     (table,) = (block for block in page.blocks if isinstance(block, Table))

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.pages.model import Figure, Page, Report, Section, Table
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
@@ -68,7 +68,7 @@ def test_the_header_shows_cache_and_range_of_the_client_option(drive_class: Driv
 @pytest.mark.proves("PTS-DIRTH-21..24", "PTS-DIRTH-26..28")
 def test_operating_points_are_those_of_the_hand() -> None:
     """1024 outstanding wait 10.24 ms; 16 are the fewest that get 100,000 IOPS."""
-    figures = summarise(demand_run("dirth"))
+    figures = summarize(demand_run("dirth"))
     expected_iops = {1: 10_000, 4: 40_000}
     for point in figures["operating_points"]:
         toio = point["tc"] * point["qd"]
@@ -172,7 +172,7 @@ def test_a_piece_of_a_minute_is_told_but_not_plotted() -> None:
     assert all(cell.value is None for cell in pieces)
 
 
-def test_a_thread_count_has_one_colour_in_all_plots() -> None:
+def test_a_thread_count_has_one_color_in_all_plots() -> None:
     report = made(WHOLE["dirth"])
     drawn = [figure(report, number) for number in ("Plot 14-7", "Plot 14-8", "Plot 14-9")]
     colors = [{series.label: series.color for series in one.series} for one in drawn]
@@ -180,7 +180,7 @@ def test_a_thread_count_has_one_colour_in_all_plots() -> None:
     assert set(colors[0]) == {"TC 1", "TC 4", "TC 32"}
 
 
-def test_each_round_s_pre_writes_have_a_colour() -> None:
+def test_each_round_s_pre_writes_have_a_color() -> None:
     drawn = figure(made(CBW), "Plot 13-6")
     assert [series.label for series in drawn.series] == [f"Round {number}" for number in range(1, 6)]
     assert len({series.color for series in drawn.series}) == 5

@@ -134,7 +134,7 @@ def test_html_shows_all_drawings_and_tables_without_scripts(reports: Reports) ->
         assert value in text
 
 
-def test_drawings_use_the_colours_of_the_theme(reports: Reports) -> None:
+def test_drawings_use_the_colors_of_the_theme(reports: Reports) -> None:
     body = html_of(reports("steady")).split("<main", 1)[1].split("</main>", 1)[0]
     assert "var(--series-1)" in body
     assert "var(--mix-7)" in body

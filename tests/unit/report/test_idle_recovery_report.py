@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from tests.support.made_up_run import made_up_run
@@ -22,7 +22,7 @@ def test_the_baseline_is_the_average_of_the_window_wherever_it_stands() -> None:
     slower = with_changes(last.sample, elapsed_ns=last.sample.elapsed_ns * 21 // 20)
     steps = tuple(replace(step, sample=slower) if step is last else step for step in run.steps)
     run = replace(run, steps=steps)
-    figures = summarise(run)
+    figures = summarize(run)
     tracked = figures["steady_state"]["tracked_iops"]
     baseline = sum(tracked) / len(tracked)
     assert len(tracked) == 5

@@ -13,7 +13,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
 from openpts.vocabulary.workload import WORKLOADS
@@ -80,7 +80,7 @@ def test_latency_that_failed_in_its_histogram_keeps_its_window() -> None:
     report = build_report(run, REPORT_DATE)
     assert "Response time histogram of RND 4 KiB RW0: n/a (it never began)." in texts(report)
     assert "Steady State reached in Round 5" in texts(report)
-    assert summarise(run)["histogram"] is None
+    assert summarize(run)["histogram"] is None
 
 
 @pytest.mark.proves("PTS-WSAT-12", "PTS-WSAT-15", "PTS-WSAT-32")
@@ -98,7 +98,7 @@ def test_each_workload_has_a_section_of_its_own_and_only_the_default_is_required
     assert len(ids) == len(set(ids))
     assert len(report.tables()) == len({t.id for t in report.tables().values()})
     assert "n/a (the workload wrote nothing)" in texts(report)
-    figures = summarise(run)["workloads"]
+    figures = summarize(run)["workloads"]
     assert [entry["workload"] for entry in figures] == list(NAMES)
     assert [entry["ended_by"] for entry in figures] == [
         "6 h 0 min elapsed",
@@ -127,7 +127,7 @@ def test_minutes_stand_at_their_time_their_gigabytes_and_their_fills() -> None:
         mean = figure.series[-1]
         return points_of(mean, tables[figure.table_id])[-1][0]
 
-    (workload,) = summarise(WHOLE["wsat"])["workloads"]
+    (workload,) = summarize(WHOLE["wsat"])["workloads"]
     assert workload["drive_fills"] == pytest.approx(4, rel=1e-5)
     assert ends("Plot 10-1") == pytest.approx(workload["elapsed_s"] / 3600)
     assert ends("Plot 10-2") == pytest.approx(4 * CAPACITY_BYTES / 1e9, rel=1e-5)

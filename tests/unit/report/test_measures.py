@@ -16,7 +16,7 @@ from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
 from openpts.report.compare.metrics import metrics_of
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
@@ -57,7 +57,7 @@ def test_a_ratio_of_states_gets_a_delta_only_where_one_side_is_better(made_up: R
 
 
 def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
-    figures = summarise(made_up)["measures"]
+    figures = summarize(made_up)["measures"]
     assert {key: one["value"] for key, one in figures.items()} == {
         key: one.value for key, one in measures(made_up).items()
     }
@@ -68,7 +68,7 @@ def test_the_key_values_of_iops_are_the_averages_of_its_matrix(reports: Reports)
     found = measures(run)
     expected = {
         f"rnd_4_kib_rw{cell['read_pct']}.iops": cell["iops"]
-        for cell in summarise(run)["iops"]
+        for cell in summarize(run)["iops"]
         if cell["block_size_bytes"] == 4096 and cell["read_pct"] in {0, 65, 100}
     }
     assert {key: one.value for key, one in found.items()} == expected
@@ -96,7 +96,7 @@ def test_idle_recovery_gives_the_gain_of_the_longest_wait_state() -> None:
     assert keys["ws10.gain"] == (pytest.approx(-25), "-25.0")
     assert len(keys) == 2
     covered = [key for key, one in found.items() if one.on_cover]
-    assert covered == ["baseline_iops", *(f"ws{s['number']}.gain" for s in summarise(run)["wait_states"])]
+    assert covered == ["baseline_iops", *(f"ws{s['number']}.gain" for s in summarize(run)["wait_states"])]
 
 
 def test_a_wait_state_that_was_never_reached_says_so() -> None:
@@ -112,7 +112,7 @@ def test_recovery_is_a_time() -> None:
     found = measures(run)
     one = found["recovery_to_peak"]
     assert (one.unit, one.better, one.is_key) == ("min", Better.LOWER, True)
-    assert one.value == summarise(run)["recovery_to_peak_min"]
+    assert one.value == summarize(run)["recovery_to_peak_min"]
     assert [key for key, one in found.items() if one.is_key] == ["recovery_to_peak"]
 
 
@@ -124,7 +124,7 @@ def unreachable_limit(conditions: Conditions) -> Conditions:
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
 def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name: str) -> None:
     run = made_up_run(name, adjust=unreachable_limit)
-    point = summarise(run)["chosen_points"]["max"]
+    point = summarize(run)["chosen_points"]["max"]
     at = f"TC {point['tc']} / QD {point['qd']}"
     found = measures(run)
     keys = {key: (one.label, one.note, one.value) for key, one in found.items() if one.is_key}
@@ -149,7 +149,7 @@ def test_without_a_round_there_is_no_operating_point() -> None:
 
 def test_five_nines_of_too_few_ios_stand_in(reports: Reports) -> None:
     run = made_up_run("lat")
-    for cell in summarise(run)["iops"]:
+    for cell in summarize(run)["iops"]:
         if cell["block_size_bytes"] == 4096:
             one = measures(run)[f"rnd_4_kib_rw{cell['read_pct']}.five_nines"]
             assert one.stands_in is (cell["p99_999_ms"] is None)
@@ -181,7 +181,7 @@ def test_a_figure_is_judged_by_what_it_is(test: str, key: str, unit: str, better
     assert (one.unit, one.better, one.is_key) == (unit, better, True)
 
 
-def relabelled(run: ComparedRun) -> ComparedRun:
+def relabeled(run: ComparedRun) -> ComparedRun:
     renamed = tuple(replace(one, label=f"Other words {n}") for n, one in enumerate(run.content.measures))
     return replace(run, content=replace(run.content, measures=renamed))
 
@@ -197,7 +197,7 @@ def test_runs_are_compared_by_key_whatever_the_labels_say(reports: Reports) -> N
     run = read_run(reports.folder("steady"))
     comparison = compare_runs([Entry(run, "a"), Entry(run, "b")])
     ((_, plain),) = metrics_of(comparison)
-    ((_, other),) = metrics_of(with_last_set(comparison, relabelled))
+    ((_, other),) = metrics_of(with_last_set(comparison, relabeled))
     assert [metric.key for metric in other] == [metric.key for metric in plain]
     assert all(one.runs is not None for metric in other for one in metric.sets)
 

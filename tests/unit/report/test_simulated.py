@@ -11,7 +11,7 @@ from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.facts import Fact
 from tests.support.page_transcript import transcript_of
@@ -26,10 +26,10 @@ def rows_of(table: Table) -> dict[str, str]:
 
 
 def test_the_summary_for_machines_is_marked(reports: Reports) -> None:
-    summary = summarise(read_run(reports.folder("simulated")))
+    summary = summarize(read_run(reports.folder("simulated")))
     assert summary["simulated"] == MARK
     assert summary["target"]["simulation"]["seed"] == 1
-    real = summarise(read_run(reports.folder("steady")))
+    real = summarize(read_run(reports.folder("steady")))
     assert real["simulated"] is None
     assert real["target"]["simulation"] is None
 

@@ -16,7 +16,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -127,7 +127,7 @@ def test_what_is_on_the_pages(transcript: SnapshotAssertion, case: str) -> None:
 
 
 def test_figures_for_machines_have_both_sizes() -> None:
-    small, large = summarise(STEADY)["cycles"]
+    small, large = summarize(STEADY)["cycles"]
     assert (small["block_size_bytes"], large["block_size_bytes"]) == (SMALL, LARGE)
     assert small["steady_state"]["round"] == 6
     assert large["throughput"][1]["mb_per_s"] == pytest.approx(exact_mb_per_s(READS[LARGE], LARGE), rel=1e-12)

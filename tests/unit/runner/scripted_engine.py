@@ -1,4 +1,4 @@
-"""An engine that measures nothing and remembers everything, for the driver's own behaviour."""
+"""An engine that measures nothing and remembers everything, for the driver's own behavior."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

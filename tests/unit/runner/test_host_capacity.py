@@ -72,7 +72,7 @@ def test_drives_that_are_slow_enough_fit(shelf: SystemRoots) -> None:
     assert len(expected_limits(nvme(shelf, 8, bytes_per_s=0.5 * GB), MANY, None, shelf)) == 1
 
 
-def test_neighbours_that_are_not_measured_are_named(shelf: SystemRoots) -> None:
+def test_neighbors_that_are_not_measured_are_named(shelf: SystemRoots) -> None:
     (said,) = expected_limits(nvme(shelf, 2), MANY, None, shelf)
     assert said.endswith("and nvme2n1, nvme3n1, nvme4n1, nvme5n1, nvme6n1, nvme7n1 use it as well")
 

@@ -110,7 +110,7 @@ def test_the_deviation_is_that_of_the_model_from_what_was_published() -> None:
         ({"published": 0}, "published"),
         ({"published": None}, "published"),
         ({"unit": "furlongs"}, "furlongs"),
-        ({"colour": "red"}, "colour"),
+        ({"color": "red"}, "color"),
         ({"measure": {"block_kib": 4}}, "either seconds or fills"),
         ({"measure": {"block_kib": 4, "seconds": 1, "fills": 1}}, "either seconds or fills"),
         ({"measure": {"block_kib": 4, "seconds": 1, "read_pct": 101}}, "read_pct"),

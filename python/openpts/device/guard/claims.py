@@ -36,14 +36,14 @@ class NamedFile:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """What is at a path, by the inode there."""
+        """The file at a path, links resolved, with its inode if it exists."""
         resolved = Path(os.path.realpath(path))
         status = node_status(resolved)
         return cls(resolved, None if status is None else status.inode)
 
     @property
     def inodes(self) -> frozenset[Inode]:
-        """All inodes by which it can be in use."""
+        """All inodes by which the file can be in use."""
         return self.twins if self.inode is None else self.twins | {self.inode}
 
 
@@ -69,18 +69,18 @@ class Claim:
     owned: str | None = None
 
     def concerns(self, device: BlockDevice) -> bool:
-        """Whether it is this very device that is used; partitions are devices of their own."""
+        """Whether the claim is on ``device`` itself; partitions are devices of their own."""
         return self.name == device.name or (self.number is not None and self.number == device.number)
 
     def is_of(self, file: NamedFile) -> bool:
-        """Whether it is this very file that is used, by whatever name."""
+        """Whether the claim is on ``file``, by whatever name."""
         if self.inode is not None and file.inode is not None:
             return self.inode in file.inodes
         return self.path is not None and self.path == file.path
 
     @property
     def is_of_any_file(self) -> bool:
-        """Whether it is of a file that can't be found, and may be any."""
+        """Whether the claim is on a file that can't be identified, so that any file may be meant."""
         return self.path is not None and (self.inode, self.number, self.name) == (None, None, None)
 
 

@@ -93,7 +93,7 @@ def _tower(device: BlockDevice) -> Iterator[BlockDevice]:
 
 
 def _backing(device: BlockDevice, usage: Usage) -> str | None:
-    """Of a loop device, or those beneath: a drive behind it, or a file that is used otherwise as well."""
+    """Refusal of a loop device whose backing store is a drive, or a file in use elsewhere."""
     loops = {part.whole.name: part.whole for part in _tower(device)}
     for own in usage.claims:
         if own.loop in loops and (found := _other_use(own, loops[own.loop], usage)) is not None:
@@ -102,7 +102,7 @@ def _backing(device: BlockDevice, usage: Usage) -> str | None:
 
 
 def _other_use(own: Claim, loop: BlockDevice, usage: Usage) -> str | None:
-    """Of what a loop device stores its data in: ``own`` is its claim on that."""
+    """Refusal for the backing store of one loop device; ``own`` is that device's claim on the store."""
     if own.number is not None:
         return f"{loop.node} is a loop device over the drive {own.path}"
     if own.inode is None:

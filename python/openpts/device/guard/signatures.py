@@ -53,5 +53,5 @@ def _parse(text: str) -> tuple[str, ...]:
 
 
 def _describe(signature: dict[str, Any]) -> str:
-    label = f" labelled {signature['label']}" if signature.get("label") else ""
+    label = f" labeled {signature['label']}" if signature.get("label") else ""
     return printable(f"{signature['type']}{label} at {signature['offset']}")

@@ -62,7 +62,7 @@ def _of_scsi_target(store: Path, roots: SystemRoots) -> Iterator[Claim]:
 
 
 def _claims_of_export(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
-    """On the file, on the device itself, or on all namespaces of a controller."""
+    """Claims on an exported file or device, or on all namespaces of an exported controller."""
     yield claim_of_path(ClaimKind.EXPORT, path, text, roots)
     if not path.startswith("/dev/"):
         return
@@ -95,7 +95,7 @@ def _claims(mounts: tuple[Mount, ...], where: str, root: Path | None, roots: Sys
 
 
 def _of_source(source: str, text: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
-    """On a node by any name, or a file: some file systems need no loop device below them."""
+    """Claim on a mounted node, or on a mounted file: some file systems need no loop device."""
     place = local_path(source, roots) if root is None else root / source.lstrip("/")
     status = node_status(place)
     if status is not None and stat.S_ISBLK(status.mode):
@@ -206,7 +206,7 @@ def _swaps(roots: SystemRoots) -> Iterator[Claim]:
 
 
 def _of_swap_file(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
-    """On what lies at the path in any mount namespace: the kernel doesn't say which of them it means."""
+    """Claims on a swap path in every mount namespace: the kernel doesn't say which one it means."""
     places = (local_path(path, roots), *(root / path.lstrip("/") for root in other_roots(roots)))
     found = {status.inode for place in places if (status := node_status(place)) and stat.S_ISREG(status.mode)}
     yield from (Claim(ClaimKind.SWAP, text, inode=inode, path=Path(path)) for inode in sorted(found))

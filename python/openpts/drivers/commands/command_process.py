@@ -33,7 +33,7 @@ class Output:
     left_out_bytes: int = 0
 
     def add(self, piece: bytes) -> None:
-        """Take in a piece."""
+        """Appends output; beyond the head only the newest bytes are kept."""
         room = _KEPT_BYTES - len(self.head)
         self.head += piece[:room]
         self.tail += piece[room:]
@@ -128,7 +128,7 @@ class ProgramOfTheOperator:
                 pipe.close()
 
     def _stop_if_needed(self, now_ns: int, limit_ns: int | None, *, wished: bool) -> None:
-        """Ask it to end, and kill it if it does not."""
+        """Sends SIGTERM at the operator's wish or past the limit, SIGKILL after a grace period."""
         if not self._stopped:
             if wished:
                 self._stopped = STOPPED_BY_OPERATOR
@@ -146,7 +146,7 @@ class ProgramOfTheOperator:
             os.killpg(self._pid, number)
 
     def _read(self, pipe: IO[bytes]) -> bool:
-        """Take what the pipe has; False at its end."""
+        """Reads what a pipe holds; False at end of file."""
         try:
             piece = os.read(pipe.fileno(), _PIECE_BYTES)
         except BlockingIOError:

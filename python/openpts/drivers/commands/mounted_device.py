@@ -243,7 +243,7 @@ class MountedDevice(PhysicalDevice):
     def _words(
         self, words: Sequence[str], directory: Path | None, device: BlockDevice
     ) -> tuple[list[str], Mapping[str, str]]:
-        """The command with its places, and its environment."""
+        """Command line with directory and device filled in, and its environment."""
         places = {_DIRECTORY_WORD: str(directory or ""), _DEVICE_WORD: str(device.node)}
         found = list(words)
         for place, path in places.items():

@@ -71,7 +71,7 @@ def _each_rule(stop: StopRule) -> list[StopRule]:
 
 
 def _own_ramp_ns(step: Step, stream: Stream) -> int:
-    """What is left of the ramp-up when the stream starts."""
+    """Part of the step's ramp-up that is left when a delayed stream starts."""
     return max(0, step.ramp_ns - stream.delay_ns)
 
 

@@ -47,7 +47,7 @@ class HostCpu:
 
     @classmethod
     def now(cls, roots: SystemRoots) -> Self | None:
-        """The counters; None where the kernel shows none."""
+        """Processor time of all CPUs so far, in ticks; None where the kernel shows none."""
         lines = read_lines(roots.proc / "stat")
         fields = lines[0].split() if lines else []
         if len(fields) < 9 or fields[0] != "cpu" or not all(field.isdecimal() for field in fields[1:9]):
@@ -70,14 +70,14 @@ class HostCpu:
 
 
 def _no_result(step: Step, elapsed_ns: int = 0, failure: IoFailure | None = None) -> FioResult:
-    """Nothing was done."""
+    """Result without any I/O: of an idle gap, or of a step for which fio left no result."""
     streams = tuple(FioStream({}, 0, 0, 0) for _ in step.streams)
     return FioResult({}, elapsed_ns, 0, failure, (), streams)
 
 
 @dataclass(frozen=True, slots=True)
 class _Queued:
-    """A step with its job; without one it is an idle gap."""
+    """A step waiting for fio; ``job`` is its job file, None for an idle gap."""
 
     step: Step
     job: str | None
@@ -123,7 +123,7 @@ class FioEngine:
 
     @property
     def facts(self) -> Facts:
-        """Engine, version, path, and what its figures are not."""
+        """Engine, version and path, and how each figure of fio's is measured."""
         source = self._program.path
         return {
             "engine": Fact(self._program.version, source),

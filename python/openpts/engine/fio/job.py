@@ -197,7 +197,7 @@ _MOST_NAME_BYTES: Final = 250
 def _jobs(
     step: Step, stream: Stream, name: str, setting: JobSetting, target: TargetFacts
 ) -> list[tuple[str, FioOptions]]:
-    """The sections of one stream."""
+    """Job sections of one stream, each a name with its options."""
     if stream.replay is not None:
         raise UsageError(
             "fio cannot replay a schedule of openpts: use --engine native, or write the trace for fio with "
@@ -247,7 +247,7 @@ def _together(threads: Sequence[FioOptions]) -> FioOptions | None:
 
 
 def _stream_options(stream: Stream) -> FioOptions:
-    """When it starts, and the priority of its I/Os."""
+    """Delay of the stream's start, and the priority of its I/Os."""
     options = {}
     if stream.delay_ns:
         options["startdelay"] = microseconds(stream.delay_ns)

@@ -62,7 +62,7 @@ def find_fio(search_path: str | None = None) -> FioProgram:
 
 @dataclass(frozen=True, slots=True)
 class FioOutput:
-    """What an ended process left."""
+    """Exit code and output of an fio process that has ended."""
 
     exit_code: int
     stdout: str
@@ -112,5 +112,5 @@ class FioProcess:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was to end early."""
+        """Whether openpts asked fio to end early."""
         return self._interrupted

@@ -120,7 +120,7 @@ def _declared(key: str) -> _Read:
 
 
 def _of(facts: str, key: str, missing: str = NOT_REPORTED) -> _Read:
-    """Reads a fact of the manifest."""
+    """Reader of one fact of a manifest."""
     return lambda manifest: fact_text(getattr(manifest, facts), key, missing)
 
 

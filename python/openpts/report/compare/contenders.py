@@ -46,12 +46,12 @@ class ComparedRun:
 
     @property
     def manifest(self) -> Manifest:
-        """The run's own."""
+        """Manifest of the run."""
         return self.run.manifest
 
     @property
     def made(self) -> Made | None:
-        """When and where; None of a simulated drive."""
+        """Host and start time of the run; None for a simulated drive."""
         manifest = self.manifest
         if manifest.target.simulation:
             return None
@@ -59,7 +59,7 @@ class ComparedRun:
 
     @property
     def values(self) -> tuple[Measured, ...]:
-        """The key values."""
+        """Key values that the run measured."""
         return tuple(one for one in self.content.measures if one.is_key)
 
     def value(self, key: str) -> Measured | None:
@@ -82,7 +82,7 @@ class Contender:
 
     @property
     def warm(self) -> tuple[ComparedRun, ...]:
-        """The runs that count."""
+        """Runs that count in figures: all but the cold ones."""
         return tuple(run for run in self.runs if not run.cold)
 
     @property
@@ -178,7 +178,7 @@ def _drive(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _shortest(drive: tuple[str, ...], drives: Iterable[tuple[str, ...]]) -> str:
-    """The fewest of the facts that no other drive has alike."""
+    """Shortest name of a drive by facts that no other drive shares."""
     known = list(drives)
     for places in ((0,), (0, 1), (0, 3), (0, 1, 2), (0, 1, 2, 3)):
         own = [drive[place] for place in places]

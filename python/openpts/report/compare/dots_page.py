@@ -70,7 +70,7 @@ def _fit(names: list[str]) -> bool:
 
 
 def _letters(count: int) -> list[str]:
-    """What numbers of plots end with; nothing of a single one."""
+    """Suffixes of plot numbers, ``a`` ... ``z``, ``aa`` ...; none for a single plot."""
     return [f"{chr(ord('a') + n % 26) * (n // 26 + 1)}" for n in range(count)] if count > 1 else [""]
 
 
@@ -79,7 +79,7 @@ def _series_of(series: tuple[Series, ...], group: list[int]) -> tuple[Series, ..
 
 
 def _values(table: Table, series: tuple[Series, ...]) -> list[list[float]]:
-    """The values of each key value."""
+    """Values of all runs, a list per key value."""
     return [
         [cell.value for line in lines for cell in table.rows[line].cells if cell.value is not None]
         for lines in zip(*(one.lines for one in series), strict=True)

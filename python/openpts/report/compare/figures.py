@@ -54,7 +54,7 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, one: SetValue) -> Self:
-        """The same as its column."""
+        """A set's values and statement, as its column in the pages has them."""
         return cls(
             name=one.contender.name,
             warm=tuple(value.value for value in one.warm),
@@ -80,7 +80,7 @@ class KeyValue(Struct, frozen=True):
 
     @classmethod
     def of(cls, metric: Metric) -> Self:
-        """The same as its row."""
+        """A key value with all sets, as its row in the pages has it."""
         return cls(
             metric.key, metric.name, metric.unit, metric.better, tuple(map(ComparedSet.of, metric.sets))
         )

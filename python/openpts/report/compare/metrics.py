@@ -116,7 +116,7 @@ def _set_value(contender: Contender, like: Measured, rule: SetRule) -> SetValue:
 
 
 def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSet, RunSet]]:
-    """The candidates of a key value that can be held against its base."""
+    """Candidates that can be compared with the base: each with the base's runs and its own."""
     for one in metric.sets:
         if one.contender is not test.base and metric.base is not None and one.runs is not None:
             yield one, metric.base, one.runs
@@ -139,7 +139,7 @@ def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:
 
 
 def _is_compared(value: Measured) -> bool:
-    """A maximum in place of a percentile does not count."""
+    """Whether a value may be compared: a maximum that stands in for a percentile may not."""
     return value.value is not None and not value.stands_in
 
 

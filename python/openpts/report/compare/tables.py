@@ -101,7 +101,7 @@ def _range_cells(one: SetValue) -> tuple[Cell, Cell]:
 
 
 def _ends(one: SetValue) -> tuple[Measured, Measured]:
-    """The runs' values that are the least and the largest."""
+    """Smallest and largest value of the warm runs."""
     in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
     return in_order[0], in_order[-1]
 

@@ -33,7 +33,7 @@ class BaselineRun(JudgedRun, frozen=True, kw_only=True):
         return filled(cls, run, folder=str(run.run.folder.resolve()), figures=figures)
 
     def find(self, measure: str) -> Figure | None:
-        """A figure by the limit's own words; None if the run has none of it."""
+        """Figure of the measure as a limit writes it; None if the run has none."""
         return self.figures.get(measure)
 
 

@@ -58,7 +58,7 @@ class Bound:
 
     @property
     def share(self) -> float:
-        """Of the baseline, if it is relative."""
+        """Bound of a relative limit as a ratio to the baseline."""
         return float(self.number)
 
     def value_in(self, unit: str) -> float:
@@ -84,7 +84,7 @@ class Bound:
 
     @property
     def as_written(self) -> str:
-        """The same in the operator's unit, where that of the measure is not known."""
+        """Bound in the operator's own unit, for measures whose unit is unknown."""
         if self.is_relative:
             return self._text(self.share, "against the baseline")
         return self._text(float(self.number), self.unit)
@@ -140,7 +140,7 @@ def refuse_unsigned(bound: Bound, unit: str) -> None:
 
 
 def number_text(value: float) -> str:
-    """With as many digits as it has, six at most."""
+    """Number with six significant digits at most; whole numbers in full."""
     return cells.fixed(value, 0) if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
 
 

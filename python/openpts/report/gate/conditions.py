@@ -39,7 +39,7 @@ def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[H
 
 
 def _held(required: Required, run: GatedRun) -> _Found:
-    """What is kept so far may not be kept to the end."""
+    """Verdict on a required condition; a pass is withheld from an unfinished run."""
     judgement, reason = _OF_A_RUN[required](run.run)
     if judgement is Judgement.PASS and run.unfinished:
         return Judgement.NO_VERDICT, run.unfinished
@@ -83,7 +83,7 @@ def _no_media_errors(run: Run) -> _Found:
 
 
 def _no_throttling(run: Run) -> _Found:
-    """By the drive's log, or by what a simulated one reports of each interval."""
+    """Verdict on throttling, by the drive's log or a simulated drive's intervals."""
     series = run.telemetry_series.get("throttled")
     if series is not None and any(series.values):
         slowed = sum(value > 0 for value in series.values)

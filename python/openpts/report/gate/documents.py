@@ -24,7 +24,7 @@ class ErrorRates(Struct, frozen=True):
 
     @classmethod
     def of(cls, rule: ErrorRule) -> Self:
-        """In per cent."""
+        """Error rates of a rule in per cent."""
         return cls(100 * rule.false_alarm, 100 * rule.miss, rule.most_runs, rule.rows)
 
 
@@ -50,7 +50,7 @@ class GateDocument(Document, frozen=True, kw_only=True, tag="openpts.gate/1"):
         baseline: Sequence[GatedRun],
         reports: Sequence[str] = (),
     ) -> Self:
-        """The verdicts on these runs."""
+        """Document of a gate's result, with the folders of the runs that were judged."""
         return cls(
             verdict=result.verdict,
             limits=result.judged,

@@ -95,7 +95,7 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def made(self) -> Made | None:
-        """When and where; None of a simulated drive."""
+        """Host and start time of the run; None for a simulated drive."""
         if self.seeds is not None:
             return None
         return Made(self.host, datetime.fromisoformat(self.started_at).timestamp())

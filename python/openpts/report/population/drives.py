@@ -68,22 +68,22 @@ class Drive:
 
     @property
     def first(self) -> DriveRun:
-        """The run whose place and time stand for the drive's."""
+        """First run of the drive, whose host, slot and time count as the drive's."""
         return self.runs[0]
 
     @property
     def host(self) -> str:
-        """The machine, or the label that overrules it."""
+        """Host name, or the label ``host`` where the operator gave one."""
         return self.first.groups["host"]
 
     def values(self, key: str) -> list[float]:
-        """A value of each run that has it."""
+        """Values of a key over the drive's runs that measured it."""
         return [
             one.value for run in self.runs for one in run.values if one.key == key and one.value is not None
         ]
 
     def value(self, key: str) -> float | None:
-        """The median of the runs."""
+        """Median of a key over the drive's runs; None where no run has it."""
         values = self.values(key)
         return median(values) if values else None
 
@@ -100,7 +100,7 @@ class Population:
 
     @property
     def title(self) -> str:
-        """The test, and which of its populations."""
+        """Title of the test with its condition, and the population's number if there are several."""
         condition = self.drives[0].first.condition
         title = ", ".join(word for word in (procedure_of(self.test).title, condition) if word)
         return f"{title}, population {self.number}" if self.number else title
@@ -115,12 +115,12 @@ class Populations:
 
     @property
     def runs(self) -> tuple[DriveRun, ...]:
-        """All runs that count."""
+        """Runs of all drives in all populations."""
         return tuple(run for one in self.populations for drive in one.drives for run in drive.runs)
 
     @property
     def manifests(self) -> list[Manifest]:
-        """Of all runs, also of those that are left out, as far as they can be read."""
+        """Manifests of all runs, of left-out runs too where they can be read."""
         found = [run.manifest for run in self.runs]
         for folder, _ in self.left_out:
             with suppress(RecordError):

@@ -75,7 +75,7 @@ class ValueFigures(Struct, frozen=True):
 
     @property
     def differs(self) -> bool:
-        """Whether there is anything to show of it."""
+        """Whether drives differ in the value at all: a plot of equal values shows nothing."""
         return self.drives[0].value < self.drives[-1].value
 
     @property
@@ -111,7 +111,7 @@ class TestFigures(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """For pages."""
+        """Name of the population in page and table IDs."""
         return f"{self.test}-{self.number}" if self.number else self.test
 
 

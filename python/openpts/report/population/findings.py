@@ -78,19 +78,19 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """What drives share by ``groups``, or how they are ordered."""
+    """A possible cause of differences between drives: groups (host, slot) or an order (time)."""
 
     name: str
     of: Callable[[Drive], Any]
     groups: bool = False
 
     def chances(self, rows: Sequence[Sequence[float | None]], drives: Sequence[Drive]) -> list[float]:
-        """Of each value the chance that it goes with the path as it does."""
+        """For each value, the chance of so strong a dependence on the path if there were none."""
         chances = group_chances if self.groups else order_chances
         return chances(rows, self.places(drives))
 
     def places(self, drives: Sequence[Drive]) -> list[float]:
-        """The number of each drive's group, or its place in the order."""
+        """Number of each drive's group, or its rank in the order."""
         every = [self.of(drive) for drive in drives]
         in_order = sorted(set(every))
         return [float(in_order.index(one)) for one in every]
@@ -154,18 +154,18 @@ class _Scale:
 
     @classmethod
     def for_values(cls, unit: str, values: Sequence[float]) -> "_Scale":
-        """What distances of such values are in."""
+        """Scale to compare drives on: ratios in per cent, or differences where ratios make no sense."""
         if unit == "°C" or min(values) <= 0:
             return cls("K" if unit == "°C" else unit, float, float)
         return cls("%", math.log, math.exp)
 
     @property
     def is_log(self) -> bool:
-        """Whether ratios count."""
+        """Whether the scale compares ratios."""
         return self.of is not float
 
     def off(self, difference: float) -> float:
-        """A difference on the scale as a distance."""
+        """Difference on the scale in its unit: per cent, or the unit of the values."""
         return 100 * math.expm1(difference) if self.is_log else difference
 
     def least(self, off: float) -> tuple[float, float]:

@@ -61,7 +61,7 @@ def chance_text(chance: float) -> str:
 
 
 def confidence_text(confidence: float) -> str:
-    """In per cent; never 100."""
+    """Confidence in per cent; never rounded up to 100."""
     return f"{100 * confidence:.1f} %" if confidence < 0.999 else "more than 99.9 %"
 
 

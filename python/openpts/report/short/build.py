@@ -66,7 +66,7 @@ def _test_pages(parts: Sequence[RunPart]) -> tuple[Page, ...]:
 
 
 def _by_key_values(part: RunPart) -> list[Block]:
-    """For a test that TKperf does not know."""
+    """Table of key values for a test that TKperf does not know."""
     return [
         *part.verdicts,
         rows_table(
@@ -180,7 +180,7 @@ def _run_table(part: RunPart) -> Table:
 
 
 def _demand(part: RunPart) -> str:
-    """As it was applied in the run's steps."""
+    """TC and QD that the run's steps applied."""
     applied = part.applied
     if not applied:
         return "no step was made"

@@ -49,7 +49,7 @@ impl<T: Number> Deref for Table<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping is as long, aligned to a page, initialised by the system and lent by `self`; any
+        // SAFETY: the mapping is as long, aligned to a page, initialized by the system and lent by `self`; any
         // bits are a number.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.length) }
     }

@@ -45,7 +45,7 @@ impl Bench {
         &self.load
     }
 
-    /// How sectors are written and recognised.
+    /// How sectors are written and recognized.
     #[must_use]
     pub const fn stamps(&self) -> Stamps {
         self.stamps

@@ -84,7 +84,7 @@ impl Class {
     }
 }
 
-/// Neighbouring sectors with the same fault, of the same write.
+/// Neighboring sectors with the same fault, of the same write.
 #[derive(Clone, Debug)]
 pub struct DataLoss {
     /// What it is.

@@ -7,7 +7,7 @@ const SEQUENCE_BITS: u32 = 40;
 /// Spreads neighbours over all seeds of a sector's random bytes.
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// How the sectors of one run are written and recognised. All bytes of a sector follow from its LBA and the
+/// How the sectors of one run are written and recognized. All bytes of a sector follow from its LBA and the
 /// number of its write, so that one which is torn can be held against both of its halves.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamps {

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_rank_are_no_neighbours_in_place() {
+    fn neighbors_in_rank_are_no_neighbors_in_place() {
         let count = 1 << 20;
         let permutation = Permutation::new(count, 3);
         let steps: Vec<u64> = (0..10_000)

@@ -38,7 +38,7 @@ pub trait Nand {
     /// A group is full.
     fn program(&mut self, program: &Program);
 
-    /// Some of up to 64 neighbouring dies read a chunk each, with an array read of its own, for collection or
+    /// Some of up to 64 neighboring dies read a chunk each, with an array read of its own, for collection or
     /// folding: those from `first_die` on whose bits are set.
     fn read_row(&mut self, first_die: u32, dies: u64, cells: Cells);
 

@@ -19,7 +19,7 @@ use super::source::{Source, text_of_one};
 /// Models are a format of files.
 pub(super) static FORMATS: &[Format] = &[Format {
     name: "model",
-    label: "models of traces, as `openpts trace synthesise --model` writes them (TOML)",
+    label: "models of traces, as `openpts trace synthesize --model` writes them (TOML)",
     is_at_head: |head| {
         let has = |words: &[u8]| head.windows(words.len()).any(|window| window == words);
         has(b"\n[[arrivals]]") && has(b"\n[[stream]]")

@@ -40,7 +40,7 @@ def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_
     assert tab.run(f"document.querySelector('{head}').ariaSort") is None
 
 
-def test_colours_tell_small_from_large(tab: Browser, reports: Reports, tmp_path: Path) -> None:
+def test_colors_tell_small_from_large(tab: Browser, reports: Reports, tmp_path: Path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     place = "document.querySelector('#iops-iops-table tbody tr:nth-child(%d) td')"
     cell = f"getComputedStyle({place}).backgroundColor"

@@ -5,7 +5,7 @@ import pytest
 from openpts.pages.model import Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from tests.support.made_up_run import CAPACITY_BYTES
 from tests.unit.report.extended.known_drives import wearing_run
 
@@ -24,7 +24,7 @@ def worn() -> Run:
 
 @pytest.mark.proves("HYP-LIFE-04")
 def test_speeds_and_times_of_a_cycle(worn: Run) -> None:
-    figures = summarise(worn)
+    figures = summarize(worn)
     first = figures["cycles"][0]
     assert first["write_bytes_per_s"] == pytest.approx(8000 * 131_072)
     assert first["read_bytes_per_s"] == pytest.approx(16_000 * 131_072)
@@ -34,7 +34,7 @@ def test_speeds_and_times_of_a_cycle(worn: Run) -> None:
 
 
 def test_the_forecast_is_an_interval_in_words_and_in_the_figure(worn: Run) -> None:
-    forecast = summarise(worn)["rated_life_used_after_cycles"]
+    forecast = summarize(worn)["rated_life_used_after_cycles"]
     # 90 % at 0.7 % a cycle, and the log is rounded down: half a per cent later
     assert forecast["likely"] == pytest.approx((90 + 0.5) / 0.7, rel=0.01)
     assert forecast["earliest"] < forecast["likely"] < forecast["latest"]

@@ -5,7 +5,7 @@ from msgspec.structs import replace as with_fields
 
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
-from openpts.report.summary import summarise
+from openpts.report.summary import summarize
 from openpts.units import KIB
 from tests.support.made_up_run import made_up_run
 from tests.unit.report.extended.known_drives import counting, thermal_run
@@ -20,7 +20,7 @@ def throttled() -> Run:
 
 
 def test_a_counter_that_rises_is_the_drives_own_word(throttled: Run) -> None:
-    cold = summarise(throttled)["loads"]["cold_run"]
+    cold = summarize(throttled)["loads"]["cold_run"]
     assert cold["evidence"] == "drive"
     assert cold["first_throttle_s"] == 180
     assert cold["written_before_throttle_bytes"] == 180 * SPEED

@@ -93,7 +93,7 @@ def _losses_page(states: tuple[CacheState, ...], verdicts: tuple[Verdict, ...]) 
         kind,
         [_loss_column(state) for state in states],
         LOSSES,
-        note="Neighbouring sectors with the same fault, of the same write, count once.",
+        note="Neighboring sectors with the same fault, of the same write, count once.",
     )
     return Page(
         "powercut-verdict",

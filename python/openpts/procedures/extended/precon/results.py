@@ -48,7 +48,7 @@ class CourseResults:
         return self.first_iops / self.steady_iops
 
 
-def analyse_course(samples: Sequence[Sample], minute_ns: int, least_bytes: float) -> CourseResults:
+def analyze_course(samples: Sequence[Sample], minute_ns: int, least_bytes: float) -> CourseResults:
     """The course from its steps in order; steady state counts once ``least_bytes`` are written."""
     steps = rounds_of(samples)
     tracked = tracked_iops(steps, minute_ns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.procedures.extended.precon.conditions import DriveState, InitialState, PreconConditions
-from openpts.procedures.extended.precon.results import CourseResults, analyse_course
+from openpts.procedures.extended.precon.results import CourseResults, analyze_course
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.procedures.kit.spread import set_words
 from openpts.procedures.shared.benchmark.results import RowFigure, loss_pct
@@ -140,7 +140,7 @@ def _comparison(run: Run, conditions: PreconConditions, entropy_pct: float | Non
 def course_of(run: Run, conditions: PreconConditions, start: InitialState) -> CourseResults:
     """The random writes that began in a situation."""
     least_fills = 0 if start.state is DriveState.RANDOM else conditions.steady_after_drive_fills
-    return analyse_course(
+    return analyze_course(
         [step.sample for step in run.phase(Phase.LOAD, number=conditions.load_number(start))],
         conditions.minute_ns,
         least_fills * run.manifest.target.user_capacity_bytes,

@@ -10,7 +10,7 @@ from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measure, measured
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.extended.replay.conditions import ReplayConditions
-from openpts.procedures.extended.replay.results import ReplayResults, analyse
+from openpts.procedures.extended.replay.results import ReplayResults, analyze
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import spread_words
@@ -19,7 +19,7 @@ from openpts.procedures.shared.trace_replay.conditions import TraceFile, trace_w
 from openpts.procedures.shared.trace_replay.pages import (
     SCORE_COLUMNS,
     SCORE_NOTE,
-    labelled_table,
+    labeled_table,
     mean_cell,
     passes_table,
     points,
@@ -50,7 +50,7 @@ _SMALL: Final = 0.01
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.conditions(ReplayConditions)
-    results = analyse(step.sample for step in run.phase(Phase.LOAD))
+    results = analyze(step.sample for step in run.phase(Phase.LOAD))
     verdict = _sentence(results, conditions)
     return ReportContent(
         verdicts=(verdict,),
@@ -172,15 +172,15 @@ def _fidelity_page(results: ReplayResults, conditions: ReplayConditions, verdict
         for number, (one, trace) in enumerate(zip(results.traces, conditions.traces, strict=False), start=1)
         if (found := one.preparation) is not None
     ]
-    labelled = [(one.label, one) for one in results.passes]
+    labeled = [(one.label, one) for one in results.passes]
     return Page(
         "replay-fidelity",
         "Fidelity of the Replay",
         (
             verdict,
             *blocks,
-            passes_table("replay-passes", labelled),
-            slips_table("replay-slips", labelled),
+            passes_table("replay-passes", labeled),
+            slips_table("replay-slips", labeled),
             _causes_table(results.passes),
             _gaps_table(results.passes),
         ),
@@ -262,7 +262,7 @@ def _causes_table(passes: tuple[Pass, ...]) -> Table:
 
 def _gaps_table(passes: tuple[Pass, ...]) -> Table:
     gaps_ns = {one.number: one.sample.gap_ns for one in passes}
-    return labelled_table(
+    return labeled_table(
         "replay-gaps",
         "Gaps between Passes",
         ("Before it (s)",),
@@ -304,7 +304,7 @@ def _latency_table(table_id: str, title: str, found: list[tuple[str, bytes]]) ->
         times = LatencyDistribution.merged([encoded])
         return [cells.count(times.count), mean_cell(times), *points(times)]
 
-    return labelled_table(
+    return labeled_table(
         table_id,
         title,
         ("I/Os", "Mean (ms)", *(f"P{percentile:g} (ms)" for percentile in PERCENTILES), "Max (ms)"),
@@ -382,7 +382,7 @@ def _score_table(results: ReplayResults, number: int, conditions: ReplayConditio
     idle = "full" if conditions.max_idle_ns is None else f"max-idle {format_duration(conditions.max_idle_ns)}"
     scored = [("Trace", results.original_score), *((one.label, one.score) for one in results.passes)]
     spread = "; ".join(spread_words(results.scores, "pass")) if results.scores else "no score"
-    return labelled_table(
+    return labeled_table(
         _numbered("replay-score", number),
         f"openpts Trace Score ({idle})",
         SCORE_COLUMNS,

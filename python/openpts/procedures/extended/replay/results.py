@@ -65,6 +65,6 @@ def _score_of(one: Pass) -> int:
     return one.score.score if one.score else 0
 
 
-def analyse(samples: Iterable[Sample]) -> ReplayResults:
+def analyze(samples: Iterable[Sample]) -> ReplayResults:
     """The passes of these steps."""
     return ReplayResults(all_passes_of(samples))

@@ -13,7 +13,7 @@ from openpts.procedures.kit.spread import rse_cell, set_words
 from openpts.procedures.shared.trace_replay.conditions import trace_words
 from openpts.procedures.shared.trace_replay.pages import (
     SCORE_NOTE,
-    labelled_table,
+    labeled_table,
     passes_table,
     points,
     slips_table,
@@ -143,7 +143,7 @@ def passes_page(results: ScoreResults) -> Page:
         results.scored,
         note="Bandwidth, access time and busy time are those of the pass with the median score.",
     )
-    every = labelled_table(
+    every = labeled_table(
         "score-passes",
         "All Passes",
         ("Cold", *(f"Warm {number}" for number in range(1, most + 1))),
@@ -199,7 +199,7 @@ def _score_cell(one: Pass) -> Cell:
 def times_page(results: ScoreResults) -> Page:
     """Rates and response times of each operation, a table for each load."""
     tables = (
-        labelled_table(
+        labeled_table(
             f"score-times-{number}",
             f"Response Times ({one.load})",
             (

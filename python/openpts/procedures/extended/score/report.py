@@ -17,7 +17,7 @@ from openpts.procedures.extended.score.pages import (
     times_page,
     traces_page,
 )
-from openpts.procedures.extended.score.results import Overall, Ratios, Scored, ScoreResults, analyse
+from openpts.procedures.extended.score.results import Overall, Ratios, Scored, ScoreResults, analyze
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures
@@ -41,7 +41,7 @@ _FORMULA: Final = "sqrt(MB/s over busy time x 1 / mean access time in s), reads 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     steps = ((step.place.number, step.sample) for step in run.phase(Phase.LOAD))
-    results = analyse(run.conditions(ScoreConditions), steps)
+    results = analyze(run.conditions(ScoreConditions), steps)
     verdicts = tuple(_verdicts(results))
     return ReportContent(
         verdicts=verdicts,

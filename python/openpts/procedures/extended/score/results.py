@@ -180,7 +180,7 @@ def ratios(upper: Mapping[str, float], lower: Mapping[str, float]) -> dict[str, 
     return {name: score / lower[name] for name, score in upper.items() if name in lower}
 
 
-def analyse(conditions: ScoreConditions, steps: Iterable[tuple[int, Sample]]) -> ScoreResults:
+def analyze(conditions: ScoreConditions, steps: Iterable[tuple[int, Sample]]) -> ScoreResults:
     """The scores of a record's steps, each with the number of its case; the first of each is cold."""
     samples: dict[int, list[Sample]] = {}
     for number, sample in steps:

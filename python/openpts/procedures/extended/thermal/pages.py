@@ -83,7 +83,7 @@ def _panels(
     shown = _temperature_table(known, page_id, time, origin_ns)
     values = [value for _, value in known]
     limits = _limits(measured, values)
-    unlabelled = tuple(Band(band.axis, band.start, band.end, band.style) for band in bands)
+    unlabeled = tuple(Band(band.axis, band.start, band.end, band.style) for band in bands)
     below = Plot(
         part="temperature",
         x=time.axis,
@@ -91,7 +91,7 @@ def _panels(
         series=(Series("Sensor", "column", (0,), _TEMPERATURE_COLOR, style="line"),),
         alt="",
         rules=limits,
-        bands=unlabelled,
+        bands=unlabeled,
         height_px=165,
         zoom_group=page_id,
     )

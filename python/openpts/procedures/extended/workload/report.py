@@ -8,7 +8,7 @@ from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.measure import Measured, Subject, measured
 from openpts.pages.model import Band, Page, Series, Verdict
 from openpts.procedures.extended.workload.conditions import RoundFigure, WorkloadConditions
-from openpts.procedures.extended.workload.results import WorkloadResults, analyse, tracked_name
+from openpts.procedures.extended.workload.results import WorkloadResults, analyze, tracked_name
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.shared.fio_job.pages import job_page, stream_blocks
@@ -54,11 +54,11 @@ def report(run: Run) -> ReportContent:
 
 
 def results_of(run: Run) -> WorkloadResults:
-    """The rounds of a run, analysed."""
+    """The rounds of a run, analyzed."""
     conditions = run.conditions(WorkloadConditions)
     finished = of_cycle(run.manifest.cycles, 1)
     steps = run.phase(Phase.ROUND)
-    return analyse(
+    return analyze(
         conditions,
         ((step.place, step.sample) for step in steps),
         1 + max((step.place.position for step in steps), default=0),

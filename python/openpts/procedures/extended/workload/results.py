@@ -68,7 +68,7 @@ class WorkloadResults:
         return tuple(self.rounds[number - 1] for number in self.window.rounds)
 
 
-def analyse(
+def analyze(
     conditions: WorkloadConditions,
     placed: Iterable[tuple[StepPlace, Sample]],
     steps_per_round: int,

@@ -37,7 +37,7 @@ from openpts.procedures.pts.hir.pages import (
     wait_state_page,
 )
 from openpts.procedures.pts.hir.results import SegmentSummary
-from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyse_idle_recovery
+from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyze_idle_recovery
 from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
@@ -100,7 +100,7 @@ def report(run: Run) -> ReportContent:
 
 
 def _analyse(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> IdleRecoveryResults:
-    return analyse_idle_recovery(
+    return analyze_idle_recovery(
         conditions,
         tracked.results.window_minutes if tracked.results.steady else (),
         lambda phase, number: [step.sample for step in run.phase(phase, number=number)],

@@ -95,7 +95,7 @@ class SegmentSummary:
     mean_off_error_ns: float | None
 
 
-def summarise_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1) -> SegmentSummary | None:
+def summarize_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1) -> SegmentSummary | None:
     """The summary of consecutive steps; None where no access was completed."""
     bursts = [
         sample

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from openpts.analysis.comparison import gain_pct
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions, WaitState
-from openpts.procedures.pts.hir.results import Access, SegmentSummary, accesses, summarise_segment
+from openpts.procedures.pts.hir.results import Access, SegmentSummary, accesses, summarize_segment
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
@@ -46,7 +46,7 @@ class IdleRecoveryResults:
         return gain_pct(self.baseline.iops, segment.active_summary.iops)
 
 
-def analyse_idle_recovery(
+def analyze_idle_recovery(
     conditions: IdleRecoveryConditions, window: Sequence[Sample], samples_of: SamplesOf, scale: int = 1
 ) -> IdleRecoveryResults:
     """Sum up the test; ``window`` are the tracked minutes in which it was steady, none without that.
@@ -73,8 +73,8 @@ def analyse_idle_recovery(
                 ended_ns=_end_ns([*waits, *returns]) - origin_ns,
                 active=accesses(waits, planned_ns, origin_ns, scale),
                 returned=accesses(returns, planned_ns, origin_ns, scale),
-                active_summary=summarise_segment(waits, planned_ns, scale),
-                returned_summary=summarise_segment(returns, planned_ns, scale),
+                active_summary=summarize_segment(waits, planned_ns, scale),
+                returned_summary=summarize_segment(returns, planned_ns, scale),
             )
             for state, waits, returns in begun
         ),
@@ -82,7 +82,7 @@ def analyse_idle_recovery(
 
 
 def _baseline(window: Sequence[Sample], minute_ns: int, scale: int) -> SegmentSummary | None:
-    summary = summarise_segment(window, minute_ns, scale)
+    summary = summarize_segment(window, minute_ns, scale)
     return replace(summary, iops=fmean(minute.iops for minute in window)) if summary else None
 
 

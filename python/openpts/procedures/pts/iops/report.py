@@ -12,7 +12,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.preparation_page import loop_preparation_page
-from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
     Matrix,
@@ -155,7 +155,7 @@ _IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.i
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    results = analyse_cycle(run, 1)
+    results = analyze_cycle(run, 1)
     return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),

@@ -3,7 +3,7 @@
 from openpts.procedures.pts.lat.engine_overhead import engine_overhead
 from openpts.procedures.shared.nines_findings import nines_findings
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.results import analyse_round_test
+from openpts.procedures.shared.rounds.results import analyze_round_test
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
 from openpts.vocabulary.deviation import Deviation
@@ -23,7 +23,7 @@ def _own_share(run: Run) -> tuple[Deviation, ...]:
     rounds = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=1))
     steady_round = finished[0].outcome.steady_round if finished else None
     share = engine_overhead(
-        own_latency_ns(run.manifest.engine), analyse_round_test(conditions, rounds, steady_round)
+        own_latency_ns(run.manifest.engine), analyze_round_test(conditions, rounds, steady_round)
     )
     if share is None or not share.beyond_limit:
         return ()

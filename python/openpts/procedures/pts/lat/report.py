@@ -30,7 +30,7 @@ from openpts.procedures.shared.confidence_page import Applied, confidence_page
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
 from openpts.procedures.shared.preparation_page import loop_preparation_page
-from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
 from openpts.procedures.shared.rounds.results import RoundTestResults
@@ -92,7 +92,7 @@ REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    results = analyse_cycle(run, 1)
+    results = analyze_cycle(run, 1)
     histogram = run.phase(Phase.HISTOGRAM)
     times = response_times([step.sample for step in histogram]) if histogram else None
     return ReportContent(

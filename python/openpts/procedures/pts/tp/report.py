@@ -9,7 +9,7 @@ from openpts.procedures.kit.header import Rows, common_header, demand_text, stim
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
-from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.words import (
     alerts,
     loop_setup_rows,
@@ -51,7 +51,7 @@ def _cycles(run: Run) -> list[Cycle]:
     conditions = run.conditions(ThroughputConditions)
     begun = run.cycle_count if run.steps or run.manifest.purges else 0
     return [
-        Cycle(number, size_bytes, analyse_cycle(run, number, (size_bytes,)), begun=number <= begun)
+        Cycle(number, size_bytes, analyze_cycle(run, number, (size_bytes,)), begun=number <= begun)
         for number, size_bytes in enumerate(conditions.block_sizes_bytes, start=1)
     ]
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from openpts.analysis.minutes import starts_ns
-from openpts.analysis.saturation import SaturationResults, analyse_saturation, steady_round_of, tracked_steps
+from openpts.analysis.saturation import SaturationResults, analyze_saturation, steady_round_of, tracked_steps
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
@@ -31,7 +31,7 @@ class SaturationCycle:
         histogram = [step.sample for step in run.phase(Phase.HISTOGRAM, cycle=number)]
         self.run, self.conditions, self.number = run, conditions, number
         self.workload = conditions.workloads[number - 1]
-        self.results: SaturationResults = analyse_saturation(
+        self.results: SaturationResults = analyze_saturation(
             tracked,
             histogram,
             conditions.minute_ns,

@@ -21,7 +21,7 @@ from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
 from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import group_page, response_times_page, throughput_page, transition_page
-from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
+from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
 from openpts.procedures.pts.xsr.tables import secondary_page, table_page
 from openpts.procedures.pts.xsr.words import group_name
 from openpts.procedures.shared.preparation_page import preparation_page
@@ -54,7 +54,7 @@ def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.conditions(CrossStimulusConditions)
     groups = [_samples(run, number) for number in range(1, len(conditions.groups) + 1)]
-    results = analyse_cross_stimulus(groups, conditions.minute_ns)
+    results = analyze_cross_stimulus(groups, conditions.minute_ns)
     if _whole_groups(results, conditions) < len(conditions.groups):
         # the peak of what is there may not be that of the group
         results = replace(results, peak_recovery_ns=None)

@@ -80,12 +80,12 @@ class CrossStimulusResults:
     median_peak: MedianPeak | None = None
 
 
-def analyse_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -> CrossStimulusResults:
+def analyze_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -> CrossStimulusResults:
     """Sum up the groups there are, each as its consecutive steps. Empty groups were not reached."""
     reached = [samples for samples in groups if samples]
     origin_ns = reached[0][0].started_ns if reached else 0
     summaries = tuple(
-        _summarise(number, samples, minute_ns, origin_ns) for number, samples in enumerate(reached, start=1)
+        _summarize(number, samples, minute_ns, origin_ns) for number, samples in enumerate(reached, start=1)
     )
     if len(summaries) < 3:
         return CrossStimulusResults(summaries, None, (), None)
@@ -106,7 +106,7 @@ def analyse_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -
     )
 
 
-def _summarise(number: int, samples: Sequence[Sample], minute_ns: int, origin_ns: int) -> GroupSummary:
+def _summarize(number: int, samples: Sequence[Sample], minute_ns: int, origin_ns: int) -> GroupSummary:
     minutes = minutes_of(samples, minute_ns)
     elapsed_ns = sum(sample.elapsed_ns for sample in samples)
     ios = sum(sample.ios for sample in samples)

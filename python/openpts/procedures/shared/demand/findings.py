@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from openpts.analysis.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.demand.results import analyse_demand
-from openpts.procedures.shared.tracking.rounds import TrackedStep, analyse_tracking
+from openpts.procedures.shared.demand.results import analyze_demand
+from openpts.procedures.shared.tracking.rounds import TrackedStep, analyze_tracking
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_latency_ms
 from openpts.vocabulary.deviation import Deviation
@@ -45,7 +45,7 @@ def demand_findings(run: Run, wanted: Requirements) -> tuple[Deviation, ...]:
 def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     """The specification orders no stop, so the test continues; the ledger states on what data."""
     conditions = run.conditions(DemandConditions)
-    tracked = analyse_tracking(
+    tracked = analyze_tracking(
         [TrackedStep(step.place.number, step.place.position, step.sample) for step in run.phase(Phase.WDPC)],
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,
@@ -70,7 +70,7 @@ def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     conditions = run.conditions(DemandConditions)
     steady_round = run.manifest.cycles[0].outcome.steady_round if run.manifest.cycles else None
     numbered = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND))
-    chosen = analyse_demand(conditions, numbered, steady_round).chosen
+    chosen = analyze_demand(conditions, numbered, steady_round).chosen
     if chosen is None:
         return
     if not chosen.below_art_limit:

@@ -116,7 +116,7 @@ class DemandResults:
         return None
 
 
-def analyse_demand(
+def analyze_demand(
     conditions: DemandConditions, numbered: Iterable[tuple[int, Sample]], steady_round: int | None
 ) -> DemandResults:
     """Judge and average the rounds, from their samples, each with its round number.

@@ -9,7 +9,7 @@ from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.operating_points import OperatingPoint
-from openpts.procedures.shared.demand.results import DemandResults, analyse_demand
+from openpts.procedures.shared.demand.results import DemandResults, analyze_demand
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_latency_ms
@@ -91,10 +91,10 @@ class DemandRun:
 
 
 def demand_run(run: Run, names: Names) -> DemandRun:
-    """Analyse a run from its record alone."""
+    """Analyze a run from its record alone."""
     conditions = run.conditions(DemandConditions)
     finished = of_cycle(run.manifest.cycles, 1)
-    results = analyse_demand(
+    results = analyze_demand(
         conditions,
         ((step.place.number, step.sample) for step in run.phase(Phase.ROUND)),
         finished.outcome.steady_round if finished else None,

@@ -5,18 +5,18 @@ from typing import Any
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.matrix import MatrixCell
-from openpts.procedures.shared.rounds.results import RoundTestResults, analyse_round_test
+from openpts.procedures.shared.rounds.results import RoundTestResults, analyze_round_test
 from openpts.record.reader import Run
 from openpts.units import in_ms
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
 
-def analyse_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | None = None) -> RoundTestResults:
+def analyze_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | None = None) -> RoundTestResults:
     """Results of one cycle of a test of rounds; ``block_sizes_bytes`` are its sizes, if not all."""
     conditions = run.conditions(RoundConditions)
     finished = of_cycle(run.manifest.cycles, cycle)
-    return analyse_round_test(
+    return analyze_round_test(
         conditions,
         ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=cycle)),
         finished.outcome.steady_round if finished else None,

@@ -1,4 +1,4 @@
-"""A test that runs rounds of test points, analysed as a whole: from samples to verdicts and cells."""
+"""A test that runs rounds of test points, analyzed as a whole: from samples to verdicts and cells."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class RoundTestResults:
         )
 
 
-def analyse_round_test(
+def analyze_round_test(
     conditions: RoundConditions,
     numbered: Iterable[tuple[int, Sample]],
     steady_round: int | None,

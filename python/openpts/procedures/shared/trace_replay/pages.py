@@ -11,7 +11,7 @@ from openpts.procedures.shared.trace_replay.passes import LATE_US, PERCENTILES, 
 from openpts.units import MB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.replay import TraceScore
 
-Labelled = Sequence[tuple[str, Pass]]
+Labeled = Sequence[tuple[str, Pass]]
 """Passes, each with what its rows are called."""
 
 SCORE_NOTE: Final = (
@@ -22,7 +22,7 @@ SCORE_COLUMNS: Final = ("Score", "Bandwidth (MB/s)", "Mean access time (us)", "B
 _NOT_DUE: Final = "no moment is due"
 
 
-def labelled_table(
+def labeled_table(
     table_id: str,
     title: str,
     columns: Iterable[str],
@@ -44,9 +44,9 @@ def labelled_table(
     )
 
 
-def passes_table(table_id: str, passes: Labelled, head: str = "Pass") -> Table:
+def passes_table(table_id: str, passes: Labeled, head: str = "Pass") -> Table:
     """What was issued, and what was not."""
-    return labelled_table(
+    return labeled_table(
         table_id,
         "I/Os",
         (
@@ -81,7 +81,7 @@ def passes_table(table_id: str, passes: Labelled, head: str = "Pass") -> Table:
     )
 
 
-def slips_table(table_id: str, passes: Labelled, head: str = "Pass") -> Table:
+def slips_table(table_id: str, passes: Labeled, head: str = "Pass") -> Table:
     """How late I/Os were, and by how much gaps between them were wrong."""
 
     def rows() -> Iterator[tuple[str, list[Cell]]]:
@@ -92,7 +92,7 @@ def slips_table(table_id: str, passes: Labelled, head: str = "Pass") -> Table:
                 [*_spread(one.gap_errors), *(cells.none() for _ in LATE_US), cells.none()],
             )
 
-    return labelled_table(
+    return labeled_table(
         table_id,
         "Lateness: Submission after the due Moment, and Errors of Gaps (us)",
         (

@@ -25,7 +25,7 @@ from openpts.procedures.shared.minutes_table import (
 from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
 from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
-from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyse_tracking
+from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
@@ -74,7 +74,7 @@ def tracked_phase(run: Run, phase: Phase, cycle: int = 1, *, before: int | None 
     steps = run.phase(phase, cycle=cycle)
     if before is not None:
         steps = [step for step in steps if before < step.place.number <= before + conditions.max_rounds]
-    results = analyse_tracking(
+    results = analyze_tracking(
         [TrackedStep(step.place.number - (before or 0), step.place.position, step.sample) for step in steps],
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,

@@ -50,7 +50,7 @@ class TrackingResults:
         return tuple(self.minutes[number - 1] for number in self.window.rounds)
 
 
-def analyse_tracking(steps: Sequence[TrackedStep], *, minute_ns: int, period_ns: int) -> TrackingResults:
+def analyze_tracking(steps: Sequence[TrackedStep], *, minute_ns: int, period_ns: int) -> TrackingResults:
     """Judge a stimulus whose tracked minutes begin ``period_ns`` apart, from all of its steps in order.
 
     The window ends with the first tracking round at which it is steady, as the test does, or with the last.

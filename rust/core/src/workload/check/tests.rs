@@ -94,7 +94,7 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
         ("stride_bytes", json!(5000), "stride_bytes 5000 is not a multiple of the sector"),
         ("stride_bytes", json!(3584), "stride_bytes 3584 is less than the largest block size 4096 B"),
         ("access_pattern", json!("random"), "unknown field"),
-        ("colour", json!(1), "unknown field"),
+        ("color", json!(1), "unknown field"),
     ] {
         let error = refusal(&format!("stimulus.{field}"), value.clone());
         assert!(error.contains(reason), "{field} = {value}: {error}");

@@ -216,7 +216,7 @@ fn programs_hold_what_a_group_holds() {
 }
 
 #[test]
-fn pages_in_an_open_group_are_buffered_and_chunks_are_shared_by_neighbours() {
+fn pages_in_an_open_group_are_buffered_and_chunks_are_shared_by_neighbors() {
     let mut model = model(1.28, 100);
     model.geometry.dies = 4;
     model.geometry.dies_per_group = 2;

@@ -35,7 +35,16 @@ unit=$2 claim=$3 tries=150
 shift 3
 claims() { if [ -e "$claim" ]; then wc -l <"$claim"; else echo 0; fi; }
 before=$(claims)
-"$@" || { systemctl is-active --quiet "$unit" || exit 1; before=0; }
+# another submission of the run may have loaded the unit a moment ago: it is not active at once
+"$@" || {
+    until systemctl is-active --quiet "$unit"; do
+        [ $tries -gt 0 ] && [ "$(systemctl show --property=LoadState --value "$unit")" = loaded ] || exit 1
+        if systemctl is-failed --quiet "$unit"; then exit 1; fi
+        tries=$((tries - 1))
+        sleep 0.1
+    done
+    before=0
+}
 while [ $tries -gt 0 ] && [ "$(claims)" -le "$before" ] && systemctl is-active --quiet "$unit"; do
     tries=$((tries - 1))
     sleep 0.1

@@ -27,11 +27,11 @@ import pyarrow as arrow
 from pyarrow import parquet
 from tests.support.openpts_command import COMMAND
 
-from openpts.archive.add import add_runs
-from openpts.archive.catalogue import CATALOGUE
-from openpts.archive.store import Store
-from openpts.archive.tables import CATALOGUE_COLUMNS, LATENCIES, parquet_bytes
 from openpts.record.frames import arrow_table
+from openpts_many.archive.add import add_runs
+from openpts_many.archive.catalogue import CATALOGUE
+from openpts_many.archive.store import Store
+from openpts_many.archive.tables import CATALOGUE_COLUMNS, LATENCIES, parquet_bytes
 
 _TESTS: Final = (("iops", "sim:mlc?capacity=4GB"), ("lat", "sim:enterprise-tlc?capacity=4GB"))
 _SEGMENT: Final = 10_000

@@ -38,14 +38,14 @@ from tests.simulated.one_point import run_one_point
 from openpts.analysis.ratio import ErrorRule, ratio_of
 from openpts.analysis.sessions import Made, are_apart
 from openpts.record.reader import Run, read_run
-from openpts.report.gate.figures import GatedRun
-from openpts.report.gate.judge import judge
-from openpts.report.gate.limits_file import parse_limits
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_line.gate.figures import GatedRun
+from openpts_line.gate.judge import judge
+from openpts_line.gate.limits_file import parse_limits
 
 PRESET: Final = Path("python/openpts/simulation/presets/enterprise-tlc.toml")
 PROGRAM: Final = "program_us = 2880.0"

@@ -22,13 +22,13 @@ from typing import Final
 from scipy.stats import beta
 from tests.simulated.one_point import run_one_point
 
-from openpts.analysis.outliers import find_outliers
-from openpts.report.population.drives import read_populations
-from openpts.report.population.findings import FALSE_ALARM, SUSPICION, population_figures
-from openpts.report.population.words import named_line
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_many.population.drives import read_populations
+from openpts_many.population.findings import FALSE_ALARM, SUSPICION, population_figures
+from openpts_many.population.outliers import find_outliers
+from openpts_many.population.words import named_line
 
 PRESET: Final = Path("python/openpts/simulation/presets/enterprise-tlc.toml")
 POINT: Final = TrackingVariable(AccessPattern.RANDOM, 4096, 65)

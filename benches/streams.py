@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from tests.support.block_trace import BlockEvent, BlockTrace, TracingUnavailableError, of_event
 
 from openpts.engine.contract import Engine
-from openpts.engine.fio.engine import FioEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
 from openpts.units import KIB, MIB, NS_PER_S
@@ -42,6 +41,7 @@ from openpts.vocabulary.stimulus import (
     Stream,
 )
 from openpts.vocabulary.stop import Duration
+from openpts_fio.engine.engine import FioEngine
 
 CAPACITY = 640 * MIB
 SECTOR = 512

@@ -6,44 +6,44 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.archive.check import ArchiveCheck
-from openpts.archive.query import ArchiveAnswer
-from openpts.archive.tables import VERSION, columns_of_archive
-from openpts.campaign.campaign_file import Campaign
-from openpts.campaign.status import CampaignStatus
-from openpts.cli.benchmarks import BenchmarkList
-from openpts.cli.capture import CaptureCost, Captured
 from openpts.cli.conformance import ConformanceDocument, ConformanceRuns, GuideDocument
-from openpts.cli.crosscheck import CrosscheckDocument
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
-from openpts.cli.fleet import FleetHosts, FleetRuns
-from openpts.cli.fleet_check import FleetFindings
-from openpts.cli.fleet_fetch import FleetFetched
 from openpts.cli.idle_flush import IdleFlushDocument
 from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
 from openpts.cli.lot import LotDocument
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
-from openpts.cli.rehearse import RehearsalDocument
 from openpts.cli.sim import PresetCheck, PresetList, TheoryCheck
-from openpts.cli.sim_serve import ServingBegun, ServingEnded
 from openpts.cli.suite import SuiteDocument
-from openpts.cli.trace_characterize import NearestRecipes
-from openpts.cli.trace_text import TraceDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
-from openpts.exchange.arrow_files import columns_of_tables
-from openpts.exchange.events import EventLine
-from openpts.fleet.configuration import FleetFile
 from openpts.lot.named_drives import WrittenDrives
+from openpts.report.arrow_files import columns_of_tables
 from openpts.record.lot import Lot
-from openpts.report.compare.figures import ComparisonDocument
-from openpts.report.gate.documents import GateDocument, PowerDocument
-from openpts.report.gate.limits_file import LimitsFile
-from openpts.report.population.figures import PopulationFigures
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.vocabulary.document import Failure
+from openpts_fio.cli.crosscheck import CrosscheckDocument
+from openpts_line.compare.figures import ComparisonDocument
+from openpts_line.exchange.events import EventLine
+from openpts_line.gate.documents import GateDocument, PowerDocument
+from openpts_line.gate.limits_file import LimitsFile
+from openpts_many.archive.check import ArchiveCheck
+from openpts_many.archive.query import ArchiveAnswer
+from openpts_many.archive.tables import VERSION, columns_of_archive
+from openpts_many.campaign.campaign_file import Campaign
+from openpts_many.campaign.status import CampaignStatus
+from openpts_many.cli.fleet import FleetHosts, FleetRuns
+from openpts_many.cli.fleet_check import FleetFindings
+from openpts_many.cli.fleet_fetch import FleetFetched
+from openpts_many.fleet.configuration import FleetFile
+from openpts_many.population.figures import PopulationFigures
+from openpts_practice.cli.benchmarks import BenchmarkList
+from openpts_serve.cli.rehearse import RehearsalDocument
+from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
+from openpts_traces.cli.capture import CaptureCost, Captured
+from openpts_traces.cli.trace_characterize import NearestRecipes
+from openpts_traces.cli.trace_text import TraceDocument
 
 _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from openpts.traces import treatment
+from openpts_traces import treatment
 
 PAGE: Final = Path(__file__).parent / "traces.md"
 _BEGIN, _END = "<!-- formats -->\n", "<!-- /formats -->"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openpts.pages.measure import Measured
     from openpts.pages.model import Report
     from openpts.record.reader import Run
-    from openpts.report.compare.contenders import RunComparison
+    from openpts_line.compare.contenders import RunComparison
 
 __all__ = [
     "Measured",

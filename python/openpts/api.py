@@ -9,9 +9,9 @@ from openpts.pages.measure import Measured
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.compare.contenders import RunComparison, compare_runs
-from openpts.report.compare.sources import read_entries
 from openpts.report.sources import read_for_report
+from openpts_line.compare.contenders import RunComparison, compare_runs
+from openpts_line.compare.sources import read_entries
 
 __all__ = ["build_report", "compare", "measures", "read_run"]
 

@@ -35,7 +35,7 @@ _DIRECT = (
 _INTERRUPTED_AT_START = """
 import os, signal
 from openpts.cli.main import main
-from openpts.drivers.commands import command_process
+from openpts_app.drivers.commands import command_process
 
 class Interrupting:
     def __getattr__(self, name):

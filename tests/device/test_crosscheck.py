@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.fio.process import find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.units import MIB
+from openpts_fio.engine.process import find_fio
 from tests.device.openpts_process import openpts, start_openpts
 
 SHORT = ("--seconds", "0.2", "--ramp", "0", "--repeats", "2")

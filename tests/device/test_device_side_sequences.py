@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openpts.characteristics.capture import CaptureStream, StreamKind, StreamPattern
-from openpts.procedures.extended.rws.streams import composite
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.captured.streams import composite_workload
-from openpts.procedures.shared.fio_job.streams import parts_of
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, IoCount
+from openpts_fio.fio_job.streams import parts_of
+from openpts_traces.captured.streams import composite_workload
+from openpts_traces.characteristics.capture import CaptureStream, StreamKind, StreamPattern
+from openpts_traces.rws.streams import composite
 from tests.device.traced_engine import PAGE, SECTOR, WHOLE, TracedRun, random_reads, run_traced
 
 CAPACITY = 80 * MIB

@@ -13,9 +13,6 @@ from scipy import stats
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
-from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.job import FioPath
-from openpts.engine.fio.process import FioProgram, find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.data import DataPattern, PatternData, RandomOnce, ReducibleData, ZeroData
@@ -24,6 +21,9 @@ from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step, ThinkTime
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount
+from openpts_fio.engine.engine import FioEngine
+from openpts_fio.engine.job import FioPath
+from openpts_fio.engine.process import FioProgram, find_fio
 from tests.device.traced_engine import SECTOR, UNLIKELY, TracedRun
 from tests.support.block_trace import BlockTrace
 from tests.unit.engine.fio.steps import stimulus

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from openpts.device.guard.consent import Consent
-from openpts.engine.fio.process import find_fio
 from openpts.engine.options import NativeOptions
 from openpts.errors import EngineUnavailableError
-from openpts.fio_jobs.job_file import read_jobs
-from openpts.fio_jobs.translation import translate
 from openpts.runner.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stop import Duration
+from openpts_fio.engine.process import find_fio
+from openpts_fio.jobs.job_file import read_jobs
+from openpts_fio.jobs.translation import translate
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.public_job_files import public_jobs
 from tests.support.shortened_jobs import assert_that_they_run

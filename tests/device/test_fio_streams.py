@@ -9,8 +9,6 @@ import pytest
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import Engine
-from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.process import find_fio
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
 from openpts.errors import EngineUnavailableError
@@ -28,6 +26,8 @@ from openpts.vocabulary.stimulus import (
     Stream,
 )
 from openpts.vocabulary.stop import STREAMS_END, Duration, IoCount
+from openpts_fio.engine.engine import FioEngine
+from openpts_fio.engine.process import find_fio
 from tests.device.traced_engine import SECTOR
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.unit.engine.fio.steps import stimulus

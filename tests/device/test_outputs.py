@@ -18,9 +18,7 @@ from docs.interface_schemas import EVENTS, OF_COMMANDS, OUTPUTS, RUN, WRITTEN_BY
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
-from openpts.cli import trace_characterize
 from openpts.cli.main import cli
-from openpts.engine.fio.process import find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.lot import read_lot, write_lot
@@ -28,7 +26,9 @@ from openpts.record.suite import SuiteState
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
-from openpts.traces.recipes import recipes
+from openpts_fio.engine.process import find_fio
+from openpts_traces.cli import trace_characterize
+from openpts_traces.recipes import recipes
 from tests.device.openpts_process import openpts
 from tests.simulated.test_resume import Killed, killed, nth
 from tests.support.command_tree import all_commands

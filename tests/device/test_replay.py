@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.engine.fio.process import find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.record.reader import read_run
 from openpts.units import MIB
 from openpts.vocabulary.phase import Phase
+from openpts_fio.engine.process import find_fio
 from tests.device.openpts_process import openpts, start_openpts
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 

@@ -111,7 +111,7 @@ def test_a_round_that_stood_still_is_repeated(tmp_path: Path) -> None:
 
 FIO_IDLE = """
 import os, sys, time
-from openpts.engine.fio.engine import FioEngine
+from openpts_fio.engine.engine import FioEngine
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration

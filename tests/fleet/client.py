@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from openpts.errors import OpenptsError
-from openpts.fleet.configuration import read_fleet
-from openpts.fleet.port import Observation
-from openpts.fleet.slurm import SlurmBackend
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.fleet.configuration import read_fleet
+from openpts_many.fleet.port import Observation
+from openpts_many.fleet.slurm import SlurmBackend
 
 
 class Call(msgspec.Struct):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.fleet.configuration import Engine, Fleet, Slot
+from openpts_many.fleet.configuration import Engine, Fleet, Slot
 from tests.fleet.cluster import Cluster, slurm_cluster
 from tests.fleet.cluster import missing as cluster_missing
 from tests.support.openpts_command import COMMAND

@@ -27,10 +27,10 @@ from typing import Any, Final
 import msgspec
 
 from openpts.errors import OpenptsError
-from openpts.fleet.port import Observation, RunStage
 from openpts.ownership import new_run_id
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.fleet.port import Observation, RunStage
 from tests.fleet.client import Answer, Call
 from tests.fleet.cluster import SLOTS, Cluster, Machine, slurm_cluster
 from tests.fleet.watch import Watch

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from openpts.campaign.journal import read_state
-from openpts.campaign.status import status_of
-from openpts.fleet.host_journal import HostJournal
-from openpts.fleet.port import RunStage
 from openpts.ownership import CLAIM_NAME
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
+from openpts_many.campaign.journal import read_state
+from openpts_many.campaign.status import status_of
+from openpts_many.fleet.host_journal import HostJournal
+from openpts_many.fleet.port import RunStage
 from tests.fleet.cluster import Cluster
 from tests.support.openpts_command import COMMAND
 from tests.support.processes import until

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec import json, structs
 
-from openpts.fleet.check.finding import Finding, Severity
-from openpts.fleet.check.fleet import check_fleet
-from openpts.fleet.configuration import Engine, Fleet, Host, Slot
 from openpts.programs import Answer, run_program
+from openpts_many.fleet.check.finding import Finding, Severity
+from openpts_many.fleet.check.fleet import check_fleet
+from openpts_many.fleet.configuration import Engine, Fleet, Host, Slot
 from tests.fleet.cluster import missing, slurm_cluster
 from tests.support.systemd_host import SystemdHost
 

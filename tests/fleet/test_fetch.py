@@ -16,13 +16,13 @@ from msgspec import structs
 
 from openpts.cli.main import cli
 from openpts.errors import FleetError, RecordError
-from openpts.fleet.configuration import Fleet
-from openpts.fleet.fetch import MARK, fetch
-from openpts.fleet.port import Observation, RunStage
-from openpts.fleet.remote import Remote
 from openpts.programs import Answer, run_program
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
+from openpts_many.fleet.configuration import Fleet
+from openpts_many.fleet.fetch import MARK, fetch
+from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.remote import Remote
 from tests.support.shortened_runs import shortened_run
 from tests.support.systemd_host import SystemdHost
 

@@ -9,15 +9,15 @@ import pytest
 from msgspec import json, structs
 
 from openpts.errors import FleetError, UsageError
-from openpts.fleet.configuration import Fleet
-from openpts.fleet.host_journal import HostJournal
-from openpts.fleet.port import Observation, RunStage
-from openpts.fleet.remote import Remote
-from openpts.fleet.ssh import SshBackend
 from openpts.ownership import CLAIM_NAME, new_run_id
 from openpts.programs import Answer, run_program
 from openpts.record.reader import read_run
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.fleet.configuration import Fleet
+from openpts_many.fleet.host_journal import HostJournal
+from openpts_many.fleet.port import Observation, RunStage
+from openpts_many.fleet.remote import Remote
+from openpts_many.fleet.ssh import SshBackend
 from tests.support.processes import until
 from tests.support.systemd_host import SystemdHost
 

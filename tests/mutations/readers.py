@@ -15,23 +15,9 @@ from msgspec import structs
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
-from openpts.campaign.campaign_file import parse_campaign, read_campaign
-from openpts.campaign.journal import JOURNAL_NAME, begin, note_replaced, note_seen, read_state
 from openpts.cli.main import cli
 from openpts.device.targets.simulated_target import parse_simulated_target
-from openpts.engine.fio.results import NoResultError, parse_result
 from openpts.engine.simulated import SimulatedDrive
-from openpts.exchange.arrow_files import parquet_files
-from openpts.exchange.fio_output import fio_files
-from openpts.exchange.flat_rows import csv_text, flat_row
-from openpts.exchange.imports.fio_import import fio_results
-from openpts.exchange.imports.imported_run import Source, Wanted
-from openpts.exchange.imports.tkperf_import import tkperf_results
-from openpts.exchange.run_verdicts import junit_of
-from openpts.fio_jobs.job_file import read_jobs
-from openpts.fio_jobs.translation import translate
-from openpts.fleet.configuration import read_fleet
-from openpts.fleet.port import Observation, RunStage
 from openpts.lot.named_drives import read_drives
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
@@ -44,29 +30,43 @@ from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
 from openpts.report import rederive
+from openpts.report.arrow_files import parquet_files
 from openpts.report.checksums import file_faults
-from openpts.report.compare.build import build_comparison
-from openpts.report.compare.contenders import compare_runs
-from openpts.report.compare.figures import comparison_document
-from openpts.report.compare.sources import read_entries
-from openpts.report.gate.baseline import kept_baseline, stored_baseline
-from openpts.report.gate.figures import GatedRun
-from openpts.report.gate.judge import judge, judge_finished
-from openpts.report.gate.limits_file import parse_limits, read_limits
-from openpts.report.gate.power import power_of
-from openpts.report.gate.words import judged_figures, limit_line
+from openpts.report.flat_rows import csv_text, flat_row
 from openpts.report.record_files import RecordFile, record_files
 from openpts.report.redaction import redacted_run
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource, read_for_report
 from openpts.report.write import ReportOptions, make_report
 from openpts.simulation.presets import load_preset
-from openpts.traces.treatment import Input, check, write
 from openpts.units import TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.stimulus import Step
+from openpts_fio.engine.results import NoResultError, parse_result
+from openpts_fio.fio_output import fio_files
+from openpts_fio.imports.fio_import import fio_results
+from openpts_fio.imports.imported_run import Source, Wanted
+from openpts_fio.imports.tkperf_import import tkperf_results
+from openpts_fio.jobs.job_file import read_jobs
+from openpts_fio.jobs.translation import translate
+from openpts_line.compare.build import build_comparison
+from openpts_line.compare.contenders import compare_runs
+from openpts_line.compare.figures import comparison_document
+from openpts_line.compare.sources import read_entries
+from openpts_line.exchange.run_verdicts import junit_of
+from openpts_line.gate.baseline import kept_baseline, stored_baseline
+from openpts_line.gate.figures import GatedRun
+from openpts_line.gate.judge import judge, judge_finished
+from openpts_line.gate.limits_file import parse_limits, read_limits
+from openpts_line.gate.power import power_of
+from openpts_line.gate.words import judged_figures, limit_line
+from openpts_many.campaign.campaign_file import parse_campaign, read_campaign
+from openpts_many.campaign.journal import JOURNAL_NAME, begin, note_replaced, note_seen, read_state
+from openpts_many.fleet.configuration import read_fleet
+from openpts_many.fleet.port import Observation, RunStage
+from openpts_traces.treatment import Input, check, write
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds

@@ -29,24 +29,24 @@ from pyarrow import fs, parquet
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.latency import encode_counts
-from openpts.archive.catalogue import CATALOGUE, MOST_SMALL, catalogue_files, commit, entries, merge
-from openpts.archive.check import check
-from openpts.archive.distributions import coarse_buckets, distribution_of, error_bound_pct
-from openpts.archive.engine import Engine
-from openpts.archive.store import Store
-from openpts.archive.tables import RUN_VIEW, columns_of_archive, parquet_bytes
 from openpts.cli.main import cli
 from openpts.errors import OpenptsError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME
-from openpts.report.gate.figures import GatedRun
 from openpts.report.summary import summarize
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_line.gate.figures import GatedRun
+from openpts_many.archive.catalogue import CATALOGUE, MOST_SMALL, catalogue_files, commit, entries, merge
+from openpts_many.archive.check import check
+from openpts_many.archive.distributions import coarse_buckets, distribution_of, error_bound_pct
+from openpts_many.archive.engine import Engine
+from openpts_many.archive.store import Store
+from openpts_many.archive.tables import RUN_VIEW, columns_of_archive, parquet_bytes
 from tests.device.openpts_process import openpts
 from tests.simulated.one_point import run_one_point
 from tests.simulated.test_resume import ordered
@@ -508,7 +508,7 @@ def test_two_add_to_s3_and_one_is_killed(s3: str, archive: Path, runs: list[Path
 
 KILLED_AT_THE_THIRD_REMOVAL = """
 import os, signal
-from openpts.archive.store import Store
+from openpts_many.archive.store import Store
 from openpts.cli.main import main
 removed, remove = [], Store.remove
 def fatal(store, name):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from openpts.campaign.journal import JOURNAL_NAME, read_state
 from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import DATABASE_NAME
+from openpts_many.campaign.journal import JOURNAL_NAME, read_state
 from tests.device.openpts_process import openpts
 from tests.support.openpts_command import COMMAND
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace as with_changes
 from openpts.cli.run import run as run_command
 from openpts.device.guard.consent import Consent
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
-from openpts.procedures.extended.lifetime.conditions import LifetimeConditions, StopOn
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run, stored_run
@@ -30,6 +29,7 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts_practice.lifetime.conditions import LifetimeConditions, StopOn
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import write_forgetful_drive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -9,13 +9,11 @@ from msgspec import structs
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
-from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.kit.drive_work.content import with_drive_work
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import MIB
@@ -24,6 +22,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_practice.fill.conditions import FillConditions
 from tests.simulated.one_point import run_one_point
 from tests.simulated.whole_tests import run_whole
 

@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.entropy import EntropyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
+from openpts_practice.entropy import EntropyConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -20,7 +20,6 @@ from docs.interface_schemas import TABLES
 
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
-from openpts.exchange.junit import Case, CaseOutcome, junit_xml
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
@@ -28,6 +27,7 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
 from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
+from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
 from tests.simulated.test_resume import ordered
 from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run

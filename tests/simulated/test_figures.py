@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from scipy import special
 
 from openpts.cli.sim import sim
-from openpts.rehearsal.check import Amplification, check_amplification, check_figure
 from openpts.simulation.figures import Figure, figures_of
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
+from openpts_serve.rehearsal.check import Amplification, check_amplification, check_figure
 
 FIGURES = [
     pytest.param(preset, figure, id=f"{preset.name}: {figure.name}")

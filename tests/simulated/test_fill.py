@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
@@ -14,6 +13,7 @@ from openpts.runner.order import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
+from openpts_practice.fill.conditions import FillConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

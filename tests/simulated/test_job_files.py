@@ -10,13 +10,9 @@ from msgspec.structs import replace
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions, Suite, SuiteWorkload
-from openpts.procedures.extended.workload.conditions import RoundFigure, WorkloadConditions
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.fio_job.conditions import FioJob
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.gate.of_run import judged_run
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.events import Event, StepFinished
@@ -28,6 +24,10 @@ from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOpe
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
+from openpts_fio.fio_job.conditions import FioJob
+from openpts_fio.fiosynth.conditions import FiosynthConditions, Suite, SuiteWorkload
+from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
+from openpts_line.gate.of_run import judged_run
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole

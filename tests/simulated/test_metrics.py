@@ -12,12 +12,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as read_textfile
 
 from openpts.errors import UsageError
-from openpts.exchange.metrics import RunMetrics, TextfileMetrics
-from openpts.exchange.metrics_server import served_metrics
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, RunEnded
 from openpts.runner.run import run_test
+from openpts_line.exchange.metrics import RunMetrics, TextfileMetrics
+from openpts_line.exchange.metrics_server import served_metrics
 from tests.simulated.test_resume import ordered
 from tests.support.free_ports import free_ports
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from openpts.errors import RunFailedError, UsageError
-from openpts.exchange.notify import Message, Messages, Notifier, notifier, services_in
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import LimitsJudged, ProgramEnded
 from openpts.runner.run import run_test
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_line.exchange.notify import Message, Messages, Notifier, notifier, services_in
 from tests.simulated.test_resume import ordered, small
 
 SECRET = "s3cret-token"
@@ -114,7 +114,7 @@ def test_a_service_that_fails_is_asked_again(tmp_path: Path, service: Service) -
 
 
 def test_a_service_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openpts.exchange.notify._LONGEST_END_S", 0.2)
+    monkeypatch.setattr("openpts_line.exchange.notify._LONGEST_END_S", 0.2)
     released = threading.Event()
 
     def hang(_message: Message) -> bool:

@@ -8,9 +8,9 @@ from click.testing import CliRunner, Result
 
 from openpts.cli.main import cli
 from openpts.errors import DataLossError, UsageError
-from openpts.procedures.extended.powercut.results import excluded_rate
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
+from openpts_app.powercut.results import excluded_rate
 
 SMALL = ("--range", "8MiB", "--load-seconds", "0.01", "--no-report", "--seed", "5")
 

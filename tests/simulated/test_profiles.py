@@ -9,9 +9,6 @@ from msgspec.structs import replace
 from scipy.stats import sem
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.extended.precon.states import comparisons_of
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
@@ -23,6 +20,9 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.precon.conditions import DriveState, PreconConditions
+from openpts_practice.precon.states import comparisons_of
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

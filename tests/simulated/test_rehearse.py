@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.rehearse import rehearse_command
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
+from openpts_serve.cli.rehearse import rehearse_command
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 pytestmark = pytest.mark.on_disk

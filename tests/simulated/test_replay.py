@@ -11,9 +11,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.replay.conditions import ReplayConditions, Unaligned, Zone
 from openpts.procedures.registry import procedure_of
-from openpts.procedures.shared.trace_replay.conditions import Mapping, Prefill, TraceFile
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
@@ -22,6 +20,8 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts_traces.replay.conditions import ReplayConditions, Unaligned, Zone
+from openpts_traces.trace_replay.conditions import Mapping, Prefill, TraceFile
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -19,7 +19,6 @@ from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
@@ -51,6 +50,7 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from tests.support.job_subjects import with_subject
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.hdd import RotationalConditions
 from openpts.record.reader import Run
 from openpts.report.summary import summarize
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
+from openpts_practice.hdd import RotationalConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

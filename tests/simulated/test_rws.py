@@ -9,7 +9,19 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.characteristics.capture import (
+from openpts.cli.verdict_lines import cycle_line
+from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions
+from openpts.pages.model import Verdict
+from openpts.record.reader import Run
+from openpts.report.build import build_report
+from openpts.report.summary import summarize
+from openpts.report.times import default_date
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
+from openpts_fio.fio_job.streams import parts_of
+from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_traces.characteristics.capture import (
     Capture,
     CaptureStep,
     CaptureStream,
@@ -17,19 +29,7 @@ from openpts.characteristics.capture import (
     StreamPattern,
     capture_of,
 )
-from openpts.cli.verdict_lines import cycle_line
-from openpts.errors import UsageError
-from openpts.fields.conditions import Conditions
-from openpts.pages.model import Verdict
-from openpts.procedures.extended.rws.conditions import Part, RwsConditions
-from openpts.procedures.shared.fio_job.streams import parts_of
-from openpts.record.reader import Run
-from openpts.report.build import build_report
-from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
-from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts_traces.rws.conditions import Part, RwsConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE, SECOND_NS, WEB
 from tests.support.oracle_presets import write_oracle

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.characteristics.capture import Capture, CaptureStream, StreamKind, StreamPattern
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
+from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_traces.characteristics.capture import Capture, CaptureStream, StreamKind, StreamPattern
+from openpts_traces.rwsdirth.conditions import RwsDemandConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE
 from tests.support.oracle_presets import write_oracle

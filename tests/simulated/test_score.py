@@ -13,18 +13,18 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.score.conditions import Background, Idle, ScoreConditions
 from openpts.procedures.registry import procedure_of
-from openpts.procedures.shared.trace_replay.conditions import TraceFile
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.compare.build import build_comparison
-from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.summary import summarize
 from openpts.runner.events import RunStarted, StepFinished, StepsStarted
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
+from openpts_line.compare.build import build_comparison
+from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_traces.score.conditions import Background, Idle, ScoreConditions
+from openpts_traces.trace_replay.conditions import TraceFile
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_transcript import transcript_of

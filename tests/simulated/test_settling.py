@@ -11,7 +11,6 @@ from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.shared.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report
@@ -26,6 +25,7 @@ from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from tests.simulated.whole_tests import run_whole
 
 TARGET = "sim:client-qlc?capacity=256GB"

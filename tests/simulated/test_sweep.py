@@ -15,10 +15,10 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.cli.main import cli
 from openpts.errors import FleetError
 from openpts.procedures.registry import PROCEDURES
-from openpts.sweep.axes import Axis, combinations
-from openpts.sweep.point import Point
-from openpts.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from openpts.vocabulary.drive_class import DriveClass
+from openpts_many.sweep.axes import Axis, combinations
+from openpts_many.sweep.point import Point
+from openpts_many.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
 from tests.device.openpts_process import openpts
 from tests.simulated.test_resume import ordered
 from tests.support.openpts_command import COMMAND

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
-from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
@@ -16,6 +15,7 @@ from openpts.report.times import default_date
 from openpts.units import KIB, MB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
+from openpts_practice.thermal.conditions import ThermalConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import THROTTLED_FACTOR, WRITE_COMMAND_S, write_hot_drive
 

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.trim.conditions import TrimConditions
 from openpts.record.reader import Run
 from openpts.report.summary import summarize
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.trimmed_reads import Promise
+from openpts_practice.trim.conditions import TrimConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -14,14 +14,14 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.compare.build import build_comparison
-from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.compare.figures import comparison_document
 from openpts.report.summary import summarize
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass
+from openpts_line.compare.build import build_comparison
+from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_line.compare.figures import comparison_document
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

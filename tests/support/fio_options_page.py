@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from openpts.fio_jobs.options import OPTIONS, Option, OptionHandling
+from openpts_fio.jobs.options import OPTIONS, Option, OptionHandling
 
 _HEADS = {
     OptionHandling.COUNTS: ("Option", "What becomes of it"),

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from openpts.config_files.written_file import WrittenFileError
-from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
-from openpts.fio_jobs.job_file import read_jobs
-from openpts.fio_jobs.options import BY_WORD, OptionHandling
-from openpts.fio_jobs.translation import translate
 from openpts.units import GIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts_fio.engine.job import FioPath, JobSetting, job_file
+from openpts_fio.jobs.job_file import read_jobs
+from openpts_fio.jobs.options import BY_WORD, OptionHandling
+from openpts_fio.jobs.translation import translate
 
 _DRIVE = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", 4096 * GIB, 512)
 _SETTING = JobSetting("/dev/drive", direct=True, path=FioPath.IO_URING, seed=1)

@@ -5,19 +5,25 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.characteristics.capture import Capture, CaptureStep, CaptureStream, StreamKind, StreamPattern
-from openpts.procedures.extended.app.conditions import AppConditions
-from openpts.procedures.extended.fiosynth.conditions import FiosynthConditions
-from openpts.procedures.extended.fiosynth.suite_file import read_suite
-from openpts.procedures.extended.replay.conditions import ReplayConditions
-from openpts.procedures.extended.rws.conditions import RwsConditions
-from openpts.procedures.extended.rwsdirth.conditions import RwsDemandConditions
-from openpts.procedures.extended.score.conditions import ScoreConditions
-from openpts.procedures.extended.workload.conditions import WorkloadConditions
-from openpts.procedures.shared.fio_job.conditions import FioJob
-from openpts.procedures.shared.trace_replay.conditions import TraceFile
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FigureOrder
+from openpts_app.app.conditions import AppConditions
+from openpts_fio.fio_job.conditions import FioJob
+from openpts_fio.fiosynth.conditions import FiosynthConditions
+from openpts_fio.fiosynth.suite_file import read_suite
+from openpts_fio.workload.conditions import WorkloadConditions
+from openpts_traces.characteristics.capture import (
+    Capture,
+    CaptureStep,
+    CaptureStream,
+    StreamKind,
+    StreamPattern,
+)
+from openpts_traces.replay.conditions import ReplayConditions
+from openpts_traces.rws.conditions import RwsConditions
+from openpts_traces.rwsdirth.conditions import RwsDemandConditions
+from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.trace_replay.conditions import TraceFile
 
 CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"
 TRACE: Final = TraceFile("small.iolog", str(CLONE.parent / "fio" / "small.iolog"))

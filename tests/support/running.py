@@ -16,7 +16,7 @@ from pathlib import Path
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import parse_target
-from openpts.engine.fio.process import FioProcess, find_fio
+from openpts_fio.engine.process import FioProcess, find_fio
 from openpts.ownership import folder_claimed
 from openpts.system_files import SystemRoots
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openpts.errors import FleetError
-from openpts.fleet.configuration import Host, Slot
-from openpts.fleet.remote import Remote
+from openpts_many.fleet.configuration import Host, Slot
+from openpts_many.fleet.remote import Remote
 
 SYSTEMD = Path("/lib/systemd/systemd")
 PROGRAMS = ("setpriv", "unshare", "ip", "sshd", "ssh", "ssh-keygen", "systemd-run")

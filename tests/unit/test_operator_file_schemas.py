@@ -12,11 +12,11 @@ import pytest
 import tomli_w
 from docs.interface_schemas import OF_FILES
 
-from openpts.campaign.campaign_file import read_campaign
 from openpts.errors import UsageError
-from openpts.fleet.configuration import read_fleet
 from openpts.lot.named_drives import read_drives
-from openpts.report.gate.limits_file import read_limits
+from openpts_line.gate.limits_file import read_limits
+from openpts_many.campaign.campaign_file import read_campaign
+from openpts_many.fleet.configuration import read_fleet
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {

@@ -7,9 +7,7 @@ from typing import IO, TYPE_CHECKING, Final, Self
 
 import click
 
-from openpts.cli.baseline_option import BASELINE, baseline_option
 from openpts.cli.help_order import Decorator
-from openpts.cli.live_outputs import publish
 from openpts.cli.report import print_figures, print_paths, reports_on
 from openpts.cli.terminal import wrapped
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError, UsageError
@@ -31,10 +29,12 @@ from openpts.runner.events import (
 from openpts.runner.order import Order
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
+from openpts_line.cli.baseline_option import BASELINE, baseline_option
+from openpts_line.cli.live_outputs import publish
 
 if TYPE_CHECKING:
-    from openpts.report.gate.figures import GatedRun
-    from openpts.report.gate.limits_file import LimitSet
+    from openpts_line.gate.figures import GatedRun
+    from openpts_line.gate.limits_file import LimitSet
 
 _FILE: Final = "--limits-file"
 
@@ -90,8 +90,8 @@ class RunLimits:
                     f"{BASELINE if baseline else '--stop-on-fail'} needs a limits file: give --limits FILE"
                 )
             return cls(None, (), stop_on_fail=False, require_steady=require_steady)
-        from openpts.report.gate.baseline import gated_runs  # noqa: PLC0415 slow to load
-        from openpts.report.gate.limits_file import read_limits  # noqa: PLC0415 likewise
+        from openpts_line.gate.baseline import gated_runs  # noqa: PLC0415 slow to load
+        from openpts_line.gate.limits_file import read_limits  # noqa: PLC0415 likewise
 
         limits = read_limits(limits_path)
         return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
@@ -101,8 +101,8 @@ class RunLimits:
         order = replace(order, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
         if self.limits is None:
             return order
-        from openpts.report.gate.baseline import kept_baseline  # noqa: PLC0415 slow to load
-        from openpts.report.gate.judge import refuse_undecidable  # noqa: PLC0415 likewise
+        from openpts_line.gate.baseline import kept_baseline  # noqa: PLC0415 slow to load
+        from openpts_line.gate.judge import refuse_undecidable  # noqa: PLC0415 likewise
 
         refuse_undecidable(self.limits, test.name, self.baseline)
         copies = {LIMITS_NAME: self.limits.raw}
@@ -123,7 +123,7 @@ class StopOnFail:
         """A step ends the run at once, a cycle when another follows: the last one ends it anyway."""
         match event:
             case RunStarted():
-                from openpts.report.gate.of_run import stored_limits  # noqa: PLC0415 slow to load
+                from openpts_line.gate.of_run import stored_limits  # noqa: PLC0415 slow to load
 
                 self._folder = event.folder
                 limits = stored_limits(event.folder)
@@ -132,14 +132,14 @@ class StopOnFail:
                 self._failed = self._of_step(event.sample)
                 self._stop()
             case CycleEnded():
-                from openpts.report.gate.of_run import failed_so_far  # noqa: PLC0415 slow to load
+                from openpts_line.gate.of_run import failed_so_far  # noqa: PLC0415 slow to load
 
                 self._failed = failed_so_far(stored_run(self._folder))
             case PurgeStarted() | StepsStarted():
                 self._stop()
 
     def _of_step(self, sample: Sample) -> str:
-        from openpts.report.gate.limits_file import Required  # noqa: PLC0415 slow to load
+        from openpts_line.gate.limits_file import Required  # noqa: PLC0415 slow to load
 
         if Required.NO_MEDIA_ERRORS in self._required and (sample.failure is not None or sample.errors):
             return "fail: no media errors: an I/O failed"
@@ -187,11 +187,11 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
 
     Raises LimitError, NotSteadyError or NoVerdictError.
     """
-    from openpts.report.gate.conditions import steady  # noqa: PLC0415 slow to load
-    from openpts.report.gate.of_run import judged_run  # noqa: PLC0415 likewise
-    from openpts.report.gate.page import left_out_words  # noqa: PLC0415 likewise
-    from openpts.report.gate.words import limit_line, verdict_line  # noqa: PLC0415 likewise
     from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
+    from openpts_line.gate.conditions import steady  # noqa: PLC0415 slow to load
+    from openpts_line.gate.of_run import judged_run  # noqa: PLC0415 likewise
+    from openpts_line.gate.page import left_out_words  # noqa: PLC0415 likewise
+    from openpts_line.gate.words import limit_line, verdict_line  # noqa: PLC0415 likewise
 
     run = read_for_report(folder)
     result = judged_run(run)

@@ -12,7 +12,6 @@ import click
 
 from openpts.cli.io_display import following
 from openpts.cli.io_engine import EngineArgs
-from openpts.cli.io_fio import in_own_words, job_text, translation_of
 from openpts.cli.io_options import StopArgs, io_options
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
@@ -22,11 +21,12 @@ from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
-from openpts.fio_jobs.translation import Translation
 from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder, alone, measure
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
+from openpts_fio.cli.io_fio import in_own_words, job_text, translation_of
+from openpts_fio.jobs.translation import Translation
 
 
 @dataclass(frozen=True, slots=True)

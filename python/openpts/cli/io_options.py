@@ -12,7 +12,6 @@ from openpts.cli.number_types import FiniteRange
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
 from openpts.fields.parsing import amount_bytes, named_values, number, refuse, whole_number
-from openpts.fio_jobs.directions import ORDERS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,
@@ -24,6 +23,7 @@ from openpts.vocabulary.stop import (
     SteadyFigure,
     StopRule,
 )
+from openpts_fio.jobs.directions import ORDERS
 
 _DEFAULT_SECONDS: Final = 10.0
 _STEADY: Final = "--until-steady"

@@ -15,7 +15,6 @@ from openpts.cli.background_listener import background_listener
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.console import table_console, table_of
 from openpts.cli.end_of_run import RunLimits
-from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
@@ -45,6 +44,7 @@ from openpts.report.lot_index import write_lot_index
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts_line.cli.live_outputs import log_stream
 
 _OF_THE_LOT: Final = (
     "--drives",
@@ -191,7 +191,7 @@ def _carry_out(runner: LotRunner, stream: IO[str], *, as_json: bool, no_report: 
 
 def _print_population(folder: Path, stream: IO[str]) -> None:
     """Make the report on all drives together, and say where it is, or why there is none."""
-    from openpts.cli.population import population_of_lot  # noqa: PLC0415 large, and needed at the end
+    from openpts_many.cli.population import population_of_lot  # noqa: PLC0415 large, and needed at the end
 
     try:
         written = population_of_lot(folder, folder)

@@ -14,13 +14,13 @@ from rich.text import Text
 from openpts.cli.console import VisibleConsole, table_of
 from openpts.cli.log_lines import host_limit_text
 from openpts.cli.terminal import can_be_drawn_over
-from openpts.exchange import events as lines
-from openpts.exchange.events import EventLine
 from openpts.lot.lot_runner import DriveChanged, LotEvent, LotListener
 from openpts.record.lot import Lot, LotEntry, counts_text
 from openpts.record.suite import SuiteState
 from openpts.units import MB
 from openpts.vocabulary.phase import phase_text
+from openpts_line.exchange import events as lines
+from openpts_line.exchange.events import EventLine
 
 _REFRESH_PER_S: Final = 4
 _UNKNOWN: Final = "-"

@@ -8,7 +8,11 @@ from typing import Final
 import msgspec
 
 from openpts.cli.background_listener import background_listener
-from openpts.cli.live_outputs import (
+from openpts.errors import UsageError
+from openpts.lot.lot_runner import DriveOutput, LotEvent, LotListener
+from openpts.record.lot import LotEntry
+from openpts.temporary_folder import temporary_folder
+from openpts_line.cli.live_outputs import (
     EVENTS,
     METRICS,
     OCP_DIAG,
@@ -17,10 +21,6 @@ from openpts.cli.live_outputs import (
     opened_output,
     published_metrics,
 )
-from openpts.errors import UsageError
-from openpts.lot.lot_runner import DriveOutput, LotEvent, LotListener
-from openpts.record.lot import LotEntry
-from openpts.temporary_folder import temporary_folder
 
 OF_EACH_RUN: Final = (EVENTS, OCP_DIAG, METRICS)
 """Options that a lot does not pass on as they are."""

@@ -101,7 +101,7 @@ _MEASURE = {
     "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "crosscheck": Place(
-        "openpts.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
+        "openpts_fio.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
     ),
 }
 _LOOK = {
@@ -110,12 +110,12 @@ _LOOK = {
     "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
     "benchmarks": Place(
-        "openpts.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
+        "openpts_practice.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
     ),
     "capture": Place(
-        "openpts.cli.capture:capture_command", "Record the I/O of devices while programs use them."
+        "openpts_traces.cli.capture:capture_command", "Record the I/O of devices while programs use them."
     ),
-    "trace": Place("openpts.cli.trace:trace", "Check, convert and filter traces of block I/O."),
+    "trace": Place("openpts_traces.cli.trace:trace", "Check, convert and filter traces of block I/O."),
 }
 _JUDGE = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
@@ -124,27 +124,31 @@ _JUDGE = {
         "openpts.cli.conformance:conformance_command",
         "Check a run against every requirement of the specification.",
     ),
-    "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
-    "gate": Place("openpts.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
+    "compare": Place("openpts_line.cli.compare:compare", "Compare runs of one or several drives."),
+    "gate": Place("openpts_line.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
 }
 _KEEP = {
-    "import": Place("openpts.cli.import_results:import_results", "Make runs of results of fio and TKperf."),
-    "export": Place("openpts.cli.export:export", "Write runs in the forms of other programs."),
-    "archive": Place("openpts.cli.archive:archive", "Keep finished runs in one place, and ask all of them."),
+    "import": Place(
+        "openpts_fio.cli.import_results:import_results", "Make runs of results of fio and TKperf."
+    ),
+    "export": Place("openpts_line.cli.export:export", "Write runs in the forms of other programs."),
+    "archive": Place(
+        "openpts_many.cli.archive:archive", "Keep finished runs in one place, and ask all of them."
+    ),
 }
 _MANY = {
     "campaign": Place(
-        "openpts.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
+        "openpts_many.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
     ),
-    "fleet": Place("openpts.cli.fleet:fleet", "Run tests on the drives of other hosts."),
+    "fleet": Place("openpts_many.cli.fleet:fleet", "Run tests on the drives of other hosts."),
     "population": Place(
-        "openpts.cli.population:population", "Show how drives of one kind differ, and which stand out."
+        "openpts_many.cli.population:population", "Show how drives of one kind differ, and which stand out."
     ),
 }
 _SIMULATE = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
-    "rehearse": Place("openpts.cli.rehearse:rehearse_command", "Rehearse a test on a simulated drive."),
-    "sweep": Place("openpts.cli.sweep:sweep_command", "Run a test on simulated drives over ranges."),
+    "rehearse": Place("openpts_serve.cli.rehearse:rehearse_command", "Rehearse a test on a simulated drive."),
+    "sweep": Place("openpts_many.cli.sweep:sweep_command", "Run a test on simulated drives over ranges."),
 }
 _PURPOSES = {
     "Measure": _MEASURE,

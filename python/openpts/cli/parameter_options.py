@@ -9,7 +9,6 @@ import click
 import msgspec
 from msgspec import inspect
 
-from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.number_types import FiniteRange
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
@@ -18,6 +17,7 @@ from openpts.parameters.overrides import Given
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
 from openpts.vocabulary.drive_class import DriveClass
+from openpts_line.cli.baseline_option import WithBaseline
 
 _PREFIX: Final = "parameter_"
 _WORDS: Final = "openpts.cli.parameter_options.words"
@@ -102,8 +102,8 @@ def _refuse_traces(test: Procedure, targets: tuple[str, ...]) -> None:
     missing = [word for word in targets if "/" not in word and not Path(word).exists()]
     if not missing:
         return
-    from openpts.characteristics.shipped import applied_by, shipped_as  # noqa: PLC0415 most targets are paths
-    from openpts.traces.recipes import PREFIX  # noqa: PLC0415 likewise
+    from openpts_traces.characteristics.shipped import applied_by, shipped_as  # noqa: PLC0415 most targets are paths
+    from openpts_traces.recipes import PREFIX  # noqa: PLC0415 likewise
 
     for word in missing:
         if (typed := shipped_as(word)) is not None:

@@ -10,13 +10,13 @@ from openpts.procedures.shared.benchmark.results import passes_of as passes_of_r
 from openpts.procedures.shared.benchmark.results import row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.trace_replay.passes import Pass, passes_of
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Stream
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS, SteadyState
+from openpts_traces.trace_replay.passes import Pass, passes_of
 
 
 def phase_lines(progress: RunProgress) -> list[str]:

@@ -13,7 +13,6 @@ from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_plugins, o
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import together
-from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
@@ -36,6 +35,7 @@ from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
 from openpts.vocabulary.document import Document
+from openpts_line.cli.live_outputs import log_stream
 
 BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)

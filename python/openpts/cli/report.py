@@ -98,7 +98,6 @@ def _reports_on_lot(
 
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
-    from openpts.cli.population import population_of_lot  # noqa: PLC0415 slow to load
     from openpts.lot.lot_runner import as_recorded  # noqa: PLC0415 slow to load
     from openpts.record.lot import DONE, read_lot, write_lot  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
@@ -106,6 +105,7 @@ def _reports_on_lot(
     from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import write_report  # noqa: PLC0415 likewise
+    from openpts_many.cli.population import population_of_lot  # noqa: PLC0415 slow to load
 
     lot, folders, written = read_lot(folder), [], []
     entries = list(lot.entries)
@@ -141,10 +141,10 @@ def note_unfinished(run_folders: Iterable[Path]) -> None:
 
 def reports_on(folder: Path) -> "list[WrittenReport]":
     """Write the report of a run or a suite beside the record; its short form, too, if that was ordered."""
-    from openpts.cli.live_outputs import publish  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
     from openpts.runner.events import ReportsWritten  # noqa: PLC0415 likewise
+    from openpts_line.cli.live_outputs import publish  # noqa: PLC0415 slow to load
 
     source = ReportSource.of((folder,))
     written = [write_report(source)]

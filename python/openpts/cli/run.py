@@ -24,7 +24,6 @@ from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
 from openpts.cli.io_engine import NUMA, EngineArgs
-from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.lot_options import LOT_OPTIONS, refuse_alone
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
@@ -59,6 +58,7 @@ from openpts.units import NS_PER_DAY
 from openpts.vocabulary.hook import HOOK_LIMIT_S
 from openpts.vocabulary.people import LABEL_NAME, People
 from openpts.vocabulary.tuning import Scenario
+from openpts_line.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 
 _OFF: Final = "off"
 _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")

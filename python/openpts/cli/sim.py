@@ -12,15 +12,15 @@ from openpts.cli.broken_pipe import with_controls
 from openpts.cli.console import table_console, table_of
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.printed_document import print_document
-from openpts.cli.sim_serve import serve
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import UsageError
-from openpts.rehearsal.check import Amplification, Checked, check_amplification, check_figures
 from openpts.simulation.figures import Unit
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.simulation.scale import default_scale
 from openpts.units import format_capacity
 from openpts.vocabulary.document import Document, filled
+from openpts_serve.cli.sim_serve import serve
+from openpts_serve.rehearsal.check import Amplification, Checked, check_amplification, check_figures
 
 # How the name of a parameter ends, and what it then counts.
 _UNITS: Final = (

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.errors import OpenptsError, RecordError, failing_as
-from openpts.exchange.events import EventLine, StreamFinished
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.lot.located_drive import LocatedDrive, limits_together, located
@@ -43,6 +42,7 @@ from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
+from openpts_line.exchange.events import EventLine, StreamFinished
 
 _POLL_S: Final = 0.5
 _TIMEOUT_S: Final = 5.0

@@ -6,28 +6,12 @@ from typing import TYPE_CHECKING, Final, Union
 from openpts.errors import RecordError
 from openpts.escaped_text import visible
 from openpts.plugins import Kind, load, offers
-from openpts.procedures.extended import (
-    app,
-    benchmarks,
-    entropy,
-    fill,
-    fiosynth,
-    hdd,
-    lifetime,
-    powercut,
-    precon,
-    qos,
-    replay,
-    rws,
-    rwsdirth,
-    score,
-    sustained,
-    thermal,
-    trim,
-    workload,
-)
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
+from openpts_app import app, powercut
+from openpts_fio import fiosynth, workload
+from openpts_practice import benchmarks, entropy, fill, hdd, lifetime, precon, qos, sustained, thermal, trim
+from openpts_traces import replay, rws, rwsdirth, score
 
 PTS: Final[Mapping[str, Procedure]] = {
     folder.PROCEDURE.name: folder.PROCEDURE for folder in (iops, tp, lat, wsat, hir, xsr, cbw, dirth)

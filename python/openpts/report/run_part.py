@@ -25,7 +25,6 @@ from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
-from openpts.report.gate.page import limits_page
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
 from openpts.report.imported_run import import_items
@@ -38,6 +37,7 @@ from openpts.report.standing import requirements_of, standing_of
 from openpts.report.summary import summarize
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
+from openpts_line.gate.page import limits_page
 
 Applied = tuple[int, int]
 """Thread count and queue depth."""

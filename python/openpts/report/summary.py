@@ -10,14 +10,14 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
-from openpts.report.gate.of_run import judged_run, stored_limits
-from openpts.report.gate.words import judged_figures
 from openpts.report.imported_run import import_mark
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_line.gate.of_run import judged_run, stored_limits
+from openpts_line.gate.words import judged_figures
 
 SCHEMA: Final = "openpts.run/1"
 SCHEMA_OF_RUNS: Final = "openpts.runs/1"

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from openpts.capture.leftovers import take_down
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_text, is_drive
@@ -20,6 +19,7 @@ from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
+from openpts_traces.capture.leftovers import take_down
 
 
 class Healer(Protocol):

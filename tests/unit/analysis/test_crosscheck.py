@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from openpts.analysis.crosscheck import Agreement, PairedRatio, alternating_order, paired_ratio
 from openpts.analysis.student_t import central_probability, critical_value
+from openpts_fio.engine_difference import Agreement, PairedRatio, alternating_order, paired_ratio
 
 
 @pytest.mark.parametrize("degrees", [*range(1, 41), 99, 100, 999])

@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.extended.fill.results import Returned, Trajectory, course_of, returned
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
+from openpts_practice.fill.results import Returned, Trajectory, course_of, returned
 
 STEP_BYTES = 1000 * MB
 STIMULUS = Stimulus.of(AccessPattern.SEQUENTIAL, 131_072, 0, 1, 32, ActiveRange())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from scipy import optimize, stats
 
-from openpts.procedures.extended.lifetime.results import FittedLine
+from openpts_practice.lifetime.results import FittedLine
 
 Points = Sequence[tuple[float, float]]
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.extended.lifetime.results import (
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount
+from openpts_practice.lifetime.results import (
     DriveCycle,
     drive_cycle,
     stretches,
     wear_points,
 )
-from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount
 
 
 def sample(read_pct: int, length_s: int, amount: int, slowest_ns: int) -> Sample:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.analysis.outliers import find_outliers
+from openpts_many.population.outliers import find_outliers
 
 EVEN = [float(value) for value in stats.norm.ppf((np.arange(1, 31) - 0.5) / 30)]
 ERROR = 0.01

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.analysis.path_effect import group_chances, order_chances
+from openpts_many.population.path_effect import group_chances, order_chances
 
 GROUPS = ["a"] * 4 + ["b"] * 4
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from openpts.analysis.population import (
+from openpts_many.population.statistics import (
     confidence_between_ends,
     confidence_beyond_one_end,
     median_ranks,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.procedures.extended.entropy.results import (
+from openpts_practice.entropy.results import (
     EntropyEffect,
     Level,
     Reduction,

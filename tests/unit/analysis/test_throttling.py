@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from openpts.procedures.extended.thermal.results import (
+from openpts.units import NS_PER_S
+from openpts_practice.thermal.results import (
     Evidence,
     HeatPoint,
     counters_rose,
@@ -15,7 +16,6 @@ from openpts.procedures.extended.thermal.results import (
     throttling_of,
     whole_minutes,
 )
-from openpts.units import NS_PER_S
 
 MINUTE = 60 * NS_PER_S
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.campaign.campaign_file import parse_campaign, read_campaign, refuse_changes
 from openpts.config_files.written_file import WrittenFileError
+from openpts_many.campaign.campaign_file import parse_campaign, read_campaign, refuse_changes
 
 SMALL = """\
 repetitions = 2

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from openpts.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OrderOfRuns, Variant
-from openpts.campaign.expansion import PlannedRun, planned_runs, requests_of
+from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OrderOfRuns, Variant
+from openpts_many.campaign.expansion import PlannedRun, planned_runs, requests_of
 
 HOSTS, SLOTS, REPETITIONS = 3, 8, 2
 DRIVES = tuple(

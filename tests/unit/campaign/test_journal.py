@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.campaign.journal import carried_out_here
 from openpts.errors import RecordError
+from openpts_many.campaign.journal import carried_out_here
 
 
 def test_of_two_processes_one_carries_it_out(tmp_path: Path) -> None:

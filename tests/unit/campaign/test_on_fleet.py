@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from openpts.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OnInterruption
-from openpts.campaign.expansion import requests_of
-from openpts.campaign.journal import begin, read_state
-from openpts.campaign.on_fleet import OnFleet
-from openpts.campaign.status import status_of
 from openpts.errors import FleetError
-from openpts.fleet.port import NOT_BEGUN, Backend, HostState, Observation, RunStage
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest, OnInterruption
+from openpts_many.campaign.expansion import requests_of
+from openpts_many.campaign.journal import begin, read_state
+from openpts_many.campaign.on_fleet import OnFleet
+from openpts_many.campaign.status import status_of
+from openpts_many.fleet.port import NOT_BEGUN, Backend, HostState, Observation, RunStage
 
 
 class WatcherDiedError(Exception):

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from openpts.campaign.campaign_file import Campaign, CampaignDrive, read_campaign
-from openpts.campaign.expansion import requests_of
-from openpts.campaign.on_fleet import in_their_slots
-from openpts.campaign.on_this_host import runner_here
 from openpts.config_files.written_file import WrittenFileError
-from openpts.fleet.port import HostState
 from openpts.record.suite import SuiteState
 from openpts.system_files import SystemRoots
+from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, read_campaign
+from openpts_many.campaign.expansion import requests_of
+from openpts_many.campaign.on_fleet import in_their_slots
+from openpts_many.campaign.on_this_host import runner_here
+from openpts_many.fleet.port import HostState
 from tests.data.system_trees import server
 
 __all__ = ["server"]

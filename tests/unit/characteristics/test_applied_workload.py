@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from openpts.characteristics.applied_workload import CountedStream, applied_workload
+from openpts_traces.characteristics.applied_workload import CountedStream, applied_workload
 
 
 def streams(*counts: tuple[str, int, int]) -> list[CountedStream]:

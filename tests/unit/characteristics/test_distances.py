@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.characteristics.distances import (
+from openpts_traces.characteristics.distances import (
     area_between,
     by_group,
     distances,

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.characteristics.distances import distances
-from openpts.characteristics.model import TraceModel, modeled
-from openpts.characteristics.native import Selection
 from openpts.cli.main import cli
 from openpts.errors import TraceError
+from openpts_traces.characteristics.distances import distances
+from openpts_traces.characteristics.model import TraceModel, modeled
+from openpts_traces.characteristics.native import Selection
 from tests.unit.characteristics.traces import Ios, figures_of, write_trace
 
 READ = '[[stream]]\noperation = "read"\nsize_bytes = 4096\n'

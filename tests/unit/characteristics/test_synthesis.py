@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from openpts.characteristics.synthesis import synthesized
 from openpts.cli.main import cli
+from openpts_traces.characteristics.synthesis import synthesized
 from tests.unit.characteristics.traces import Ios, figures_of, write_trace
 
 DRIVE = "sim:enterprise-tlc?capacity=8GB&scale=1"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.fleet import fleet
 from openpts.errors import FleetError, UsageError
-from openpts.fleet.port import Observation, RunStage
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.cli.fleet import fleet
+from openpts_many.fleet.port import Observation, RunStage
 
 RUN = "019aa0c1-7d52-7c43-9d1e-0e5c8b3f2a10"
 REQUEST = RunRequest(
@@ -45,7 +45,7 @@ class Backend:
 
 
 def resume(monkeypatch: pytest.MonkeyPatch, backend: Backend, *words: str) -> Any:
-    monkeypatch.setattr("openpts.cli.fleet.backend_of", lambda _: backend)
+    monkeypatch.setattr("openpts_many.cli.fleet.backend_of", lambda _: backend)
     return CliRunner().invoke(fleet, ["resume", "--fleet", str(Path("f.toml")), RUN, *words])
 
 

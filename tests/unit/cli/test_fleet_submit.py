@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 import pytest
 
-from openpts.cli.fleet import fleet
 from openpts.errors import FleetError, UsageError
+from openpts_many.cli.fleet import fleet
 
 FLEET = """
 backend = "ssh"

@@ -43,8 +43,8 @@ def test_the_first_pages_load_no_command() -> None:
     assert loaded.stdout.splitlines()[-1] == "[]"
 
 
-_TESTS_DRIVES = ("openpts.runner.run", "openpts.engine.fio.engine", "ruamel.yaml", "openpts.cli.plan")
-_SCRIPTS = ("openpts.procedures.pts.xsr.script", "openpts.procedures.extended.app.script")
+_TESTS_DRIVES = ("openpts.runner.run", "openpts_fio.engine.engine", "ruamel.yaml", "openpts.cli.plan")
+_SCRIPTS = ("openpts.procedures.pts.xsr.script", "openpts_app.app.script")
 _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "jinja2", "typst", "vl_convert")
 
 
@@ -52,7 +52,7 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
     ("command", "others"),
     [
         ("report", _TESTS_DRIVES + _MAKES_REPORTS),
-        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.exchange.flat_rows")),
+        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.report.flat_rows")),
         ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
         ("archive", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert", "pyarrow")),
         ("compare", _TESTS_DRIVES),

@@ -10,8 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.io import io
 from openpts.errors import UsageError
-from openpts.fio_jobs.job_file import read_jobs
 from openpts.vocabulary.stop import Duration
+from openpts_fio.jobs.job_file import read_jobs
 from tests.unit.cli.test_io_stimulus import orders
 
 JOBS = """\

@@ -8,12 +8,12 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.lot_display import LotDisplay
-from openpts.exchange import events as lines
 from openpts.lot.lot_runner import DriveChanged, DriveOutput, LotEvent
 from openpts.record.lot import Lot, LotEntry
 from openpts.record.suite import SuiteState
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
+from openpts_line.exchange import events as lines
 
 AT = "2026-01-01T00:00:00.000Z"
 PLACE = lines.Place(cycle=1, phase=Phase.ROUND, number=3, position=0)

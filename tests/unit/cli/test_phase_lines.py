@@ -10,10 +10,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.steady_state import judge
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.benchmarks import script as profile
-from openpts.procedures.extended.hdd import script as hdd
-from openpts.procedures.extended.precon import script as precon
-from openpts.procedures.extended.sustained import script as sustained
 from openpts.procedures.pts.iops import script as iops
 from openpts.procedures.registry import PTS
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
@@ -26,6 +22,10 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimul
 from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import simple_workload
+from openpts_practice.benchmarks import script as profile
+from openpts_practice.hdd import script as hdd
+from openpts_practice.precon import script as precon
+from openpts_practice.sustained import script as sustained
 from tests.unit.cli.told_run import log_of
 from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.scripted_engine import complete

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.characteristics.capture import capture_of
-from openpts.characteristics.look_alikes import LIKE, names
-from openpts.characteristics.shipped import shipped_as, shipped_hint
 from openpts.errors import UsageError
-from openpts.procedures.shared.trace_replay.conditions import trace_of
-from openpts.traces.recipes import PREFIX, recipes
+from openpts_traces.characteristics.capture import capture_of
+from openpts_traces.characteristics.look_alikes import LIKE, names
+from openpts_traces.characteristics.shipped import shipped_as, shipped_hint
+from openpts_traces.recipes import PREFIX, recipes
+from openpts_traces.trace_replay.conditions import trace_of
 from tests.unit.cli.test_first_contact import seen
 
 DRIVE = "sim:enterprise-tlc?scale=1"

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.characteristics.definitions import DEFINITIONS
 from openpts.cli.main import cli
 from openpts.errors import TraceError, UsageError
-from openpts.traces.recipes import recipes
+from openpts_traces.characteristics.definitions import DEFINITIONS
+from openpts_traces.recipes import recipes
 from tests.support.made_step_table import write_step_table
 from tests.unit.characteristics.traces import random_ios, write_trace
 
@@ -110,7 +110,7 @@ def test_a_damaged_trace_that_is_used_has_its_exit_status(command: tuple[str, ..
 
 def test_a_recipe_is_nearest_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: recipes()[name] for name in ("boot", "mail", "like:office")}
-    monkeypatch.setattr("openpts.cli.trace_characterize.recipes", lambda: few)
+    monkeypatch.setattr("openpts_traces.cli.trace_characterize.recipes", lambda: few)
     shown = json.loads(run("characterize", "recipe:mail", "--nearest", "--json").output)
     assert {one["group"] for one in shown["groups"]} >= {"mix", "sizes", "arrivals", "places"}
     for group in shown["groups"]:

@@ -8,8 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.engine.contract import Engine
-from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.process import FioProgram
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
@@ -20,6 +18,8 @@ from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments, Zone, Zones
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import Duration, FirstOf, IoCount
+from openpts_fio.engine.engine import FioEngine
+from openpts_fio.engine.process import FioProgram
 from tests.support.oracle_presets import write_oracle
 
 pytestmark = pytest.mark.on_disk

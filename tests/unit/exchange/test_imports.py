@@ -15,17 +15,9 @@ from openpts.cli.main import cli
 from openpts.conformance.conformance import conformance_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.evidence.finding import Status
-from openpts.exchange.imports.fio_import import fio_results
-from openpts.exchange.imports.fio_output import parse_output
-from openpts.exchange.imports.imported_run import Source, Wanted, write_imported
-from openpts.exchange.imports.tkperf_import import tkperf_results
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.report.compare.contenders import Entry, compare_runs
-from openpts.report.gate.figures import GatedRun
-from openpts.report.gate.judge import judge
-from openpts.report.gate.limits_file import parse_limits
 from openpts.report.imported_run import import_tables
 from openpts.report.standing import standing_of
 from openpts.report.summary import summarize
@@ -34,6 +26,14 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import Phase
+from openpts_fio.imports.fio_import import fio_results
+from openpts_fio.imports.fio_output import parse_output
+from openpts_fio.imports.imported_run import Source, Wanted, write_imported
+from openpts_fio.imports.tkperf_import import tkperf_results
+from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_line.gate.figures import GatedRun
+from openpts_line.gate.judge import judge
+from openpts_line.gate.limits_file import parse_limits
 from tests.support.shortened_runs import shortened_run
 
 DATA = Path(__file__).parents[2] / "data/imported"

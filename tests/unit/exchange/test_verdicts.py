@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from junitparser import Error, Failure, TestSuite
 
-from openpts.exchange.verdicts import gate_junit, gate_tap
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_line.exchange.verdicts import gate_junit, gate_tap
 
 _XSD = Path(__file__).parents[2] / "data" / "interfaces" / "junit.xsd"
 LIMITS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.fio_jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, OptionHandling
+from openpts_fio.jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, OptionHandling
 from tests.support.fio_options_page import options_tables
 from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
 

@@ -3,10 +3,10 @@
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.config_files.written_file import WrittenFileError
-from openpts.fio_jobs.job_file import read_jobs
-from openpts.fio_jobs.translation import Translation, translate
 from openpts.units import TB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts_fio.jobs.job_file import read_jobs
+from openpts_fio.jobs.translation import Translation, translate
 from tests.support.public_job_files import PublicJob, public_jobs
 
 LEAST_OF_66 = 60

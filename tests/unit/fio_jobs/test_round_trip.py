@@ -6,10 +6,7 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
-from openpts.fio_jobs.job_file import flattened, parse_jobs
-from openpts.fio_jobs.translation import translate
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import DataPattern, PatternData, RandomData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -31,6 +28,9 @@ from openpts.vocabulary.stimulus import (
     ThinkTime,
 )
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, StopRule
+from openpts_fio.engine.job import FioPath, JobSetting, job_file
+from openpts_fio.jobs.job_file import flattened, parse_jobs
+from openpts_fio.jobs.translation import translate
 
 DRIVE = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", 256 * MIB, 512)
 SETTING = JobSetting("/dev/drive", direct=True, path=FioPath.LIBAIO, seed=1)

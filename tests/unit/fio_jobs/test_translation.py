@@ -6,8 +6,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.config_files.written_file import WrittenFileError
-from openpts.fio_jobs.job_file import parse_jobs
-from openpts.fio_jobs.translation import Translation, translate
 from openpts.units import MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import (
     PatternData,
@@ -42,6 +40,8 @@ from openpts.vocabulary.stop import (
     Steady,
     SteadyFigure,
 )
+from openpts_fio.jobs.job_file import parse_jobs
+from openpts_fio.jobs.translation import Translation, translate
 
 DRIVE = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", 64 * MIB, 512)
 GLOBAL = "[global]\ndirect=1\nioengine=libaio\nnorandommap\n"

@@ -7,10 +7,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import FleetError
-from openpts.fleet.check.finding import Finding, Severity
-from openpts.fleet.check.slurm import jobs_by_host, slurm_findings
-from openpts.fleet.configuration import Fleet, parse_fleet
 from openpts.programs import Answer, ProgramMissingError, Run
+from openpts_many.fleet.check.finding import Finding, Severity
+from openpts_many.fleet.check.slurm import jobs_by_host, slurm_findings
+from openpts_many.fleet.configuration import Fleet, parse_fleet
 
 RECORDINGS = Path(__file__).parents[2] / "data/slurm"
 SLOTS = 'slots = { s00 = "/dev/disk/by-path/a", s01 = "/dev/disk/by-path/b" }'

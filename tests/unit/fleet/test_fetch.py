@@ -7,13 +7,13 @@ from unittest.mock import patch
 
 import pytest
 
-from openpts.cli import fleet_fetch
-from openpts.cli.fleet_fetch import fetched
 from openpts.errors import FleetError
-from openpts.fleet.configuration import Fleet, parse_fleet
-from openpts.fleet.fetch import MARK, in_the_way
-from openpts.fleet.port import HostState, Observation, RunStage
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.cli import fleet_fetch
+from openpts_many.cli.fleet_fetch import fetched
+from openpts_many.fleet.configuration import Fleet, parse_fleet
+from openpts_many.fleet.fetch import MARK, in_the_way
+from openpts_many.fleet.port import HostState, Observation, RunStage
 
 DONE = Observation("a", RunStage.COMPLETE, "h1", folder="/runs/a")
 OTHER = Observation("b", RunStage.RUNNING, "h1", folder="/runs/b")

@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest
-from openpts.campaign.on_this_host import runner_here
 from openpts.cli.lot import resume_lot
 from openpts.errors import RecordError
 from openpts.lot.lot_runner import new_lot
@@ -15,6 +13,8 @@ from openpts.record.manifest import RunState
 from openpts.record.suite import SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.run_request import RunRequest
+from openpts_many.campaign.campaign_file import Campaign, CampaignDrive, CampaignTest
+from openpts_many.campaign.on_this_host import runner_here
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 NOTHING_AGREED = {

@@ -18,8 +18,6 @@ from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
 from openpts.errors import RecordError
-from openpts.procedures.extended.benchmarks import script as profile
-from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, RunState
@@ -51,6 +49,8 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.benchmarks import script as profile
+from openpts_practice.precon import script as precon
 from tests.support.processes import die, dies
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"

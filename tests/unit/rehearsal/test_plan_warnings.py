@@ -9,13 +9,13 @@ from msgspec.structs import replace as with_conditions
 from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.record.reader import Run, read_run
-from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
-from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts_serve.rehearsal.plan_warnings import PlanConcern, plan_concerns
+from openpts_serve.rehearsal.reference_drive import Subject
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 TB = 10**12

@@ -7,7 +7,8 @@ import pytest
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.errors import TargetError, UsageError
-from openpts.rehearsal.reference_drive import (
+from openpts.system_files import SystemRoots
+from openpts_serve.rehearsal.reference_drive import (
     Overrides,
     Subject,
     Traits,
@@ -16,7 +17,6 @@ from openpts.rehearsal.reference_drive import (
     subject_of_disk,
     traits_of,
 )
-from openpts.system_files import SystemRoots
 
 SHEET = """
 name = "Drive of a data sheet"

@@ -14,20 +14,20 @@ from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Table, Verdict
 from openpts.plots.svg import draw_figures
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run, read_run
-from openpts.report.compare.build import build_comparison
-from openpts.report.compare.conditions import conditions_of
-from openpts.report.compare.contenders import Entry, RunComparison, compare_runs
-from openpts.report.compare.figures import comparison_document
-from openpts.report.compare.sources import read_entries
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purpose import BiosSetting, Purpose
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.tuning import Scenario
+from openpts_line.compare.build import build_comparison
+from openpts_line.compare.conditions import conditions_of
+from openpts_line.compare.contenders import Entry, RunComparison, compare_runs
+from openpts_line.compare.figures import comparison_document
+from openpts_line.compare.sources import read_entries
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from tests.support.drawn_texts import outside, overlapping, text_boxes
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports

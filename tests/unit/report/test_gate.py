@@ -20,24 +20,24 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts._native import Histogram
 from openpts.cli.broken_pipe import VisibleOutput
-from openpts.cli.gate import _print
 from openpts.cli.main import cli
 from openpts.errors import UsageError
 from openpts.pages.model import Report
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.report.gate.figures import GatedRun
-from openpts.report.gate.judge import GateResult, judge, judge_finished
-from openpts.report.gate.limits_file import parse_limits
-from openpts.report.gate.page import _page
-from openpts.report.gate.power import power_of
-from openpts.report.gate.words import limit_line
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.phase import Phase
+from openpts_line.cli.gate import _print
+from openpts_line.gate.figures import GatedRun
+from openpts_line.gate.judge import GateResult, judge, judge_finished
+from openpts_line.gate.limits_file import parse_limits
+from openpts_line.gate.page import _page
+from openpts_line.gate.power import power_of
+from openpts_line.gate.words import limit_line
 from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
 

@@ -7,9 +7,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import OpenptsError, UsageError
-from openpts.report.gate.bound import bound_of, refuse_unsigned
-from openpts.report.gate.limits_file import Allowed, Required, parse_limits, read_limits
-from openpts.report.gate.reference import percentile_of, tokens_of, words_of
+from openpts_line.gate.bound import bound_of, refuse_unsigned
+from openpts_line.gate.limits_file import Allowed, Required, parse_limits, read_limits
+from openpts_line.gate.reference import percentile_of, tokens_of, words_of
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "limits.toml"
 

@@ -14,12 +14,12 @@ from openpts.pages.measure import Measured
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, read_run
-from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
-from openpts.report.compare.metrics import metrics_of
 from openpts.report.summary import summarize
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_line.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
+from openpts_line.compare.metrics import metrics_of
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.report_cases import Reports
 

@@ -19,8 +19,11 @@ from openpts.pages.model import Cell, Report, Table, Verdict
 from openpts.plots.svg import draw_figures
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.population.build import build_population
-from openpts.report.population.drives import (
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.people import People
+from openpts_many.population.build import build_population
+from openpts_many.population.drives import (
     Drive,
     DriveRun,
     Population,
@@ -28,13 +31,10 @@ from openpts.report.population.drives import (
     _populations,
     drive_run,
 )
-from openpts.report.population.figures import TestFigures as Finding
-from openpts.report.population.figures import ValueFigures
-from openpts.report.population.findings import population_figures
-from openpts.report.population.words import named_line
-from openpts.vocabulary.better import Better
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.people import People
+from openpts_many.population.figures import TestFigures as Finding
+from openpts_many.population.figures import ValueFigures
+from openpts_many.population.findings import population_figures
+from openpts_many.population.words import named_line
 from tests.simulated.one_point import run_one_point
 from tests.support.made_up_run import made_up_run
 

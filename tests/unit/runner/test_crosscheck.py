@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from openpts.analysis.crosscheck import Agreement
 from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.runner.crosscheck import (
+from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.sample import NOTHING, Interval, IoFailure, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import Duration
+from openpts_fio.crosscheck import (
     CASES,
     READS,
     WRITES,
@@ -20,10 +23,7 @@ from openpts.runner.crosscheck import (
     PairMeasured,
     compare,
 )
-from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.sample import NOTHING, Interval, IoFailure, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts_fio.engine_difference import Agreement
 
 
 @dataclass

@@ -44,6 +44,6 @@ def test_a_run_of_steps_and_the_help_of_any_load_no_other_driver() -> None:
         "import sys; from click.testing import CliRunner; from openpts.cli.main import cli\n"
         "for words in (['run', 'app', '--help'], ['plan', 'iops', 'sim:client-qlc', '--quick']):\n"
         "    assert CliRunner().invoke(cli, words).exit_code == 0\n"
-        "print([name for name in sys.modules if name.startswith('openpts.drivers')])"
+        "print([name for name in sys.modules if name.startswith('openpts_app.drivers')])"
     )
     assert run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "[]\n"

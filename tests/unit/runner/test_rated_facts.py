@@ -2,13 +2,13 @@
 
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.pages.model import Verdict
-from openpts.procedures.extended.sustained.claims import claims_page
-from openpts.procedures.extended.sustained.report import claims_of
-from openpts.procedures.extended.sustained.script import standard_conditions
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purpose import Purpose
+from openpts_practice.sustained.claims import claims_page
+from openpts_practice.sustained.report import claims_of
+from openpts_practice.sustained.script import standard_conditions
 
 
 def rated(name: str) -> dict[str, str | None]:

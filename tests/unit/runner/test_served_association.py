@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from openpts.engine.served_drive import ServedDrive
+from openpts_serve.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import ADMIN_ENTRIES, DISCOVERY_NQN, IO_ENTRIES, R2T, Host, TerminatedError
 from tests.support.served_drive import admin, both, pattern, served
 

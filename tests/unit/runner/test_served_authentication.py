@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.served_drive import ServedDrive
 from openpts.errors import UsageError
-from openpts.runner.served_drive import read_host_keys, serve_drive
+from openpts_serve.serve import read_host_keys, serve_drive
+from openpts_serve.served_drive import ServedDrive
 from tests.support.dhchap_host import (
     AUTH_RECEIVE,
     CHALLENGE,

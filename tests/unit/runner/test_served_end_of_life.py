@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.served_drive import ServedDrive
+from openpts_serve.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Host
 from tests.support.oracle_presets import write_oracle
 from tests.support.served_drive import both, pattern, served

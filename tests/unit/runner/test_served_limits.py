@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from openpts.engine.served_drive import ServedDrive
+from openpts_serve.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import CAPSULE_RESP, IC_REQ, R2T, Host
 from tests.support.openpts_command import COMMAND
 from tests.support.served_drive import both, served

@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from openpts.engine.served_drive import Faults
+from openpts_serve.served_drive import Faults
 from tests.support.oracle_presets import write_oracle
 from tests.support.served_drive import both, pattern, served
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import UsageError
-from openpts.sweep.axes import Axis, combinations
+from openpts_many.sweep.axes import Axis, combinations
 
 NUMBERS = st.floats(1e-6, 1e9).map(lambda value: float(f"{value:.6g}"))
 

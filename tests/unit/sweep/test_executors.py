@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import FleetError
-from openpts.sweep.executors import processes, slurm_workers
+from openpts_many.sweep.executors import processes, slurm_workers
 
 
 def blocked() -> set[int]:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
+from openpts_fio.engine.job import FioPath, JobSetting, job_file
 
 CAPACITY = 64 * MIB
 DRIVE = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", CAPACITY, 512)

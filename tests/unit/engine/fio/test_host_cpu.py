@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.fio.engine import HostCpu
 from openpts.system_files import SystemRoots
+from openpts_fio.engine.engine import HostCpu
 
 
 def reading(tmp_path: Path, line: str) -> HostCpu | None:

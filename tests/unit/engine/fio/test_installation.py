@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.fio.process import FioProgram, find_fio
 from openpts.errors import EngineUnavailableError
+from openpts_fio.engine.process import FioProgram, find_fio
 
 
 @pytest.fixture

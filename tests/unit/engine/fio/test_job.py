@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.engine.fio.job import FioPath, JobSetting, job_file
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, ZeroData
@@ -32,6 +31,7 @@ from openpts.vocabulary.stop import (
     IoCount,
     StopRule,
 )
+from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from tests.unit.engine.fio.steps import (
     CAPACITY,
     DRIVE,

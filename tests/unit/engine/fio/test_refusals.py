@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.job import FioPath, JobSetting, job_file
-from openpts.engine.fio.process import FioProgram
 from openpts.errors import UsageError
 from openpts.units import MIB
 from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, VerifiedData
@@ -29,6 +26,9 @@ from openpts.vocabulary.stimulus import (
     ThinkTime,
 )
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure, StopRule
+from openpts_fio.engine.engine import FioEngine
+from openpts_fio.engine.job import FioPath, JobSetting, job_file
+from openpts_fio.engine.process import FioProgram
 from tests.unit.engine.fio.steps import FILE, SECOND, job, step_job, stimulus
 
 STREAMS = tuple(BlockSize(size, 1, Access(f"RND {size} R", "read", random=True)) for size in (4096, 8192))

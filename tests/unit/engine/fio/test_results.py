@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.engine.fio.results import FioResult, NoResultError, parse_result
 from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream
+from openpts_fio.engine.results import FioResult, NoResultError, parse_result
 from tests.unit.engine.fio.steps import SECOND, stimulus
 
 RECORDINGS = Path(__file__).parents[3] / "data/fio"

@@ -11,8 +11,6 @@ from openpts.analysis.run_comparison import Quality
 from openpts.errors import UsageError
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.extended.app.conditions import AppConditions
-from openpts.procedures.extended.app.results import Bound, bound_of, results_of
 from openpts.procedures.registry import EXTENDED
 from openpts.vocabulary.command_run import (
     CommandOrder,
@@ -25,6 +23,8 @@ from openpts.vocabulary.command_run import (
 )
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished
+from openpts_app.app.conditions import AppConditions
+from openpts_app.app.results import Bound, bound_of, results_of
 
 _TEST = EXTENDED["app"]
 _SECOND = 10**9

@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.cli.benchmarks import benchmarks as command
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
@@ -20,6 +19,7 @@ from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import BlockSize
+from openpts_practice.cli.benchmarks import benchmarks as command
 from tests.support.transcript import Transcript
 
 MINE = """\

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.extended.entropy.script import script as entropy_test
-from openpts.procedures.extended.entropy.script import standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
@@ -15,6 +13,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.entropy.script import script as entropy_test
+from openpts_practice.entropy.script import standard_conditions
 from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 1000 * GB

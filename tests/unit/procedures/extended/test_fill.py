@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.extended.fill.conditions import IdleTime
-from openpts.procedures.extended.fill.script import REWRITE_STEPS, standard_conditions
-from openpts.procedures.extended.fill.script import script as fill_test
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.fill.conditions import IdleTime
+from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions
+from openpts_practice.fill.script import script as fill_test
 from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 1000 * GB

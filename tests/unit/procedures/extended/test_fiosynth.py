@@ -12,14 +12,14 @@ from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.procedures.extended.fiosynth.conditions import Suite
-from openpts.procedures.extended.fiosynth.script import script, standard_conditions
-from openpts.procedures.extended.fiosynth.suite_file import read_suite
-from openpts.procedures.shared.fio_job.conditions import by_name
 from openpts.units import GB, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
+from openpts_fio.fio_job.conditions import by_name
+from openpts_fio.fiosynth.conditions import Suite
+from openpts_fio.fiosynth.script import script, standard_conditions
+from openpts_fio.fiosynth.suite_file import read_suite
 from tests.support.job_subjects import CLONE
 
 PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"

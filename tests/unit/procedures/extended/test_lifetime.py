@@ -7,15 +7,6 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.extended.lifetime.conditions import Continued, StopOn
-from openpts.procedures.extended.lifetime.script import (
-    A_HANDFUL,
-    standard_conditions,
-    without_data,
-)
-from openpts.procedures.extended.lifetime.script import (
-    script as lifetime_test,
-)
 from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
@@ -25,6 +16,15 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge
 from openpts.vocabulary.sample import IoFailure, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.lifetime.conditions import Continued, StopOn
+from openpts_practice.lifetime.script import (
+    A_HANDFUL,
+    standard_conditions,
+    without_data,
+)
+from openpts_practice.lifetime.script import (
+    script as lifetime_test,
+)
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 960 * GB

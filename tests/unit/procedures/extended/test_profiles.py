@@ -8,9 +8,6 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.benchmarks.script import possible_on, standard_conditions
-from openpts.procedures.extended.benchmarks.script import script as benchmarks_test
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR
@@ -22,6 +19,9 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks.script import possible_on, standard_conditions
+from openpts_practice.benchmarks.script import script as benchmarks_test
 from tests.unit.procedures.extended.benchmark_tables import (
     ATTO_FILE_BYTES,
     ATTO_KIB,

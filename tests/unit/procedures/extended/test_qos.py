@@ -11,10 +11,6 @@ from openpts.parameters.contradictions import refuse_contradictions
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
-from openpts.procedures.extended.qos.points import Point, ios_for, points_of
-from openpts.procedures.extended.qos.script import load_step, script, standard_conditions
-from openpts.procedures.extended.qos.search import MOST_MEASUREMENTS, Bracket, bracket_of
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -22,6 +18,10 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCac
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, ClosedLoop, FixedRate, Poisson, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.qos.conditions import Limit, Operation, QosConditions
+from openpts_practice.qos.points import Point, ios_for, points_of
+from openpts_practice.qos.script import load_step, script, standard_conditions
+from openpts_practice.qos.search import MOST_MEASUREMENTS, Bracket, bracket_of
 from tests.support.queueing_drive import QueueingDrive
 
 CAPACITY_BYTES = 1000 * MIB

@@ -8,9 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures
-from openpts.procedures.extended.hdd.report import harmonic_mean, last_to_first, zone_rates
-from openpts.procedures.extended.hdd.script import script as rotational_test
-from openpts.procedures.extended.hdd.script import standard_conditions
 from openpts.units import GB, KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -18,6 +15,9 @@ from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.sample import OperationSample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts_practice.hdd.report import harmonic_mean, last_to_first, zone_rates
+from openpts_practice.hdd.script import script as rotational_test
+from openpts_practice.hdd.script import standard_conditions
 from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 8000 * GB

@@ -20,18 +20,18 @@ from openpts.parameters.contradictions import contradictions, doubts
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.procedures.extended.score.conditions import ScoreConditions
-from openpts.procedures.extended.score.pages import time_over_s
-from openpts.procedures.extended.score.results import passes_to_add, ratios
 from openpts.procedures.registry import EXTENDED
 from openpts.trace_schedules import Plan, prepared
-from openpts.traces.recipes import recipes
 from openpts.units import GB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step
+from openpts_traces.recipes import recipes
+from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.score.pages import time_over_s
+from openpts_traces.score.results import passes_to_add, ratios
 
 TEST = EXTENDED["score"]
 STANDARD: ScoreConditions = TEST.standard_conditions(DriveClass.CLIENT, 1)

@@ -6,9 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.field import parameters_of
-from openpts.procedures.extended.sustained.conditions import SustainedConditions
-from openpts.procedures.extended.sustained.script import possible_on, standard_conditions
-from openpts.procedures.extended.sustained.script import script as sustained_test
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.units import GB, GIB, KIB, NS_PER_S
@@ -18,6 +15,9 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCac
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WORKLOADS
+from openpts_practice.sustained.conditions import SustainedConditions
+from openpts_practice.sustained.script import possible_on, standard_conditions
+from openpts_practice.sustained.script import script as sustained_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

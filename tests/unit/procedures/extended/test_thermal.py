@@ -6,15 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.extended.thermal.script import (
-    COLD,
-    DUTY_CYCLE,
-    WARM,
-    standard_conditions,
-)
-from openpts.procedures.extended.thermal.script import (
-    script as thermal_test,
-)
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
@@ -22,6 +13,15 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ReadHealth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts_practice.thermal.script import (
+    COLD,
+    DUTY_CYCLE,
+    WARM,
+    standard_conditions,
+)
+from openpts_practice.thermal.script import (
+    script as thermal_test,
+)
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

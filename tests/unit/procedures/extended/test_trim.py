@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.extended.trim.conditions import AFTER, BEFORE, BESIDE
-from openpts.procedures.extended.trim.script import at_scale, points, possible_on, standard_conditions
-from openpts.procedures.extended.trim.script import script as trim_test
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, ReadTrimmed
 from openpts.vocabulary.stimulus import ActiveRange, FixedRate, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts_practice.trim.conditions import AFTER, BEFORE, BESIDE
+from openpts_practice.trim.script import at_scale, points, possible_on, standard_conditions
+from openpts_practice.trim.script import script as trim_test
 from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

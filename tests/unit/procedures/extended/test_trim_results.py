@@ -4,9 +4,9 @@ import pytest
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.latency import encode_counts
-from openpts.procedures.extended.trim.results import Concurrent, Effect, size_name
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample
+from openpts_practice.trim.results import Concurrent, Effect, size_name
 
 US = 1_000
 MS = 1_000_000

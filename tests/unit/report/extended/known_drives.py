@@ -6,9 +6,6 @@ from itertools import count
 from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.lifetime.conditions import Continued, ReadBack, StopOn
-from openpts.procedures.extended.precon.conditions import PreconConditions
-from openpts.procedures.extended.thermal.script import COLD
 from openpts.procedures.kit.benchmark_profile import FigureUnit
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
@@ -18,6 +15,9 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.lifetime.conditions import Continued, ReadBack, StopOn
+from openpts_practice.precon.conditions import PreconConditions
+from openpts_practice.thermal.script import COLD
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_samples
 
 BLOCK_BYTES = 131_072

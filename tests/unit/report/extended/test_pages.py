@@ -11,10 +11,6 @@ from msgspec.structs import replace as with_changes
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.precon.conditions import PreconConditions
-from openpts.procedures.extended.qos.conditions import Limit, Operation, QosConditions
-from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.benchmark.conditions import FreeSpace
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
@@ -28,6 +24,10 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.precon.conditions import PreconConditions
+from openpts_practice.qos.conditions import Limit, Operation, QosConditions
+from openpts_practice.sustained.conditions import Claim, SustainedConditions
 from tests.support.made_up_run import CAPACITY_BYTES, flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
 from tests.support.queueing_drive import QueueingDrive

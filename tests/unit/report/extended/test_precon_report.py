@@ -5,11 +5,11 @@ from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Verdict
-from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.extended.precon.report import report as content_of
-from openpts.procedures.extended.precon.states import comparisons_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts_practice.precon.conditions import DriveState, PreconConditions
+from openpts_practice.precon.report import report as content_of
+from openpts_practice.precon.states import comparisons_of
 from tests.support.made_up_run import made_up_run
 from tests.unit.report.extended.known_drives import ByState, several_benchmarks
 

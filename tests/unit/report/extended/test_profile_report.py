@@ -5,11 +5,11 @@ from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.benchmarks.report import report as content_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks.report import report as content_of
 from tests.support.made_up_run import made_up_run
 from tests.unit.report.extended.known_drives import Rates
 

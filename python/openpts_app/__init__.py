@@ -1,0 +1,1 @@
+"""Tests that do more than steps: programs of the operator, and power cuts."""

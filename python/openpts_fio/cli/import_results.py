@@ -1,0 +1,127 @@
+"""`openpts import`: results of other programs as runs that can be compared."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from openpts.units import parse_size_bytes
+from openpts.vocabulary.drive_class import DriveClass
+
+if TYPE_CHECKING:
+    from openpts_fio.imports.imported_run import Results, Source, Wanted
+
+_FILES = click.argument(
+    "files", metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False), nargs=-1, required=True
+)
+_OF_A_DRIVE = ("model", "serial", "firmware")
+
+
+def _common(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = (
+        click.option(
+            "--capacity",
+            required=True,
+            metavar="SIZE",
+            help="User capacity of the drive that was measured, such as 480GB; results don't state it.",
+        ),
+        click.option("--model", metavar="TEXT", help="Model of the drive."),
+        click.option("--serial", metavar="TEXT", help="Serial number of the drive."),
+        click.option("--firmware", metavar="TEXT", help="Firmware of the drive."),
+        click.option(
+            "--class",
+            "drive_class",
+            type=click.Choice([one.value for one in DriveClass]),
+            default=DriveClass.ENTERPRISE.value,
+            show_default=True,
+            help="PTS-E or PTS-C: whose settings the ledger names what differs from.",
+        ),
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Folder in which the run folders are made; openpts-runs.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return _FILES(command)
+
+
+@click.group("import", subcommand_metavar="PROGRAM FILE...")
+def import_results() -> None:
+    """Make runs of results of other programs.
+
+    The runs are marked as imported: reports and comparisons take them, and none is conformant. Nothing that a
+    file does not state is filled in.
+    """
+
+
+@import_results.command("fio")
+@_common
+@click.option(
+    "--job",
+    "job_path",
+    metavar="JOB",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Job file that fio ran; without it, the options that its output states.",
+)
+def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **given: Any) -> None:
+    """Make a run of each output of fio.
+
+    FILE is an output in JSON, best JSON+; it becomes a run of the test `workload`. Groups of jobs become
+    steps of one round, jobs its streams. Lines before and behind the JSON don't matter.
+    """
+    from openpts_fio.imports.fio_import import fio_results  # noqa: PLC0415 loads the tests
+    from openpts_fio.imports.imported_run import Source  # noqa: PLC0415 likewise
+
+    wanted = _wanted(**given)
+    read = [(source := Source.read(path), fio_results(source, wanted, job_path)) for path in files]
+    for number, (source, found) in enumerate(read, start=1):
+        folder = _folder(out, source.path, number if len(read) > 1 else 0)
+        _write(folder, source, found, wanted)
+
+
+@import_results.command("tkperf")
+@_common
+def tkperf(files: tuple[Path, ...], out: Path | None, **given: Any) -> None:
+    """Make runs of each file of TKperf.
+
+    FILE is the XML of a test of an SSD; it becomes runs of the tests iops, tp, lat and wsat. Steady state is
+    judged again by the specification's rule; what TKperf states is in the set-up page.
+    """
+    from openpts_fio.imports.imported_run import Source  # noqa: PLC0415 loads the tests
+    from openpts_fio.imports.tkperf_import import tkperf_results  # noqa: PLC0415 likewise
+
+    wanted = _wanted(**given)
+    read = [(source := Source.read(path), tkperf_results(source, wanted)) for path in files]
+    for number, (source, tests) in enumerate(read, start=1):
+        above = _folder(out, source.path, number if len(read) > 1 else 0)
+        for found in tests:
+            _write(above / found.conditions.test, source, found, wanted)
+
+
+def _write(folder: Path, source: "Source", found: "Results", wanted: "Wanted") -> None:
+    """The run folder, and what the file doesn't state for the run."""
+    from openpts_fio.imports.imported_run import write_imported  # noqa: PLC0415 loads the tests
+
+    write_imported(folder, source, found, wanted)
+    for text in found.missing:
+        click.echo(f"openpts: {source.path}: n/a: {text}", err=True)
+    click.echo(f"run: {folder}")
+
+
+def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "Wanted":
+    from openpts_fio.imports.imported_run import Wanted  # noqa: PLC0415 loads the tests
+
+    known: Mapping[str, str] = {name: text for name in _OF_A_DRIVE if (text := drive[name])}
+    return Wanted(parse_size_bytes(capacity), DriveClass(drive_class), known, tuple(sys.argv[1:]))
+
+
+def _folder(out: Path | None, path: Path, number: int) -> Path:
+    """The run folder of a file: --out itself for a single file, else a folder below it for each."""
+    above = out or Path("openpts-runs")
+    if out is not None and not number:
+        return above
+    return above / (f"{number}-{path.stem}" if number else f"imported-{path.stem}")

@@ -1,0 +1,211 @@
+"""Blocks of pages of the tests that apply job files: what a job is, and what its streams did."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from openpts.analysis.figures import Figures, counted
+from openpts.analysis.host_limits import late_streams, processors_full
+from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported
+from openpts.errors import UsageError
+from openpts.pages import cells, ticks
+from openpts.pages.facts_table import items_table
+from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
+from openpts.pages.model import Block, Cell, Column, Page, Series, Table, Verdict
+from openpts.procedures.kit.header import demand_text
+from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT
+from openpts.procedures.shared.confidence_page import percentile_cell
+from openpts.units import NS_PER_S, NS_PER_US
+from openpts.vocabulary.sample import Interval, Measured, Sample
+from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
+from openpts_fio.fio_job.conditions import ALL_STREAMS, FioJob, FioJobConditions, by_name
+from openpts_fio.fio_job.steps import translation_of
+from openpts_fio.fio_job.times import StreamTimes
+
+_LOW_PERCENTILES: Final = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0)
+_FEWEST_NINES: Final = 3
+
+
+def stream_blocks(
+    name: PlotName, samples: Sequence[Sample], found: Sequence[StreamTimes]
+) -> tuple[Block, ...]:
+    """Rates, response times and percentiles of each stream in all steps, and the course of the last one.
+
+    Above them is what the host, and not the drive, had to do with it.
+    """
+    if not found:
+        return ()
+    host = dict.fromkeys(verdict for sample in samples for verdict in host_verdicts(sample))
+    curves = _percentiles_table(f"{name.id}-percentiles", found)
+    plotted = (_percentiles_plot(curves, found).over(name, curves),) if values_of(curves) else ()
+    shown = _streams_table(f"{name.id}-streams", found)
+    return (*host, shown, *plotted, curves, *stream_course(name, samples[-1]))
+
+
+def _streams_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
+    head: Col[StreamTimes] = Col("Stream", lambda one: Cell(one.stream), align="left", width=1.5)
+    return table(
+        table_id,
+        "Rates and response times (ms) of the streams",
+        head,
+        [
+            Col("Operation", lambda one: Cell(one.operation), align="left", width=0.8),
+            *(metric.column(_times) for metric in (IOS, IOPS, THROUGHPUT, replace(MEAN, label="Average"))),
+            Col("99 %", lambda one: percentile_cell(one.times, 2)),
+            Col("99.9 %", lambda one: percentile_cell(one.times, 3)),
+            Col("99.99 %", lambda one: percentile_cell(one.times, 4)),
+            replace(LONGEST, label="Maximum").column(_times),
+        ],
+        found,
+        note="A percentile of N nines needs 10^N I/Os.",
+    )
+
+
+def _times(one: StreamTimes) -> ResponseTimes:
+    return one.times
+
+
+def _levels(found: Sequence[StreamTimes]) -> tuple[float, ...]:
+    most = max(_FEWEST_NINES, *(nines_supported(one.times.recorded_ios) for one in found))
+    return (*_LOW_PERCENTILES, *(nines_percentile(n) for n in range(1, most + 1)))
+
+
+def _percentiles_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
+    head: Col[StreamTimes] = Col("Stream", lambda one: Cell(one.name), align="left", width=1.5)
+    columns = [(Column(f"{level:.10g} %", level), level) for level in _levels(found)]
+    return grid(
+        table_id,
+        "Values plotted: response times (ms) that shares of the I/Os do not exceed",
+        head,
+        columns,
+        found,
+        cell=lambda one, level: _level_cell(one.times, level),
+        printed=False,
+    )
+
+
+def _level_cell(times: ResponseTimes, level: float) -> Cell:
+    value_ns = times.percentile_ns(level)
+    return cells.too_few(times.recorded_ios) if value_ns is None else cells.latency(value_ns)
+
+
+def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:
+    nines = max(_FEWEST_NINES, *(nines_supported(one.times.recorded_ios) for one in found))
+    return Plot(
+        x=ticks.nines_axis("Share of the I/Os (%)", nines),
+        y=lambda values: ticks.log_axis("Response time (ms)", values),
+        series=tuple(
+            Series(row.head.text, "row", (line,), line, emphasis=found[line].stream == ALL_STREAMS)
+            for line, row in enumerate(shown.rows)
+        ),
+        alt="{rows} curves of percentiles, from {low} to {high} ms.",
+        decimals=None,
+    )
+
+
+def job_page(
+    page_id: str, title: str, conditions: FioJobConditions, job: FioJob, user_capacity_bytes: int
+) -> Page:
+    """A job as it was read, what openpts makes of it, and what of it counts for nothing."""
+    blocks: list[Block] = [_lines_table(f"{page_id}-text", f"{job.name}, as it was read", job.lines)]
+    if job.values:
+        values = by_name(job.values).items()
+        blocks.append(items_table(f"{page_id}-values", "Values of its variables", values))
+    try:
+        translation = translation_of(conditions, job, user_capacity_bytes)
+    except UsageError as error:  # of a record by an openpts that reads job files in another way
+        blocks.append(Verdict(f"Streams: n/a ({error}).", "fail"))
+        return Page(page_id, title, tuple(blocks), mandatory=True)
+    blocks.append(_steps_table(f"{page_id}-steps", translation.steps))
+    for key, name, lines in (
+        ("notes", "What openpts does in another way than fio", translation.notes),
+        ("ignored", "Options without effect here", translation.ignored),
+    ):
+        if lines:
+            blocks.append(_lines_table(f"{page_id}-{key}", name, lines))
+    return Page(page_id, title, tuple(blocks), mandatory=True)
+
+
+def _lines_table(table_id: str, title: str, lines: Sequence[str]) -> Table:
+    """A line in each row, with its number."""
+    return rows_table(
+        table_id, title, "No.:0 | Text:<", ((str(number), line) for number, line in enumerate(lines, start=1))
+    )
+
+
+def _steps_table(table_id: str, steps: Iterable[Step]) -> Table:
+    numbered = [(number, stream) for number, step in enumerate(steps, start=1) for stream in step.streams]
+    head: Col[tuple[int, Stream]] = Col("Step", lambda one: Cell(str(one[0])), align="left", width=0.4)
+    return table(
+        table_id,
+        "Streams at full length",
+        head,
+        [
+            Col("Stream", lambda one: Cell(one[1].name or "-"), align="left", width=1.2),
+            Col("Stimulus", lambda one: Cell(str(one[1].stimulus)), align="left", width=2),
+            Col(
+                "Demand", lambda one: Cell(demand_text(one[1].stimulus.tc, one[1].stimulus.qd)), align="left"
+            ),
+            Col("Range (%)", lambda one: Cell(_range_text(one[1].stimulus.active_range))),
+            Col("Starts after (s)", lambda one: cells.number(one[1].delay_ns / NS_PER_S, 1), width=0.8),
+        ],
+        numbered,
+    )
+
+
+def _range_text(covered: ActiveRange) -> str:
+    return f"{covered.start_pct:.3g} to {covered.end_pct:.3g}"
+
+
+def host_verdicts(sample: Sample) -> tuple[Verdict, ...]:
+    """A sentence for each way in which the host, and not the drive, limited the step."""
+    found = []
+    for number, late in late_streams(sample):
+        share = cells.fixed(100 * late.late_share, 2)
+        label = _labels_of(sample)[number]
+        found.append(
+            f"{label}: the host submitted {share} % of the planned I/Os more than "
+            f"{late.bound_ns / NS_PER_US:,.0f} µs late. Its latencies are not the drive's alone."
+        )
+    if processors_full(sample):
+        found.append("No processor time was left on the host: a faster host may show more IOPS.")
+    return tuple(Verdict(text, "fail") for text in found)
+
+
+def _labels_of(sample: Sample) -> tuple[str, ...]:
+    """The names of the streams; their numbers from 1 where they have none."""
+    return tuple(stream.name or f"stream {n}" for n, stream in enumerate(sample.step.streams, start=1))
+
+
+def stream_course(name: PlotName, sample: Sample) -> tuple[Block, ...]:
+    """IOPS in each interval, a line for each stream, with the values plotted."""
+    labels = _labels_of(sample)
+    whole = [one for one in sample.intervals if 2 * one.elapsed_ns >= sample.interval_ns]
+    if len(whole) < 2:
+        return ()
+    time = ticks.time_axis("Time", 0, (whole[-1].index + 1) * sample.interval_ns)
+    head: Col[Interval] = Col(
+        f"Time ({time.unit_name})",
+        lambda one: cells.number(time.place((one.index + 1) * sample.interval_ns), 3),
+    )
+    shown = grid(
+        f"{name.id}-course",
+        "Values plotted: IOPS in each interval",
+        head,
+        [(Column(label), number) for number, label in enumerate(labels)],
+        whole,
+        cell=lambda one, number: cells.number(_figures(one.streams[number] if one.streams else one).iops, 1),
+        printed=False,
+    )
+    plot = Plot(
+        x=time.axis,
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=column_series(shown, style="line"),
+        alt="a line for each of the streams, from {low} to {high} IOPS.",
+        part="course-plot",
+    )
+    return plot.over(name, shown), shown
+
+
+def _figures(measured: Measured) -> Figures:
+    return Figures.of(counted(measured), measured.elapsed_ns)

@@ -1,0 +1,268 @@
+"""What a job does in each direction: operations with their weights, order, sizes and places."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.vocabulary.placement import Pareto, Placement, Uniform, Zipf, Zone, Zones
+from openpts.vocabulary.stimulus import BlockSize
+from openpts_fio.jobs.job import Job
+from openpts_fio.jobs.values import (
+    DIRECTIONS,
+    READ,
+    TRIM,
+    WRITE,
+    ValueTextError,
+    given_pct,
+    weighted_sizes,
+    whole_number,
+)
+
+_DEFAULT_BYTES: Final = 4096
+_MOST_SIZES: Final = 64
+_ALL_PCT: Final = 100
+_PAGE_BYTES: Final = 4096
+_MIXED: Final = (READ, WRITE)
+_WORDS: Final = {
+    "read": (READ,),
+    "write": (WRITE,),
+    "trim": (TRIM,),
+    "rw": _MIXED,
+    "readwrite": _MIXED,
+}
+ORDERS: Final = {
+    **{word: (directions, False) for word, directions in _WORDS.items()},
+    **{f"rand{word}": (directions, True) for word, directions in _WORDS.items() if word != "readwrite"},
+}
+"""What each word of ``rw`` issues, and whether at random."""
+
+_WRITTEN_AFTER_TRIM: Final = ("trimwrite", "randtrimwrite")
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """``weight`` is its part of the I/Os of the job. ``covered_bytes``: its zones reach no further."""
+
+    operation: str
+    weight: int
+    block_sizes: tuple[BlockSize, ...]
+    random_pct: int
+    alignment_bytes: int | None
+    stride_bytes: int | None
+    placement: Placement
+    covered_bytes: int | None = None
+
+    @property
+    def smallest_bytes(self) -> int:
+        """The smallest transfer."""
+        return min(size.block_size_bytes for size in self.block_sizes)
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest transfer."""
+        return max(size.block_size_bytes for size in self.block_sizes)
+
+    @property
+    def where_and_how_much(self) -> tuple[object, ...]:
+        """What one stimulus has in common for its operations."""
+        return self.block_sizes, self.random_pct, self.alignment_bytes, self.stride_bytes, self.placement
+
+
+def directions_of_job(job: Job) -> tuple[Direction, ...]:
+    """The directions in which it issues anything. Raises JobError."""
+    word, _, modifier = job.text("rw", "read").partition(":")
+    if word in _WRITTEN_AFTER_TRIM:
+        raise job.error("rw", "each trim with a write to the same place behind it is no operation of openpts")
+    if word not in ORDERS:
+        raise job.error("rw", f"is none of {', '.join(ORDERS)}")
+    names, random = ORDERS[word]
+    weights = dict(zip(names, _mix(job) if names == _MIXED else (1,), strict=True))
+    names = tuple(name for name in names if weights[name])
+    randomness = job.numbers("percentage_random")
+    if not random and job.is_given("percentage_random"):
+        job.note("percentage_random", f"has no effect with rw={word}, as in fio")
+    elif random and not job.flag("norandommap") and not job.is_given("ba"):
+        job.note(
+            "rw", "places are drawn independently: not each block once in a pass, as without norandommap"
+        )
+    sizes = _Sizes(job)
+    alignments = job.numbers("ba")
+    stride_bytes = _stride(job, modifier, [sizes.of(name) for name in names], random=random)
+    placements = _placements(job) if random else {}
+    found = []
+    for name in names:
+        random_pct = randomness.get(name, 100) if random else 0
+        if random_pct > 100:
+            raise job.error("percentage_random", "is above 100")
+        placement, covered_bytes = placements.get(name, (Uniform(), None))
+        found.append(
+            Direction(
+                name,
+                weights[name],
+                sizes.of(name),
+                random_pct,
+                _alignment(sizes.of(name), alignments.get(name, 0)) if random_pct else None,
+                stride_bytes,
+                placement if random_pct else Uniform(),
+                covered_bytes,
+            )
+        )
+    return tuple(found)
+
+
+def _mix(job: Job) -> tuple[int, int]:
+    """Weights of reads and writes; the later of the two options counts."""
+    later = job.later("rwmixread", "rwmixwrite")
+    pct = 50 if later is None else job.number(later, 50)
+    if later is not None and pct > 100:
+        raise job.error(later, "is above 100")
+    return (100 - pct, pct) if later == "rwmixwrite" else (pct, 100 - pct)
+
+
+class _Sizes:
+    """The transfer sizes of each direction: bssplit before bsrange before bs, as fio has it."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._split = job.lists("bssplit", weighted_sizes)
+        self._range = job.lists("bsrange", _multiples)
+        self._one = job.numbers("bs")
+        for given in job.lists("bssplit", lambda text, _: (text, given_pct(text))).values():
+            if given[1] < 100:
+                job.note("bssplit", f"{given[0]} sums to {given[1]} per cent, which openpts takes for all")
+
+    def of(self, direction: str) -> tuple[BlockSize, ...]:
+        """Block sizes of one direction. Raises JobError."""
+        shares = self._split.get(direction) or self._range.get(direction)
+        shares = shares or {self._one.get(direction, _DEFAULT_BYTES): 1}
+        if len(shares) > _MOST_SIZES:
+            raise self._job.error("bssplit", f"has {len(shares)} sizes, more than {_MOST_SIZES}")
+        if not all(shares):
+            raise self._job.error("bs", "has no bytes")
+        if len(shares) == 1:
+            return (BlockSize(next(iter(shares))),)
+        return tuple(BlockSize(block_bytes, weight) for block_bytes, weight in shares.items())
+
+
+def _multiples(text: str, kb_base: int) -> dict[int, int]:
+    """``1k-4k``: the multiples of the smallest, equally often. Raises ValueTextError."""
+    first, dash, last = text.replace(":", "-").partition("-")
+    if not dash:
+        raise ValueTextError("is no range such as 4k-16k")
+    least, most = sorted((whole_number(first.strip(), kb_base), whole_number(last.strip(), kb_base)))
+    if not least or most % least:
+        raise ValueTextError("has an end that is no multiple of its start")
+    if most // least > _MOST_SIZES:
+        raise ValueTextError(f"has {most // least} sizes, more than {_MOST_SIZES}")
+    return dict.fromkeys(range(least, most + 1, least), 1)
+
+
+def _alignment(sizes: Iterable[BlockSize], given_bytes: int) -> int | None:
+    """What random offsets are multiples of: fio's is the smallest size. None where ours is the same."""
+    smallest = min(size.block_size_bytes for size in sizes)
+    alignment = given_bytes or smallest
+    return None if alignment == _PAGE_BYTES <= smallest else alignment
+
+
+def _stride(job: Job, modifier: str, sizes: list[tuple[BlockSize, ...]], *, random: bool) -> int | None:
+    """From one sequential access to the next: fio's ``rw=write:4k`` leaves 4 KiB between two."""
+    if not modifier:
+        return None
+    if modifier.startswith("-") and not random:
+        raise job.error("rw", "a sequence that runs backwards, which openpts has not")
+    try:
+        number = whole_number(modifier)
+    except ValueTextError as error:
+        raise job.error("rw", f"{modifier!r} behind the colon {error}") from error
+    if random and number > 1:
+        raise job.error("rw", "several I/Os for each random place")
+    if random or not number:
+        return None
+    if any(len(some) > 1 for some in sizes):
+        raise job.error("rw", "a hole behind each of several sizes has no equal distances")
+    return sizes[0][0].block_size_bytes + number
+
+
+def _placements(job: Job) -> dict[str, tuple[Placement, int | None]]:
+    """The distribution of random places of each direction, and how far its zones reach."""
+    given = job.given("random_distribution")
+    if given is None:
+        return {}
+    kind, _, rest = (given.value or "").partition(":")
+    if kind == "random":
+        return {}
+    if kind == "normal":
+        raise job.error(
+            "random_distribution",
+            "fio scatters its normal distribution over the whole range, openpts has it around a hot spot",
+        )
+    if kind not in _DISTRIBUTIONS:
+        raise job.error("random_distribution", "is none of random, zipf, pareto, zoned, zoned_abs")
+    # a comma begins another direction, which names its kind again or not
+    texts = rest.replace(f"{kind}:", "")
+    lists = [one.strip() for one in texts.split(",")]
+    lists += lists[-1:] * (len(DIRECTIONS) - len(lists))
+    try:
+        return {
+            direction: _DISTRIBUTIONS[kind](text)
+            for direction, text in zip(DIRECTIONS, lists, strict=False)
+            if text
+        }
+    except ValueTextError as error:
+        raise job.error("random_distribution", str(error)) from error
+
+
+def _number(text: str, what: str, above: float, below: float) -> float:
+    try:
+        value = float(text.split(":", maxsplit=1)[0])
+    except ValueError:
+        value = above
+    if not above < value < below:
+        raise ValueTextError(f"has {what} {text!r}, which is not between {above:g} and {below:g}")
+    return value
+
+
+def _zipf(text: str) -> tuple[Placement, int | None]:
+    return Zipf(_number(text, "the exponent", 0, 1000)), None
+
+
+def _pareto(text: str) -> tuple[Placement, int | None]:
+    return Pareto(_number(text, "the share", 0, 0.5)), None
+
+
+def _zoned(text: str) -> tuple[Placement, int | None]:
+    zones = _pairs(text, without=_ALL_PCT)
+    if sum(size for _, size in zones) != _ALL_PCT:
+        raise ValueTextError("has zones that don't sum to 100 per cent of the range")
+    return Zones(tuple(Zone(weight, size) for weight, size in zones)), None
+
+
+def _zoned_abs(text: str) -> tuple[Placement, int | None]:
+    zones = _pairs(text, without=0)
+    whole = sum(size for _, size in zones)
+    return Zones(tuple(Zone(weight, 100 * size / whole) for weight, size in zones)), whole
+
+
+def _pairs(text: str, without: int) -> list[tuple[int, int]]:
+    """Share of the accesses and size of each zone; those without a size share what is left of ``without``."""
+    zones: list[tuple[int, int | None]] = []
+    for part in text.split(":"):
+        weight, _, size = (word.strip() for word in part.partition("/"))
+        if not re.fullmatch("[0-9]{1,3}", weight):
+            raise ValueTextError("is no list of zones such as zoned:60/10:40/90")
+        zones.append((int(weight), whole_number(size.removesuffix("%")) if size else None))
+    unsized = sum(size is None for _, size in zones)
+    left = max(0, without - sum(size or 0 for _, size in zones)) // max(1, unsized)
+    sized = [(weight, left if size is None else size) for weight, size in zones]
+    if sum(weight for weight, _ in sized) != _ALL_PCT or not all(size for _, size in sized):
+        raise ValueTextError("has zones without a size, or accesses that don't sum to 100 per cent")
+    return sized
+
+
+_DISTRIBUTIONS: Final[dict[str, Callable[[str], tuple[Placement, int | None]]]] = {
+    "zipf": _zipf,
+    "pareto": _pareto,
+    "zoned": _zoned,
+    "zoned_abs": _zoned_abs,
+}

@@ -1,0 +1,74 @@
+"""Workload of a job file (workload).
+
+Purpose
+    What a drive in steady state does under a load of the operator's own, of several streams at once.
+Clause
+    None: practice beyond the specification. The load is a job file of fio.
+Steps
+    Purge; the user capacity written twice in sequence; rounds of all steps of the job, until the tracked
+    figure is steady in five of them, or 25 are done.
+Pass rule
+    Steady state by definition 2.1.24, of the tracked figure.
+Reported
+    Rates and response times of each stream and of all of them in the measurement window.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.errors import UsageError
+from openpts.procedures.kit.standard import Standard
+from openpts.procedures.shared.rounds.script import rounds_until_steady
+from openpts.procedures.shared.sequential_writes import written_in_sequence
+from openpts.units import KIB
+from openpts.vocabulary.requests import CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts_fio.fio_job.conditions import ALL_STREAMS
+from openpts_fio.fio_job.steps import job_steps
+from openpts_fio.fio_job.streams import stream_names
+from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
+from openpts_fio.workload.results import tracked_name, tracked_value
+
+# Preconditioning and rounds as those of the IOPS test; the job is the operator's.
+standard_conditions: Final = Standard(
+    WorkloadConditions,
+    precondition_passes=2,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    figure=RoundFigure.IOPS,
+    stream=ALL_STREAMS,
+    max_rounds=25,
+)
+
+
+def possible_on(conditions: WorkloadConditions, sector_bytes: int) -> WorkloadConditions:
+    """Places of a job are whole sectors."""
+    return replace(conditions, sector_bytes=sector_bytes)
+
+
+def script(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
+    """Preparation, then the job again and again."""
+    steps = job_steps(conditions, conditions.job, user_capacity_bytes) if conditions.job else ()
+    names = stream_names(steps)
+    if steps and conditions.stream not in {ALL_STREAMS, *names}:
+        known = f"{ALL_STREAMS} or {', '.join(names)}"
+        raise UsageError(f"--stream {conditions.stream!r}: the job has no such stream: use {known}")
+    yield Purge()
+    yield SetWriteCache(conditions.write_cache_enabled)
+    yield from written_in_sequence(
+        conditions,
+        conditions.precondition_block_size_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
+        tc=conditions.precondition_tc,
+        qd=conditions.precondition_qd,
+    )
+    outcome = Outcome(None, 0)
+    if steps:
+        outcome, _ = yield from rounds_until_steady(
+            conditions.max_rounds,
+            steps,
+            (tracked_name(conditions),),
+            lambda samples: (tracked_value(conditions, samples),),
+        )
+    yield CycleFinished(outcome)

@@ -1,0 +1,1 @@
+"""For qualification lines: limits and comparison, and what other programs read."""

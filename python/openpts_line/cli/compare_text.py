@@ -1,0 +1,54 @@
+"""A comparison of runs as text: the red list, and a table for each test."""
+
+from itertools import takewhile
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+
+from openpts.cli.console import table_console
+from openpts.pages.model import Cell, Report, Verdict
+from openpts.pages.model import Table as ReportTable
+from openpts_line.compare.contenders import RunComparison
+
+_PIPE_COLUMNS = 150
+_DIFFERING = "-differing"
+_SETS = "compare-{}-sets"
+
+
+def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
+    """What the report's pages hold, as far as lines of text can show it: what they answer first."""
+    console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
+    blocks = report.front[0].blocks
+    texts = [block.text if isinstance(block, Verdict) and block.tone == "info" else "" for block in blocks]
+    for answer in takewhile(bool, texts):
+        console.print(answer, style="bold")
+    for line in report.alerts():
+        console.print(line, style="bold red")
+    for block in blocks:
+        if isinstance(block, Verdict) and block.tone != "info":
+            console.print(block.text, style="red" if block.tone == "fail" else "green")
+        elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):
+            print_table(console, block)
+    tables = report.tables()
+    for test in comparison.tests:
+        print_table(console, tables[_SETS.format(test.test)])
+
+
+def print_table(console: Console, shown: ReportTable) -> None:
+    """A table of a report as text."""
+    table = Table(title=shown.title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column in (shown.head, *shown.columns):
+        table.add_column(column.label, justify="right" if column.align == "right" else "left")
+    last = ""
+    for row in shown.rows:
+        head = "" if row.head.text == last else row.head.text
+        last = row.head.text
+        table.add_row(head, *(_text(cell) for cell in row.cells))
+    console.print()
+    console.print(table)
+
+
+def _text(cell: Cell) -> str:
+    # the statement of the row has the reason for a missing value
+    return f"{cell.text} ({cell.note})" if cell.note and cell.tone != "missing" else cell.text

@@ -1,0 +1,276 @@
+"""What other programs read while a run goes on: options, and listeners as long as the command runs."""
+
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from openpts.cli.background_listener import background_listener
+from openpts.cli.broken_pipe import LastingOutput
+from openpts.cli.help_order import Decorator, together
+from openpts.errors import OpenptsError, UsageError, failing_as
+from openpts.record.lot import LOT_NAME
+from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
+from openpts_line.exchange.event_stream import EventStream
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+_LISTENERS: Final = "openpts_line.cli.live_outputs.listeners"
+_OUTPUTS: Final = "openpts_line.cli.live_outputs.outputs"
+EVENTS: Final = "--events"
+OCP_DIAG: Final = "--ocp-diag"
+METRICS: Final = "--metrics"
+_NOTIFY: Final = "--notify"
+STDOUT: Final = "-"
+_INTERRUPTED: Final = 130
+_LAST_PORT: Final = 65535
+
+
+def live_listeners() -> tuple[Listener, ...]:
+    """Listeners that the command's options ask for; none outside of one that has these options."""
+    context = click.get_current_context(silent=True)
+    return () if context is None else context.meta.get(_LISTENERS, ())
+
+
+def publish(event: Event) -> None:
+    """Let them hear what happens outside of the run itself."""
+    for on_event in live_listeners():
+        on_event(event)
+
+
+def log_stream(*, as_json: bool) -> IO[str]:
+    """Where the log goes: not to standard output if that is taken by what programs read."""
+    return sys.stderr if as_json or STDOUT in given_outputs().values() else sys.stdout
+
+
+def given_outputs() -> dict[str, str]:
+    """Where the command's options put what happens, by option."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.meta.get(_OUTPUTS, {})
+
+
+def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with its options' listeners, which hear of its beginning and its end."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _OUTPUTS_OF}
+        given = {option: place for option, place in places.items() if place is not None}
+        _check(given, as_json=options.get("as_json", False))
+        ours = {_NOTIFY} if _is_lot(options) else set(given)
+        with ExitStack() as open_outputs:
+            listeners = tuple(
+                open_outputs.enter_context(_listening(option, place))
+                for option, place in given.items()
+                if option in ours
+            )
+            meta = click.get_current_context().meta
+            meta[_LISTENERS], meta[_OUTPUTS] = listeners, given
+            return command(*args, **options)
+
+    return wrapped
+
+
+def _is_lot(options: dict[str, Any]) -> bool:
+    """Whether the command is on several drives, whose runs have outputs of their own (see lot_outputs)."""
+    several = len(options.get("targets", ())) > 1 or options.get("drives") is not None
+    return several or ("folder" in options and (options["folder"] / LOT_NAME).exists())
+
+
+LIVE_OPTIONS: Final[Decorator] = together(
+    click.option(
+        "--events",
+        metavar="FILE",
+        help="Append what happens to this file as JSON lines, or write them to standard output (-); see "
+        "docs/interfaces.md.",
+    ),
+    click.option(
+        "--ocp-diag",
+        metavar="FILE",
+        help="Write OCP Test & Validation output 2.0 to this new file, or to standard output (-).",
+    ),
+    click.option(
+        "--metrics",
+        metavar="ADDRESS:PORT|FILE",
+        help="Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "
+        "node_exporter.",
+    ),
+    click.option(
+        "--notify",
+        metavar="FILE",
+        help="Send messages at start, steady state, faults and end to the services in this file, a URL each "
+        "line: mail, Slack, Teams, ntfy, JSON.",
+    ),
+    _with_outputs,
+)
+
+
+def _check(given: dict[str, str], *, as_json: bool) -> None:
+    if "://" in given.get(_NOTIFY, ""):
+        raise UsageError(f"{_NOTIFY} takes a file with the URLs of services, a line each, and no URL")
+    takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if given.get(option) == STDOUT]
+    takers += ["--json"] if as_json else []
+    if len(takers) > 1:
+        raise UsageError(f"{' and '.join(takers)} both write to standard output: name a file for one of them")
+
+
+@contextmanager
+def _listening(option: str, place: str) -> Iterator[Listener]:
+    """A listener in a thread of its own, which hears of the command's beginning and its end."""
+    with _OUTPUTS_OF[option](option, place) as output, background_listener(nullcontext(output)) as on_event:
+        on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
+        try:
+            yield on_event
+        except OpenptsError as error:
+            on_event(ProgramEnded(error.exit_code, "; ".join(error.complaints)))
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            on_event(ProgramEnded(_INTERRUPTED, "stopped by the operator"))
+            raise
+        except click.ClickException as error:
+            on_event(ProgramEnded(error.exit_code, error.format_message()))
+            raise
+        else:
+            on_event(ProgramEnded(0, None))
+
+
+@contextmanager
+def _events(option: str, place: str) -> Iterator[Listener]:
+    with opened_output(option, place) as write:
+        yield EventStream(write).on_event
+
+
+@contextmanager
+def _ocp_diag(option: str, place: str) -> Iterator[Listener]:
+    from openpts_line.exchange.ocp_diag import OcpDiagStream  # noqa: PLC0415 few runs need the library
+
+    # One test run is one file of that form; events of several commands can follow one another.
+    with opened_output(option, place, new=not Path(place).is_fifo()) as write:
+        yield OcpDiagStream(write).on_event
+
+
+@contextmanager
+def _metrics(_option: str, place: str) -> Iterator[Listener]:
+    from openpts_line.exchange.metrics import RunMetrics  # noqa: PLC0415 likewise
+
+    metrics = RunMetrics()
+    with published_metrics(place, metrics) as renew:
+
+        def on_event(event: Event) -> None:
+            metrics.on_event(event)
+            renew()
+
+        yield on_event
+
+
+@contextmanager
+def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[], object]]:
+    """Serve metrics, or keep them in a file, which is replaced where what is yielded is called in time."""
+    from openpts_line.exchange.metrics import TextfileMetrics  # noqa: PLC0415 likewise
+    from openpts_line.exchange.metrics_server import served_metrics  # noqa: PLC0415 likewise
+
+    if place.endswith(".prom"):
+        textfile = TextfileMetrics(Path(place), metrics)
+        try:
+            yield textfile.renew
+        finally:
+            textfile.write()
+            _warn(METRICS, place, textfile.lost)
+        return
+    address, colon, port = place.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise UsageError(
+            f"invalid {METRICS} {place!r}: write an address and a port, 127.0.0.1:9110, or FILE.prom"
+        )
+    with served_metrics(address.strip("[]"), int(port), metrics):
+        yield bool  # what is served is made when it is asked for
+
+
+@contextmanager
+def _notify(option: str, place: str) -> Iterator[Listener]:
+    try:
+        from openpts_line.exchange.notify import notifier  # noqa: PLC0415 likewise, and not installed with openpts
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{option} needs the Python package {error.name}: pip install 'openpts[notify]'"
+        ) from error
+
+    sender = notifier(Path(place))
+    try:
+        with sender.sending() as on_event:
+            yield on_event
+    finally:
+        if sender.unsent:
+            click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
+
+
+_EVENTS_BEGIN: Final = b'{"kind":"stream_started",'
+_OUTPUTS_OF: Final = {EVENTS: _events, OCP_DIAG: _ocp_diag, METRICS: _metrics, _NOTIFY: _notify}
+
+
+def _warn(option: str, place: str, lost: str) -> None:
+    if lost:
+        click.echo(f"openpts: {option} {place} is incomplete: {lost}", err=True)
+
+
+@contextmanager
+def _told(option: str, place: str, output: LastingOutput) -> Iterator[Callable[[bytes], object]]:
+    """Say at the end, however it comes, what was lost."""
+    try:
+        yield output.write
+    finally:
+        _warn(option, place, output.lost)
+
+
+def _refuse_foreign(option: str, path: Path, *, content: bool) -> None:
+    """Raise UsageError for what no stream is appended to, and OSError."""
+    # /dev/stderr and /dev/fd/63, the shell's >(command), are links to what is open already
+    if (
+        path.is_symlink()
+        and not path.parent.resolve().is_relative_to("/proc")
+        and path.parent != Path("/dev")
+    ):
+        raise UsageError(f"{option} {path} is a symbolic link: name the file itself")
+    if path.is_block_device():
+        raise UsageError(f"{option} {path} is a block device: name a file")
+    if content and path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(_EVENTS_BEGIN)) not in {b"", _EVENTS_BEGIN}:
+                raise UsageError(f"{option} {path} holds something else than events: name a new file")
+
+
+@contextmanager
+def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
+    """A stream into a new file, or behind what is in one of its kind.
+
+    Raises UsageError for what can't be written, for a device, for a link, and for a file of other content:
+    it may be a disk's image that is in use.
+    """
+    if place == STDOUT:
+        with _told(option, place, LastingOutput(sys.stdout.fileno())) as write:
+            yield write
+        return
+    with failing_as(UsageError, f"can't write {option} {place}"):
+        _refuse_foreign(option, Path(place), content=not new)
+        try:
+            if new:
+                descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            else:
+                descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except FileExistsError as error:
+            raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
+    try:
+        if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
+            raise UsageError(f"{option} {place} is a block device: name a file")
+        with _told(option, place, LastingOutput(descriptor)) as write:
+            yield write
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,160 @@
+"""A comparison for machines: what ``--json`` prints."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from msgspec import Struct
+
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT
+from openpts.analysis.run_comparison import Outcome, Quality, RunSet
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.document import Document
+from openpts_line.compare.conditions import conditions_of
+from openpts_line.compare.contenders import ComparedTest, RunComparison
+from openpts_line.compare.metrics import Metric, SetValue, lines_judged, metrics_of
+from openpts_line.compare.words import statement
+
+
+class NamedValues(Struct, frozen=True):
+    """What the runs of a set have for a condition, in words."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+class DifferingCondition(Struct, frozen=True):
+    """A condition in which sets differ; ``test`` is None for one that all tests have."""
+
+    test: str | None
+    condition: str
+    values: tuple[NamedValues, ...]
+
+
+class ComparedSet(Struct, frozen=True, kw_only=True):
+    """A key value of a set: of each warm and each cold run, and over all warm ones.
+
+    What no warm run has is None. So are the last five of the base and of a set that is not compared; a chance
+    also where nothing can be said of it. ``states`` say of each warm value why it is one of its kind.
+    """
+
+    name: str
+    warm: tuple[float | None, ...]
+    cold: tuple[float | None, ...]
+    states: tuple[str | None, ...]
+    median: float | None
+    min: float | None
+    max: float | None
+    rse_pct: float | None
+    quality: Quality | None
+    delta_pct: float | None
+    outcome: Outcome | None
+    chance_pct: float | None
+    corrected_chance_pct: float | None
+    statement: str
+
+    @classmethod
+    def of(cls, one: SetValue) -> Self:
+        """A set's values and statement, as its column in the pages has them."""
+        return cls(
+            name=one.contender.name,
+            warm=tuple(value.value for value in one.warm),
+            cold=tuple(value.value for value in one.cold),
+            states=tuple(value.state or None for value in one.warm),
+            **_spread(one.runs),
+            delta_pct=one.comparison.delta_pct if one.comparison else None,
+            outcome=one.comparison.outcome if one.comparison else None,
+            chance_pct=_percent(one.comparison.chance if one.comparison else None),
+            corrected_chance_pct=_percent(one.comparison.corrected_chance if one.comparison else None),
+            statement=statement(one),
+        )
+
+
+class KeyValue(Struct, frozen=True):
+    """A key value in its unit, of all sets."""
+
+    key: str
+    name: str
+    unit: str
+    better: Better
+    sets: tuple[ComparedSet, ...]
+
+    @classmethod
+    def of(cls, metric: Metric) -> Self:
+        """A key value with all sets, as its row in the pages has it."""
+        return cls(
+            metric.key, metric.name, metric.unit, metric.better, tuple(map(ComparedSet.of, metric.sets))
+        )
+
+
+class TestComparison(Struct, frozen=True):
+    """All key values of a test; ``compared_with_base``: the base has it, and another set as well."""
+
+    test: str
+    compared_with_base: bool
+    key_values: tuple[KeyValue, ...]
+
+
+class ComparisonDocument(Document, frozen=True, kw_only=True, tag="openpts.compare/1"):
+    """A comparison; RSE and deltas are in per cent. ``correction`` is that of chances for many lines."""
+
+    base: str
+    names: tuple[str, ...]
+    simulated: bool
+    made_alike: bool
+    differences: tuple[DifferingCondition, ...]
+    least_difference_pct: float
+    rse_limit_pct: float
+    false_alarm_limit_pct: float
+    correction: str
+    lines_judged: int
+    tests: tuple[TestComparison, ...]
+    reports: tuple[str, ...]
+
+
+def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> ComparisonDocument:
+    """All that is compared, and the documents that were made of it."""
+    tests = metrics_of(comparison)
+    differences = tuple(
+        DifferingCondition(
+            conditions.test or None,
+            field.label,
+            tuple(map(NamedValues, conditions.names, field.values)),
+        )
+        for conditions in conditions_of(comparison)
+        for field in conditions.differing
+    )
+    return ComparisonDocument(
+        base=comparison.names[0],
+        names=tuple(comparison.names),
+        simulated=any(run.manifest.target.simulation for run in comparison.runs),
+        made_alike=not differences,
+        differences=differences,
+        least_difference_pct=comparison.least_difference_pct,
+        rse_limit_pct=comparison.set_rule.rse_limit_pct,
+        false_alarm_limit_pct=100 * FALSE_ALARM_LIMIT,
+        correction="Holm",
+        lines_judged=lines_judged(tests),
+        tests=tuple(_test(test, metrics) for test, metrics in tests),
+        reports=tuple(reports),
+    )
+
+
+def _test(test: ComparedTest, metrics: Sequence[Metric]) -> TestComparison:
+    compared = test.has_base and len(test.contenders) > 1
+    return TestComparison(test.test, compared, tuple(map(KeyValue.of, metrics)))
+
+
+def _percent(probability: float | None) -> float | None:
+    return None if probability is None else 100 * probability
+
+
+def _spread(runs: RunSet | None) -> dict[str, Any]:
+    if runs is None:
+        return dict.fromkeys(("median", "min", "max", "rse_pct", "quality"))
+    return {
+        "median": runs.median,
+        "min": runs.low,
+        "max": runs.high,
+        "rse_pct": runs.rse_pct,
+        "quality": runs.quality,
+    }

@@ -1,0 +1,158 @@
+"""Key values of a test over the sets of runs: each with its median, spread and delta."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from openpts.analysis.run_comparison import RunSet, SetComparison, SetRule, compare_lines
+from openpts.pages.measure import Measured
+from openpts.vocabulary.better import Better
+from openpts_line.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
+
+
+@dataclass(frozen=True, slots=True)
+class SetValue:
+    """A key value of one contender. ``warm`` and ``cold`` are those measured, in the order of the runs.
+
+    ``missing`` are those that were not, or that only stand in for the figure. ``runs`` is None where no warm
+    run has it; ``comparison`` is None for the base, and without one. ``base`` is the set it is held against.
+    """
+
+    contender: Contender
+    warm: tuple[Measured, ...]
+    cold: tuple[Measured, ...]
+    missing: tuple[Measured, ...]
+    runs: RunSet | None
+    comparison: SetComparison | None
+    base: RunSet | None = None
+
+    @property
+    def state(self) -> str:
+        """The notes of the warm runs whose values are not of steady state; empty if all are."""
+        states = [value.state for value in self.warm if value.state]
+        text = ", or ".join(dict.fromkeys(states))
+        return f"{len(states)} of {len(self.warm)} runs: {text}" if 0 < len(states) < len(self.warm) else text
+
+    @property
+    def median(self) -> Measured | None:
+        """The run's value that is the median."""
+        if self.runs is None:
+            return None
+        return next(value for value in self.warm if value.value == self.runs.median)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One key value of a test with the sets of all contenders; ``base`` is None where it was not measured."""
+
+    key: str
+    name: str
+    unit: str
+    better: Better
+    base: RunSet | None
+    sets: tuple[SetValue, ...]
+
+    @property
+    def title(self) -> str:
+        """Name and unit."""
+        return self.name if self.name.endswith(self.unit) else f"{self.name} ({self.unit})"
+
+
+ComparedMetrics = tuple[tuple[ComparedTest, tuple[Metric, ...]], ...]
+"""All tests in their order, each with its key values."""
+
+
+def metrics_of(comparison: RunComparison) -> ComparedMetrics:
+    """All key values of all tests, in the order of the run that has them first, each held against its base.
+
+    All lines are judged together, since each is one more chance of a false alarm.
+    """
+    tests = [
+        (test, [_metric(test, value, comparison.set_rule) for value in _named_once(test)])
+        for test in comparison.tests
+    ]
+    lines = [line for test, metrics in tests for metric in metrics for line in _lines(test, metric)]
+    judged = compare_lines([(base, runs) for _, base, runs in lines], comparison.least_difference_pct)
+    outcomes = {id(one): outcome for (one, _, _), outcome in zip(lines, judged, strict=True)}
+    return tuple((test, tuple(_judged(metric, outcomes) for metric in metrics)) for test, metrics in tests)
+
+
+def lines_judged(tests: ComparedMetrics) -> int:
+    """How many lines had a chance to show a difference, and count in the correction."""
+    sets = (one for _, metrics in tests for metric in metrics for one in metric.sets)
+    return sum(one.comparison is not None and one.comparison.chance is not None for one in sets)
+
+
+def _named_once(test: ComparedTest) -> list[Measured]:
+    first: dict[str, Measured] = {}
+    for contender in test.contenders:
+        for run in contender.runs:
+            for value in run.values:
+                first.setdefault(value.key, value)
+    return list(first.values())
+
+
+def _metric(test: ComparedTest, like: Measured, rule: SetRule) -> Metric:
+    base = _run_set(test.base, like, rule) if test.base is not None else None
+    return Metric(
+        like.key,
+        like.label,
+        like.unit,
+        like.better,
+        base,
+        tuple(_set_value(contender, like, rule) for contender in test.contenders),
+    )
+
+
+def _set_value(contender: Contender, like: Measured, rule: SetRule) -> SetValue:
+    values = [value for run in contender.runs if (value := run.value(like.key)) is not None]
+    return SetValue(
+        contender,
+        tuple(_measured(contender.warm, like)),
+        tuple(_measured(contender.cold, like)),
+        tuple(value for value in values if not _is_compared(value)),
+        _run_set(contender, like, rule),
+        None,
+    )
+
+
+def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSet, RunSet]]:
+    """Candidates that can be compared with the base: each with the base's runs and its own."""
+    for one in metric.sets:
+        if one.contender is not test.base and metric.base is not None and one.runs is not None:
+            yield one, metric.base, one.runs
+
+
+def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
+    sets = tuple(replace(one, comparison=outcomes.get(id(one)), base=metric.base) for one in metric.sets)
+    return replace(metric, sets=sets)
+
+
+def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | None:
+    values = tuple(v.value for v in _measured(contender.warm, like) if v.value is not None)
+    made = tuple(run.made for run in contender.warm)
+    return RunSet(values, like.better, rule, made) if values else None
+
+
+def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:
+    found = (run.value(like.key) for run in runs)
+    return [value for value in found if value is not None and _is_compared(value)]
+
+
+def _is_compared(value: Measured) -> bool:
+    """Whether a value may be compared: a maximum that stands in for a percentile may not."""
+    return value.value is not None and not value.stands_in
+
+
+def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRun:
+    """The run whose first key value is the median: it represents its set in overlays."""
+    for metric in metrics:
+        for one in metric.sets:
+            if one.contender is contender and one.runs is not None:
+                median = one.runs.median
+                return next(run for run in contender.warm if _is(run, metric.key, median))
+    return (contender.warm or contender.runs)[0]
+
+
+def _is(run: ComparedRun, key: str, value: float) -> bool:
+    found = run.value(key)
+    return found is not None and found.value == value

@@ -1,0 +1,306 @@
+"""`openpts campaign`: many runs that a file plans, carried out once each, and their report."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from openpts.cli.background_listener import background_listener
+from openpts.cli.console import table_console, table_of
+from openpts.cli.help_order import InOrder, together
+from openpts.cli.lot_display import lot_shown_on
+from openpts.cli.printed_document import print_document
+from openpts.cli.report import documents_on
+from openpts.errors import FleetError, InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.lot.lot_runner import LotRunner
+from openpts.record.suite import SuiteState
+from openpts.units import format_count
+from openpts.vocabulary.run_request import RunRequest
+from openpts_many.campaign.campaign_file import Campaign, read_campaign, refuse_at, refuse_changes
+from openpts_many.campaign.expansion import requests_of
+from openpts_many.campaign.journal import CampaignState, begin, carried_out_here, has_begun, read_state
+from openpts_many.campaign.on_fleet import OnFleet, in_their_slots
+from openpts_many.campaign.on_this_host import runner_here
+from openpts_many.campaign.status import FETCHED, CampaignStatus, status_of
+from openpts_many.cli.fleet import backend_of
+from openpts_many.fleet.configuration import read_fleet
+from openpts_many.fleet.fetch import fetch, in_the_way
+from openpts_many.fleet.port import Observation, RunStage
+
+_DONE: Final = frozenset({SuiteState.COMPLETE, RunStage.COMPLETE})
+_STYLES: Final = {"complete": "green", "running": "bold", "failed": "red", "refused": "red"}
+
+_FILE: Final = click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+_FOLDER: Final = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The campaign's folder. [default: that of the file's name, beside it]",
+)
+_FLEET: Final = click.option(
+    "--fleet",
+    "fleet_file",
+    metavar="FILE",
+    envvar="OPENPTS_FLEET",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The fleet file, for drives with a host.",
+)
+_CARRY_OUT: Final = together(
+    _FILE,
+    _FOLDER,
+    _FLEET,
+    click.option("--no-report", is_flag=True, help="Make no report of each run; see `openpts report`."),
+)
+
+
+@click.group(cls=InOrder, subcommand_metavar="COMMAND FILE")
+def campaign() -> None:
+    """Carry out many runs that a file plans: drives, tests, repetitions, conditions and their order.
+
+    Each run has its ID before any of them starts. A campaign that was cut off goes on where it stopped, as
+    often as it takes: what is done stays, and no run is made twice. See docs/campaigns.md.
+    """
+
+
+@campaign.command(short_help="Carry out a campaign, or what is left of it. DESTROYS ALL DATA on its drives.")
+@_CARRY_OUT
+def run(*, file: Path, folder: Path | None, fleet_file: Path | None, no_report: bool) -> None:
+    """Carry out the campaign of FILE, or what is left of it. DESTROYS ALL DATA on its drives.
+
+    Naming a drive's serial number in the file is the consent to erase that drive. Interrupted runs are
+    resumed, or made again, as the file says; refused ones are tried again; failed ones stay as they are.
+    """
+    _carry_out(file, _place(file, folder), fleet_file, no_report=no_report)
+
+
+@campaign.command(short_help="Go on with a campaign that has begun.")
+@_CARRY_OUT
+def resume(*, file: Path, folder: Path | None, fleet_file: Path | None, no_report: bool) -> None:
+    """Go on with the campaign of FILE as `openpts campaign run` does, but begin none."""
+    _carry_out(file, _begun(file, folder), fleet_file, no_report=no_report)
+
+
+@campaign.command(short_help="Show what is done, running and failed, and why.")
+@_FILE
+@_FOLDER
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status(*, file: Path, folder: Path | None, as_json: bool) -> None:
+    """Show each run of the campaign of FILE with its state; before it has begun, the runs in their order.
+
+    Of other hosts it shows what was seen last.
+    """
+    place = _place(file, folder)
+    begun = has_begun(place)
+    if begun:
+        state = read_state(place)
+    else:
+        planned = read_campaign(file)
+        state = CampaignState(campaign=planned, requests=requests_of(planned))  # it begins with other IDs
+    found = status_of(place, state)
+    if as_json:
+        print_document(found)
+        return
+    _print(found, begun=begun)
+
+
+@campaign.command(short_help="Report on all drives of a campaign as a population.")
+@_FILE
+@_FOLDER
+@_FLEET
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the report into this folder. [default: population in the campaign's]",
+)
+@click.option(
+    "--archive",
+    "archived",
+    metavar="ARCHIVE",
+    help="Add the runs to this archive, too: a folder, or s3://...",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def report(
+    *,
+    file: Path,
+    folder: Path | None,
+    fleet_file: Path | None,
+    out: Path | None,
+    archived: str | None,
+    as_json: bool,
+) -> None:
+    """Report on the runs of the campaign of FILE as `openpts population` does.
+
+    With --fleet it first fetches the folders of runs that have ended on hosts that measure nothing.
+    """
+    from openpts_many.cli.population import show_population  # noqa: PLC0415 large, and only reports need it
+
+    place = _begun(file, folder)
+    found = status_of(place, read_state(place))
+    if fleet_file is not None and any(one.host for one in found.runs):
+        _fetch(found, fleet_file, place / FETCHED)
+        found = status_of(place, read_state(place))
+    folders = tuple(Path(one.folder) for one in found.runs if one.folder is not None)
+    if not folders:
+        raise UsageError(f"the campaign in {place} has no run to report on here")
+    if archived is not None:
+        _archive([Path(one.folder) for one in found.runs if one.folder and one.state in _DONE], archived)
+    show_population(folders, out=out or place / "population", as_json=as_json)
+
+
+def _place(file: Path, folder: Path | None) -> Path:
+    if folder is not None:
+        return folder
+    place = file.with_suffix("")
+    if not os.path.lexists(file) and not has_begun(place):
+        raise UsageError(f"there is no campaign file {file}: docs/campaigns.md has an example")
+    if not file.suffix:
+        raise UsageError(
+            f"{file} has no ending to leave out for the campaign's folder: name one with --folder"
+        )
+    return place
+
+
+def _begun(file: Path, folder: Path | None) -> Path:
+    place = _place(file, folder)
+    if not has_begun(place):
+        raise UsageError(
+            f"the campaign of {file} has not begun: there is no plan in {place}; "
+            f"`openpts campaign run {file}` begins it"
+        )
+    return place
+
+
+def _carry_out(file: Path, place: Path, fleet_file: Path | None, *, no_report: bool) -> None:
+    planned = read_campaign(file)
+    _refuse_options(planned, file)
+    on_fleet = planned.drives[0].host is not None
+    if on_fleet and fleet_file is None:
+        raise UsageError("the drives have hosts: give the fleet file with --fleet")
+    with carried_out_here(place):
+        if has_begun(place):
+            state = read_state(place)
+            planned = refuse_changes(state.campaign, file)
+        else:
+            found = planned
+            if fleet_file is not None and on_fleet:
+                found = in_their_slots(planned, file, backend_of(fleet_file).hosts)
+            state = begin(place, planned, requests_of(found))
+        click.echo(f"{format_count(len(state.requests), 'run')}, {planned.order}, in {place}")
+        if on_fleet and fleet_file is not None:
+            _on_fleet(place, msgspec.structs.replace(state, campaign=planned), fleet_file)
+        else:
+            _here(runner_here(place, planned, state.requests, None if no_report else documents_on))
+    _end(status_of(place, read_state(place)), file)
+
+
+def _refuse_options(planned: Campaign, file: Path) -> None:
+    """Raises UsageError for options that a test does not take, before any run starts."""
+    from openpts.cli.run_commands import refuse_test_words  # noqa: PLC0415 slow to load
+
+    wrong, target = [], planned.drives[0].target or "/dev/x"
+    for number, test in enumerate(planned.tests):
+        for variant in planned.conditions or (None,):
+            words = (test.test, *test.options, *(variant.options if variant else ()))
+            try:
+                refuse_test_words(words, target)
+            except click.ClickException as error:
+                under = f" under {variant.name}" if variant else ""
+                keys = ("tests", number, "options")
+                wrong.append((keys, f"{test.test}{under}: {error.format_message()}"))
+    refuse_at(file, wrong)
+
+
+def _here(runner: LotRunner) -> None:
+    with background_listener(lot_shown_on(sys.stdout, runner.lot)) as on_event:
+        runner.listener = on_event
+        runner.run()
+    if runner.stopped:
+        raise InterruptedRunError(
+            "stopped by the operator: `openpts campaign run` with the same file goes on"
+        )
+
+
+def _on_fleet(place: Path, state: CampaignState, fleet_file: Path) -> None:
+    def told(request: RunRequest, found: Observation) -> None:
+        where = "/".join(word for word in (request.host, request.slot or request.target) if word)
+        reason = f": {found.reason}" if found.reason else ""
+        click.echo(f"{where} {request.test_words[0]} {request.run_id}: {found.stage}{reason}")
+
+    try:
+        OnFleet(place, state, backend_of(fleet_file), told, time.sleep).run()
+    except KeyboardInterrupt:
+        raise InterruptedRunError(
+            "not watched any more: runs that were submitted go on; `openpts campaign run` watches on"
+        ) from None
+
+
+def _fetch(found: CampaignStatus, fleet_file: Path, out: Path) -> None:
+    backend, fleet = backend_of(fleet_file), read_fleet(fleet_file)
+    left = [run for run in found.runs if run.folder is None and run.state != SuiteState.WAITING]
+    known = {run.run_id: run for run in backend.list({run.host for run in left if run.host})} if left else {}
+    for run_id in (run.run_id for run in left):
+        try:
+            seen = known.get(run_id) or backend.observe(run_id)
+            reasons = in_the_way((*known.values(), seen), [run_id])
+            if not reasons:
+                fetch(fleet, seen, out)
+        except FleetError as error:
+            reasons = (str(error),)
+        for reason in reasons:
+            click.echo(f"not fetched: {reason}", err=True)
+
+
+def _archive(folders: Sequence[Path], place: str) -> None:
+    """Raises RecordError if a run could not be added."""
+    from openpts_many.archive.add import add_runs  # noqa: PLC0415 slow to load
+    from openpts_many.archive.store import Store  # noqa: PLC0415 likewise
+
+    results = list(add_runs(Store.of(place), folders, redact=False, replace=False))
+    if failed := [str(one.error) for one in results if one.error is not None]:
+        raise RecordError(f"{len(failed)} runs were not archived: {failed[0]}")
+    click.echo(f"archive: {len(folders)} runs in {place}", err=True)
+
+
+def _end(found: CampaignStatus, file: Path) -> None:
+    """Raises RunFailedError if a run did not come to its end."""
+    click.echo(_counts(found))
+    left = [one for one in found.runs if one.state not in _DONE]
+    if left:
+        first = left[0]
+        reason = f": {first.reason}" if first.reason else ""
+        raise RunFailedError(
+            f"{len(left)} of {format_count(len(found.runs), 'run')} did not end well: run {first.number}, on "
+            f"{first.drive}, is {first.state}{reason}; `openpts campaign status {file}` lists all"
+        )
+
+
+def _counts(found: CampaignStatus) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in found.counts().items())
+    return f"{format_count(len(found.runs), 'run')}: {states}"
+
+
+def _print(found: CampaignStatus, *, begun: bool) -> None:
+    columns: dict[str, list[str | None]] = {
+        ">#": [str(one.number) for one in found.runs],
+        "=State": [one.state for one in found.runs],
+        "=Test": [one.test for one in found.runs],
+        "Condition": [one.condition for one in found.runs],
+        ">Repeat": [str(one.repetition) for one in found.runs],
+        "Host": [one.host for one in found.runs],
+        "=Slot": [one.slot for one in found.runs],
+        "Drive": [one.drive for one in found.runs],
+        "Why": [one.reason for one in found.runs],
+    }
+    shown = {heading: texts for heading, texts in columns.items() if any(texts)}
+    table = table_of(*shown)
+    for one, *texts in zip(found.runs, *shown.values(), strict=True):
+        table.add_row(*(text or "-" for text in texts), style=_STYLES.get(one.state, ""))
+    table_console().print(table)
+    running = ", carried out now" if found.is_running else ""
+    click.echo(
+        f"{_counts(found)}{running}" if begun else f"{format_count(len(found.runs), 'run')}, not begun"
+    )

@@ -1,0 +1,115 @@
+"""One point of a sweep: a test on a simulated drive, computed once, known by what it is made of."""
+
+import time
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+import openpts
+from openpts.device.guard.consent import Consent
+from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.errors import InterruptedRunError, OpenptsError
+from openpts.fields.conditions import Conditions
+from openpts.procedures.registry import procedure_of
+from openpts.report.flat_rows import flat_row
+from openpts.report.sources import read_for_report
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
+from openpts.runner.simulated_device import size_and_scale
+from openpts.runner.telemetry import TelemetryChoice
+from openpts.simulation.presets import load_preset
+from openpts.temporary_folder import temporary_folder
+from openpts.units import NS_PER_S
+from openpts.vocabulary.people import People
+from openpts.vocabulary.purge import PurgeChoice
+
+VERSION: Final = "1.0"
+_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 a new folder of our own below it
+_BUILT_OF: Final = (".py", ".toml", ".so")
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """A test under ``conditions`` on the simulated drive ``target``; the conditions have the seed."""
+
+    target: str
+    conditions: Conditions
+
+    def key(self) -> str:
+        """A hash of build, drive and conditions: points that have the same one have the same result."""
+        target = parse_simulated_target(self.target)
+        preset = load_preset(target.preset, target.parameters)
+        content = (build(), preset.text, *size_and_scale(target, preset), target.seed, target.state)
+        return sha256(repr(content).encode() + msgspec.json.encode(self.conditions)).hexdigest()[:32]
+
+
+class PointResult(Struct, frozen=True, kw_only=True):
+    """What came of a point.
+
+    ``row`` is that of ``openpts export --csv-row``, empty where ``refused`` says why. ``virtual_s`` is the
+    test's own time, ``processor_s`` what computing it took.
+    """
+
+    version: str = VERSION
+    key: str
+    build: str
+    target: str
+    row: dict[str, str | int | float | None] = {}
+    refused: str = ""
+    virtual_s: float = 0.0
+    processor_s: float = 0.0
+
+
+@cache
+def build() -> str:
+    """A hash of the program: its modules, presets, and the native part."""
+    found = sha256()
+    root = Path(openpts.__file__).parent
+    for path in sorted(root.rglob("*")):
+        if path.suffix in _BUILT_OF:
+            found.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def compute(key: str, point: Point) -> PointResult:
+    """The result of a point, in this process. One that can't be run says why.
+
+    Raises InterruptedRunError if the process is stopped meanwhile.
+    """
+    began_s = time.process_time()
+    result = PointResult(key=key, build=build(), target=point.target)
+    with temporary_folder("point", _IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
+        try:
+            test = procedure_of(point.conditions.test)
+            run = read_for_report(run_test(test, _order(point, folder / "run"), []).folder)
+        except InterruptedRunError:
+            raise
+        except OpenptsError as error:
+            return replace(result, refused=str(error).replace(f"{folder}/", ""))
+        return replace(
+            result,
+            row=flat_row(run),
+            virtual_s=sum(step.sample.elapsed_ns for step in run.steps) / NS_PER_S,
+            processor_s=round(time.process_time() - began_s, 3),
+        )
+
+
+def _order(point: Point, folder: Path) -> Order:
+    conditions = point.conditions
+    return Order(
+        target=point.target,
+        drive_class=conditions.drive_class,
+        adjust=lambda _: conditions,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=(),
+        folder=folder,
+        seed=conditions.seed,
+        telemetry=TelemetryChoice(None, None),
+        pin_to_node=False,
+    )

@@ -1,0 +1,75 @@
+"""Profiles of popular benchmarks (benchmarks).
+
+Purpose
+    The figures that users of a benchmark know, measured on the raw drive, each with its exact definition and
+    the range of its passes.
+Clause
+    None: practice beyond the specification. The definitions are those of the tools' sources and pages.
+Steps
+    Purge; on request sequential preconditioning, which may leave places free; for each benchmark its test
+    file, then its rows in the tool's order: the pause, the warm-up whose result is thrown away, the passes.
+    On request two passes at a time are added to a row until they lie close together, and the drive is left
+    alone before the first row until it has come to rest.
+Pass rule
+    None.
+Reported
+    Of each row the statistic that the tool shows, and the median of the passes with minimum, maximum and
+    relative standard error; a score only where its formula is known.
+"""
+
+from itertools import count
+from typing import Final
+
+from openpts.procedures.kit.standard import Standard
+from openpts.procedures.shared.benchmark.profiles import POPULAR
+from openpts.procedures.shared.benchmark.rows import (
+    LONGEST_NS,
+    apply_row,
+    conditioning_steps,
+    file_steps,
+    row_steps,
+    sequential_writes,
+    without_impossible_rows,
+)
+from openpts.procedures.shared.settling import settle
+from openpts.units import KIB
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts_practice.benchmarks.conditions import BenchmarksConditions
+
+# The popular benchmarks as they come, on a purged drive.
+standard_conditions: Final = Standard(
+    BenchmarksConditions,
+    benchmarks=POPULAR,
+    precondition_passes=0,
+    precondition_block_size_bytes=128 * KIB,
+    precondition_tc=1,
+    precondition_qd=32,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
+
+
+possible_on = without_impossible_rows
+
+
+def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:
+    """Benchmark by benchmark, row by row; rows are numbered through."""
+    yield Purge()
+    yield SetWriteCache(conditions.write_cache_enabled)
+    conditionings = count(1)
+    writes, passes = sequential_writes(conditions), conditions.precondition_passes
+    if steps := conditioning_steps(conditions, writes, passes, user_capacity_bytes):
+        yield Apply(Phase.CONDITIONING, next(conditionings), steps)
+    number, rows = 0, sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
+    for place, benchmark in enumerate(conditions.benchmarks, start=1):
+        if file := file_steps(benchmark, conditions, user_capacity_bytes):
+            yield Apply(Phase.CONDITIONING, next(conditionings), file)
+        if (rule := conditions.settling) is not None:
+            yield from settle(rule, conditions.active_range, place)
+        for position, row in enumerate(benchmark.rows):
+            number += 1
+            steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
+            apply = Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
+            yield from apply_row(row, conditions, apply)
+    yield CycleFinished(Outcome(steady_round=None, last_round=0))

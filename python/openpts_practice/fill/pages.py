@@ -1,0 +1,203 @@
+"""The page of the fill curve: MB/s over the fill level, with its break points and segments."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, page, rows_table, table
+from openpts.pages.model import Cell, Mark, Page, Series, Table, Verdict
+from openpts.procedures.shared.methodology import nothing_page
+from openpts.record.reader import Run
+from openpts.units import GB, MB
+from openpts.vocabulary.sample import Sample
+from openpts_practice.fill.change_points import RULE
+from openpts_practice.fill.conditions import FillConditions
+from openpts_practice.fill.idle_table import Rewrite
+from openpts_practice.fill.rate_fall import Fall
+from openpts_practice.fill.results import READING, FillPoint, FillSegment, Trajectory
+
+_MEAN_COLOR, _SPREAD_COLOR = 2, 6
+_SPREAD: Final = (
+    Series("Lowest interval of a step", "column", (2,), _SPREAD_COLOR, style="line"),
+    Series("Highest interval of a step", "column", (3,), _SPREAD_COLOR, style="line"),
+)
+_PRINTED_VALUES: Final = 200
+_FALLS: Final = ("cache end", "GC start")
+_NAME: Final = PlotName("fill-curve", "Plot X-FILL-1", "Sequential Fill: MB/s v Fill Level")
+
+
+@dataclass(frozen=True, slots=True)
+class FillRun:
+    """Everything that the pages show of a run; what was not measured is empty."""
+
+    run: Run
+    conditions: FillConditions
+    fill: Trajectory
+    rewrites: tuple[Rewrite, ...]
+    bursts: tuple[tuple[float, Sample], ...]
+
+    @property
+    def without_idle(self) -> Trajectory | None:
+        """What the drive does without idle time: the shortest one's course."""
+        shortest = min(self.rewrites, key=lambda rewrite: rewrite.time.idle_ns, default=None)
+        return None if shortest is None else shortest.course
+
+    def share_pct(self, written_bytes: float) -> float:
+        """Bytes in per cent of the user capacity."""
+        capacity_bytes = self.run.manifest.target.user_capacity_bytes
+        return 100 * written_bytes / capacity_bytes if capacity_bytes else 0.0
+
+
+def breaks_sentence(measured: FillRun) -> Verdict:
+    """The break points of the fill in one sentence."""
+    fill = measured.fill
+    if not fill.segments:
+        return Verdict("Fill: n/a (nothing was filled).", "fail")
+    first, last = fill.segments[0], fill.segments[-1]
+    whole = (
+        f"{cells.fixed(fill.written_bytes / GB, 1)} GB = "
+        f"{cells.fixed(measured.share_pct(fill.written_bytes), 1)} % of the user capacity written"
+    )
+    if len(fill.segments) == 1:
+        return Verdict(f"Fill: no break point, {cells.fixed(first.bytes_per_s / MB, 0)} MB/s; {whole}.")
+    falls = [
+        f"{name} at {_gigabytes(fall.at_bytes)} GB (between {_bounds(fall)})"
+        for name, fall in zip(_FALLS, fill.falls, strict=False)
+    ]
+    places = [f"{name} at {_gigabytes(place)} GB" for name, place in _marks_of(fill) if name not in _FALLS]
+    marks = ", ".join((*falls, *places))
+    return Verdict(
+        f"Fill: {cells.fixed(first.bytes_per_s / MB, 0)} MB/s at first, "
+        f"{cells.fixed(last.bytes_per_s / MB, 0)} MB/s at the end; {marks}; {whole}."
+    )
+
+
+# HYP-FILL-02
+def _marks_of(fill: Trajectory) -> list[tuple[str, int]]:
+    """Break points that there are, and the end of the fill."""
+    falls = [(name, fall.at_bytes) for name, fall in zip(_FALLS, fill.falls, strict=False)]
+    last = [] if fill.last_rate_from_bytes is None else [("last rate", fill.last_rate_from_bytes)]
+    return [*falls, *last, ("full", fill.written_bytes)]
+
+
+def fall_cell(fall: Fall) -> Cell:
+    """The place of a fall in GB, with the bounds of the interval in which it lies."""
+    return cells.number(fall.at_bytes / GB, 1, note=f"between {_bounds(fall)}")
+
+
+def _bounds(fall: Fall) -> str:
+    return f"{_gigabytes(fall.low_bytes)} and {_gigabytes(fall.high_bytes)}"
+
+
+def _gigabytes(amount_bytes: int) -> str:
+    return cells.fixed(amount_bytes / GB, 1)
+
+
+# HYP-FILL-01
+def curve_page(measured: FillRun) -> Page:
+    """The rate of each step of the fill, the break points marked."""
+    fill = measured.fill
+    if not fill.points:
+        return nothing_page(_NAME.id, _NAME.title, "nothing was filled")
+    shown = _points_table(measured)
+    spread = any(point.lowest_bytes_per_s for point in fill.points)
+    highest = [point.highest_bytes_per_s / MB for point in fill.points if point.highest_bytes_per_s]
+    sentence = breaks_sentence(measured)
+    plot = Plot(
+        x=ticks.span_axis("Fill level (% of user capacity)", 0, measured.share_pct(fill.written_bytes)),
+        y=lambda values: ticks.linear_axis("MB/s", 0, max([*values, *highest])),
+        series=(
+            *(_SPREAD if spread else ()),
+            Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
+        ),
+        alt=f"{{rows}} steps. {sentence.text}",
+        marks=_marks(measured),
+    )
+    rule = Verdict(f"{RULE} {READING}")
+    return page(_NAME, plot.over(_NAME, shown), sentence, _segments_table(measured), rule, shown)
+
+
+def _marks(measured: FillRun) -> tuple[Mark, ...]:
+    """Each place once: where two names fall on the same place, they share a ring."""
+    at: dict[int, list[str]] = {}
+    for name, place in _marks_of(measured.fill):
+        at.setdefault(place, []).append(name)
+    return tuple(
+        Mark(
+            f"{', '.join(names)}: {cells.fixed(place / GB, 0 if place >= 100 * GB else 1)} GB",
+            measured.share_pct(place),
+            _rate_before(measured.fill, place) / MB,
+        )
+        for place, names in at.items()
+    )
+
+
+def _rate_before(fill: Trajectory, place_bytes: int) -> float:
+    """The rate of the last step that ends before a place, or at it."""
+    ended = [point for point in fill.points if point.end_bytes <= place_bytes]
+    return (ended[-1] if ended else fill.points[0]).bytes_per_s
+
+
+def _segments_table(measured: FillRun) -> Table:
+    first = measured.fill.segments[0].bytes_per_s
+    return rows_table(
+        f"{_NAME.id}-segments",
+        "Segments between break points",
+        "Segment:<0.5 | From (GB) | To (GB) | From (% of capacity) | To (% of capacity) | Mean (MB/s) | "
+        "Of the first (%) | Begins with:<1.2",
+        (
+            (str(number), *_segment_cells(measured, segment, first), begins)
+            for number, (segment, begins) in enumerate(
+                zip(measured.fill.segments, _beginnings(measured.fill), strict=True), start=1
+            )
+        ),
+        note="Segments begin and end with steps; the places of falls are more exact.",
+    )
+
+
+def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: float) -> tuple[Cell, ...]:
+    start = segment.start_bytes
+    return (
+        cells.number(start / GB, 1),
+        cells.number(segment.end_bytes / GB, 1),
+        cells.percent(measured.share_pct(start)),
+        cells.percent(measured.share_pct(segment.end_bytes)),
+        cells.number(segment.bytes_per_s / MB, 1),
+        cells.percent(100 * segment.bytes_per_s / first_bytes_per_s),
+    )
+
+
+def _beginnings(fill: Trajectory) -> list[str]:
+    """What each segment begins with."""
+    falls = iter(_FALLS)
+    found = ["purged drive"]
+    for segment in fill.segments[1:]:
+        names = [] if segment.fall is None else [next(falls, "")]
+        if segment is fill.segments[-1]:
+            names.append("last rate")
+        found.append(", ".join(name for name in names if name) or "-")
+    return found
+
+
+def _points_table(measured: FillRun) -> Table:
+    columns: list[Col[FillPoint]] = [
+        Col("Mean (MB/s)", lambda point: cells.number(point.bytes_per_s / MB, 1)),
+        Col("Written (GB)", lambda point: cells.number(point.end_bytes / GB, 2)),
+        Col("Lowest interval (MB/s)", lambda point: _interval(point.lowest_bytes_per_s)),
+        Col("Highest interval (MB/s)", lambda point: _interval(point.highest_bytes_per_s)),
+    ]
+    return table(
+        f"{_NAME.id}-values",
+        "Values plotted: mean of each step, at its end",
+        Col(
+            "Fill level (% of user capacity)",
+            lambda point: cells.number(measured.share_pct(point.end_bytes), 2),
+        ),
+        columns,
+        measured.fill.points,
+        printed=_PRINTED_VALUES,
+    )
+
+
+def _interval(bytes_per_s: float | None) -> Cell:
+    return cells.number_or("no whole interval", bytes_per_s, 1, per=MB)

@@ -1,0 +1,185 @@
+"""The preconditioning comparison as its record has it: courses and rows by state, and by entropy.
+
+Implements: LSI-PRE-01 to 05, LSI-PROC-05.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts.procedures.kit.spread import set_words
+from openpts.procedures.shared.benchmark.results import RowFigure, loss_pct
+from openpts.procedures.shared.benchmark.rows import range_of
+from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
+from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
+from openpts_practice.precon.conditions import DriveState, InitialState, PreconConditions
+from openpts_practice.precon.results import CourseResults, analyze_course
+
+STATES: Final = tuple(DriveState)
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """A row in one state. ``written_before_bytes`` since the state was made or restored.
+
+    ``conditioned``: that was right before this row.
+    """
+
+    measured: MeasuredRow
+    written_before_bytes: int
+    conditioned: bool
+
+    @property
+    def value(self) -> float | None:
+        """The row's figure in its first unit; None of passes that are discarded."""
+        return None if self.figure is None or self.figure.discarded else self.figure.shown
+
+    @property
+    def absence(self) -> str:
+        """Why there is no value."""
+        return "not measured" if self.figure is None else "; ".join(set_words(self.figure.passes, "pass"))
+
+    @property
+    def figure(self) -> RowFigure | None:
+        """All that the tool would show of it."""
+        return self.measured.figure(self.unit)
+
+    @property
+    def unit(self) -> FigureUnit:
+        """In what the row is shown and compared."""
+        return self.measured.row.units[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One level of entropy of a run, or the whole run: courses by the state from which they start, rows.
+
+    Rows are those of all benchmarks in their order, by state.
+    """
+
+    run: Run
+    conditions: PreconConditions
+    entropy_pct: float | None
+    courses: dict[DriveState, CourseResults]
+    rows: dict[DriveState, tuple[StateRow, ...]]
+
+    @property
+    def capacity_bytes(self) -> int:
+        """User capacity."""
+        return self.run.manifest.target.user_capacity_bytes
+
+    def fills(self, amount_bytes: float) -> float:
+        """An amount in user capacities."""
+        return amount_bytes / self.capacity_bytes if self.capacity_bytes else 0.0
+
+    @property
+    def key(self) -> str:
+        """The level's part of ids; empty where there are none."""
+        return "" if self.entropy_pct is None else f"-e{self.entropy_pct:g}".replace(".", "_")
+
+    @property
+    def level(self) -> str:
+        """The level behind titles and names: ``, entropy 46 %``."""
+        return "" if self.entropy_pct is None else f", entropy {self.entropy_pct:g} %"
+
+    def places(self, benchmark: BenchmarkProfile) -> range:
+        """The places of a benchmark's rows among those of all."""
+        number = self.conditions.benchmarks.index(benchmark)
+        before = sum(len(one.rows) for one in self.conditions.benchmarks[:number])
+        return range(before, before + len(benchmark.rows))
+
+    def samples(self, state: DriveState, benchmark: BenchmarkProfile) -> list[Sample]:
+        """All steps of a benchmark in a state, in the order in which they ran."""
+        situation = InitialState(state, self.entropy_pct)
+        own = {self.conditions.row_number(situation, place) for place in self.places(benchmark)}
+        return [step.sample for step in self.run.phase(Phase.PROFILE) if step.place.number in own]
+
+
+# LSI-PRE-04
+def counting_state(row: ProfileRow) -> DriveState:
+    """The state whose figure counts: for random use after random writes, for sequential after sequential."""
+    return DriveState.RANDOM if row.random_pct else DriveState.SEQUENTIAL
+
+
+def loss_of(fresh: StateRow, used: StateRow) -> float | None:
+    """What a state costs: of rates per cent of the fresh figure, of response times how often it takes that.
+
+    None where either was not measured, or the fresh figure is 0.
+    """
+    if fresh.value is None or used.value is None or not fresh.value:
+        return None
+    return used.value / fresh.value if fresh.unit.is_time else loss_pct(fresh.value, used.value)
+
+
+def comparisons_of(run: Run) -> tuple[Comparison, ...]:
+    """What was measured, from the record: one for each level of entropy."""
+    conditions = run.conditions(PreconConditions)
+    levels: tuple[float | None, ...] = conditions.entropies_pct or (None,)
+    return tuple(_comparison(run, conditions, level) for level in levels)
+
+
+def _comparison(run: Run, conditions: PreconConditions, entropy_pct: float | None) -> Comparison:
+    situations = {state: InitialState(state, entropy_pct) for state in STATES}
+    return Comparison(
+        run=run,
+        conditions=conditions,
+        entropy_pct=entropy_pct,
+        courses={state: course_of(run, conditions, situations[state]) for state in STATES},
+        rows={
+            state: tuple(
+                _row(run, conditions, situations[state], place) for place in range(len(conditions.rows))
+            )
+            for state in STATES
+        },
+    )
+
+
+def course_of(run: Run, conditions: PreconConditions, start: InitialState) -> CourseResults:
+    """The random writes that began in a situation."""
+    least_fills = 0 if start.state is DriveState.RANDOM else conditions.steady_after_drive_fills
+    return analyze_course(
+        [step.sample for step in run.phase(Phase.LOAD, number=conditions.load_number(start))],
+        conditions.minute_ns,
+        least_fills * run.manifest.target.user_capacity_bytes,
+    )
+
+
+def _row(run: Run, conditions: PreconConditions, situation: InitialState, place: int) -> StateRow:
+    steps = run.phase(Phase.PROFILE, number=conditions.row_number(situation, place))
+    before = _before(run, steps[0]) if steps else ()
+    made = _makers(run, conditions, situation, before)
+    last_made = max(made, default=-1)
+    since = before[last_made + 1 :]
+    return StateRow(
+        measured=measured_row(
+            conditions.rows[place][1], [step.sample for step in steps], conditions.set_rule
+        ),
+        written_before_bytes=sum(step.sample.write.bytes for step in since),
+        conditioned=bool(made) and not any(step.place.phase is Phase.PROFILE for step in since),
+    )
+
+
+def _makers(
+    run: Run, conditions: PreconConditions, situation: InitialState, before: Sequence[StepRecord]
+) -> list[int]:
+    """Which of the steps made the state or restored it: not those that wrote a test file among the rows."""
+    rows = {n for n, step in enumerate(before) if step.place.phase is Phase.PROFILE}
+    if situation.state is DriveState.FRESH:
+        return list(range(min(rows, default=len(before))))
+    conditioned = range_of(conditions, None, run.manifest.target.user_capacity_bytes)
+    return [
+        n
+        for n, step in enumerate(before)
+        if n not in rows
+        and (stimulus := step.sample.step.stimulus) is not None
+        and stimulus.active_range.start_pct == conditioned.start_pct
+    ]
+
+
+def _before(run: Run, first: StepRecord) -> tuple[StepRecord, ...]:
+    """Everything in the same cycle before a step."""
+    place = run.steps.index(first)
+    return tuple(step for step in run.steps[:place] if step.place.cycle == first.place.cycle)

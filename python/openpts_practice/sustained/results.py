@@ -1,0 +1,119 @@
+"""What remains of the rows of benchmarks and of claims after a load.
+
+Implements: HYP-SUS-02 to 05 (reading AMB-50 of openpts: the formula, not the claims of the talk).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.analysis.minutes import Piece
+from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
+from openpts.procedures.shared.benchmark.tables import MeasuredRow
+from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim, DataSheetFigure
+
+KEPT_PCT: Final = 95.0
+"""A claim is missed below so many per cent of it: data sheets are rounded."""
+
+HELD_INTERVALS: Final = 10
+"""Intervals in a row that are averaged to find how long a claim held: a single dip does not end it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A row in both runs. ``benchmark`` is the title of its own where the test has several, else empty."""
+
+    benchmark: str
+    fresh: MeasuredRow
+    sustained: MeasuredRow
+
+    @property
+    def row(self) -> ProfileRow:
+        """What was measured."""
+        return self.fresh.row
+
+    @property
+    def name(self) -> str:
+        """What no other row of the test is called."""
+        return f"{self.benchmark}: {self.row.title}" if self.benchmark else self.row.title
+
+    def values(self, unit: FigureUnit) -> tuple[float | None, float | None]:
+        """What the benchmark would show of run #1 and of run #2; None where it was not measured, or where the
+        passes are discarded.
+        """
+        fresh, sustained = (
+            None if figure is None or figure.discarded else figure.shown
+            for figure in (self.fresh.figure(unit), self.sustained.figure(unit))
+        )
+        return fresh, sustained
+
+    # HYP-SUS-02
+    def ratio_pct(self, unit: FigureUnit) -> float | None:
+        """Sustained performance: run #2 in per cent of run #1, and of response times run #1 of run #2.
+
+        So less than 100 is always a loss.
+        """
+        fresh, sustained = self.values(unit)
+        if fresh is None or sustained is None:
+            return None
+        of, base = (fresh, sustained) if unit.is_time else (sustained, fresh)
+        return 100 * of / base if base else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """A claim beside what was measured of it, in its unit; None where it was not measured.
+
+    ``name`` is that of the row that measures it, else the claim's own. ``held_ns`` is how long the load kept
+    it; None if the load is not of the claim's figure.
+    """
+
+    name: str
+    figure: DataSheetFigure
+    claimed: float
+    fresh: float | None = None
+    sustained: float | None = None
+    held_ns: int | None = None
+
+    @property
+    def missed_fresh(self) -> bool:
+        """Whether not even the fresh drive comes near."""
+        return self.fresh is not None and self.fresh < self.claimed * KEPT_PCT / 100
+
+    @property
+    def missed(self) -> bool:
+        """Whether the drive does not sustain the claim."""
+        return self.sustained is not None and self.sustained < self.claimed * KEPT_PCT / 100
+
+
+def claim_result(
+    claim: Claim, pairs: Sequence[Pair], pieces: Sequence[Piece], load: Stimulus | None
+) -> ClaimResult:
+    """A claim held against the row of its order and operation that has the most I/Os outstanding."""
+    figure = DATA_SHEET_FIGURES[claim.figure]
+    of_figure = [pair for pair in pairs if figure.is_of(pair.row)]
+    if not of_figure:
+        return ClaimResult(figure.title, figure, claim.value)
+    pair = max(of_figure, key=lambda pair: pair.row.tc * pair.row.qd)
+    is_load = load is not None and figure.is_of(load) and load.block_sizes == pair.row.block_sizes
+    fresh, sustained = pair.values(figure.unit)
+    kept_ns = held_ns(pieces, figure, claim.value) if is_load else None
+    return ClaimResult(pair.name, figure, claim.value, fresh, sustained, kept_ns)
+
+
+def held_ns(pieces: Sequence[Piece], figure: DataSheetFigure, claimed: float) -> int:
+    """How long the load kept a value: until the first ten intervals in a row whose mean is below it.
+
+    The time goes to the first interval below the value among these ten. With fewer intervals than that, their
+    mean decides for all.
+    """
+    if not pieces:
+        return 0
+    rates = [(piece, figure.of(piece.measured)) for piece in pieces]
+    count = min(HELD_INTERVALS, len(rates))
+    for start in range(len(rates) - count + 1):
+        window = rates[start : start + count]
+        if sum(rate for _, rate in window) < claimed * count:
+            return next(piece.start_ns for piece, rate in window if rate < claimed)
+    return pieces[-1].end_ns

@@ -1,0 +1,123 @@
+"""Sustained performance and claims.
+
+Purpose
+    What is left of the figures of a fresh drive, and of its data sheet, after a long load.
+Source
+    Practice beyond the PTS: a controller vendor's talk on reading SSD numbers (HYP-SUS).
+Steps
+    Purge; run #1: the test file and the rows of a benchmark, unless another is chosen the figures of data
+    sheets; RND 4 KiB 0/100 over the whole range until 4 x user capacity is written or 72 hours have passed;
+    run #2: the same as run #1, at once.
+Pass rule
+    None. Sustained performance is run #2 / run #1, in per cent.
+Reported
+    Both runs and their ratio, IOPS over the load and its maximum response time, and what became of claims.
+"""
+
+from typing import Final
+
+from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
+from openpts.procedures.shared.benchmark.rows import (
+    LONGEST_NS,
+    apply_row,
+    file_steps,
+    row_steps,
+    without_impossible_rows,
+)
+from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
+from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import (
+    Apply,
+    CycleFinished,
+    Outcome,
+    Purge,
+    Script,
+    ScriptPart,
+    SetWriteCache,
+    samples_in,
+)
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.workload import WRITE_INTENSIVE
+from openpts_practice.sustained.conditions import SustainedConditions
+
+FRESH: Final = 1
+SUSTAINED: Final = 2
+"""Numbers of the runs of the figures."""
+
+_MINUTE_NS: Final = 60 * NS_PER_S
+# A rest that is too short to measure anything in is none.
+_LEAST_MINUTES: Final = 0.01
+
+
+# HYP-SUS-01, HYP-SUS-03
+# The load and its 72 hours as in the talk, but no more than the amount of the write saturation test.
+standard_conditions: Final = Standard(
+    SustainedConditions,
+    benchmarks=(BENCHMARKS["data-sheet"],),
+    sequential_tc=1,
+    sequential_qd=32,
+    tc=RECOMMENDED_TC,
+    qd=32,
+    workload=WRITE_INTENSIVE,
+    drive_fills=4,
+    longest_ns=72 * 60 * _MINUTE_NS,
+    longest_pass_ns=LONGEST_NS,
+    longest_pause_ns=LONGEST_NS,
+)
+
+
+possible_on = without_impossible_rows
+
+
+def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:
+    """The figures, the load, and the figures again without a pause."""
+    yield Purge()
+    yield SetWriteCache(conditions.write_cache_enabled)
+    yield from _figures(conditions, FRESH, user_capacity_bytes)
+    ended_by = yield from _load(conditions, user_capacity_bytes)
+    yield from _figures(conditions, SUSTAINED, user_capacity_bytes)
+    yield CycleFinished(Outcome(None, 0, ended_by))
+
+
+def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int) -> Script:
+    """Lay each benchmark's test file, so that reads find data and each run finds the same; then its rows."""
+    row_count = len(conditions.rows)
+    number, file_number = (run - 1) * row_count, (run - 1) * len(conditions.benchmarks)
+    for benchmark in conditions.benchmarks:
+        file_number += 1
+        if file := file_steps(benchmark, conditions, user_capacity_bytes):
+            yield Apply(Phase.CONDITIONING, file_number, file)
+        for position, row in enumerate(benchmark.rows):
+            number += 1
+            steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
+            yield from apply_row(row, conditions, Apply(Phase.PROFILE, number, steps, 2 * row_count))
+
+
+# HYP-SUS-01
+def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> ScriptPart[str]:
+    """The workload until an amount or a time; returns what ended it."""
+    workload = conditions.workload
+    sequential = workload.sequential
+    stimulus = conditions.stimulus(
+        workload,
+        tc=conditions.sequential_tc if sequential else conditions.tc,
+        qd=conditions.sequential_qd if sequential else conditions.qd,
+    )
+    left_ns = conditions.longest_ns
+    left_bytes = None
+    if conditions.drive_fills is not None:
+        left_bytes = transferred_for(conditions.drive_fills * user_capacity_bytes, workload.read_pct)
+    while True:
+        length = Duration(min(left_ns, MINUTES_PER_STEP * conditions.minute_ns))
+        stop = length if left_bytes is None else FirstOf((length, ByteAmount(left_bytes)))
+        (sample,) = samples_in((yield Apply(Phase.LOAD, 1, (Step.of(stimulus, stop),))))
+        left_ns -= sample.elapsed_ns
+        if left_bytes is not None:
+            left_bytes -= sample.bytes
+            if left_bytes < stimulus.block_size_bytes:
+                return f"{conditions.drive_fills:g} x user capacity written"
+        if left_ns < _LEAST_MINUTES * conditions.minute_ns:
+            return f"{format_duration(conditions.longest_ns)} elapsed"

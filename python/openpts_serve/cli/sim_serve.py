@@ -1,0 +1,231 @@
+"""`openpts sim serve`: a simulated drive behind the kernel's own NVMe driver, by NVMe over TCP."""
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
+from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.errors import UsageError
+from openpts.runner.stop_signals import ending_signals
+from openpts.units import NS_PER_US, format_capacity
+from openpts.vocabulary.document import Document
+from openpts_serve.serve import ServeOrder, checked_address, host_and_port, serve_drive
+from openpts_serve.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
+
+_LOOK_S: Final = 0.1
+_READ_FAULT: Final = re.compile(r"read@([0-9]{1,18})")
+
+_HOW_TO_CONNECT: Final = """\b
+In another shell, as root
+  modprobe nvme-tcp
+  nvme discover -t tcp -a 127.0.0.1 -s 4420
+  nvme connect -t tcp -a 127.0.0.1 -s 4420 -n NQN
+    NQN is the name that is printed; it gives /dev/nvmeXn1.
+  nvme disconnect -n NQN
+"""
+
+
+@click.command("serve", short_help="Serve a preset by NVMe over TCP, until Ctrl-C.", epilog=_HOW_TO_CONNECT)
+@click.argument("preset")
+@click.option(
+    "--nvme-tcp",
+    "address",
+    required=True,
+    metavar="ADDRESS:PORT",
+    help="Listen on this address; beyond the loopback interface only with --auth-secrets.",
+)
+@click.option(
+    "--auth-secrets",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
+)
+@click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
+@click.option("--overwrite-file", is_flag=True, help="Overwrite a --data file that holds other data.")
+@click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
+@click.option("--serial", help="Serial number; by default one that follows from the drive.")
+@click.option("--ambient-c", type=FiniteRange(-40, 100), metavar="C", help="Air around the drive, in °C.")
+@click.option(
+    "--initial-wear",
+    "initial_wear_pct",
+    type=FiniteRange(0, 250),
+    default=0,
+    metavar="PCT",
+    help="Endurance used up already, in per cent of the rated erases.",
+)
+@click.option(
+    "--fail",
+    "fails",
+    multiple=True,
+    metavar="WHAT",
+    help="Fail on purpose: sanitize, format, or read@LBA; may be repeated.",
+)
+@click.option("--format-lies", is_flag=True, help="Format and sanitize report success and erase nothing.")
+@click.option(
+    "--sanitize-takes",
+    "sanitize_takes_s",
+    type=FiniteRange(0, 86_400),
+    default=0,
+    metavar="SECONDS",
+    help="Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
+)
+@click.option(
+    "--volatile-cache",
+    is_flag=True,
+    help="Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
+    "preset's name, it is anyway.",
+)
+@click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Disappear after this many I/Os.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
+def serve(
+    preset: str,
+    *,
+    address: str,
+    fails: tuple[str, ...],
+    vanish_after: int | None,
+    format_lies: bool,
+    volatile_cache: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
+
+    PRESET is named as in `sim:PRESET?capacity=4GB&scale=1&seed=1&state=new`. Without a capacity the drive
+    has 4 GB. What is written is kept and read back; each answer goes out when the simulated drive has it.
+    """
+    target = parse_simulated_target(preset)
+    faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
+    if volatile_cache or target.faults:
+        faults = replace(faults, power=target.faults)
+    order = ServeOrder(target=target, address=checked_address(address), faults=faults, **options)
+    with _ended_by_signals(), serve_drive(order) as drive:
+        try:
+            _tell_begin(drive, order, as_json=as_json)
+            while drive.is_serving:
+                time.sleep(_LOOK_S)
+        except KeyboardInterrupt:
+            pass
+    _tell_end(drive.served(), as_json=as_json)
+
+
+def _faults(fails: tuple[str, ...], *, format_lies: bool, vanishes_after_ios: int | None) -> Faults:
+    unreadable = []
+    for fail in fails:
+        read = _READ_FAULT.fullmatch(fail)
+        if read is not None:
+            unreadable.append(int(read[1]))
+        elif fail not in {"sanitize", "format"}:
+            raise UsageError(f"invalid --fail {fail!r}: use sanitize, format, or read@LBA")
+    return Faults(
+        sanitize_fails="sanitize" in fails,
+        format_fails="format" in fails,
+        purge_lies=format_lies,
+        unreadable_lbas=tuple(unreadable),
+        vanishes_after_ios=vanishes_after_ios,
+    )
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Ctrl-C, a service manager and a lost terminal end it with a summary.
+
+    Jobs of a shell start with Ctrl-C ignored; a terminal is not missed by what was started with ``nohup``.
+    """
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *ending_signals())}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class ServingBegun(Document, frozen=True, kw_only=True, tag="openpts.serving/1"):
+    """The drive listens; ``data`` is the file of its contents, None if they are in memory."""
+
+    serving: str
+    address: str
+    nqn: str
+    serial: str
+    capacity_bytes: int
+    scale: int
+    seed: int
+    data: str | None
+    connect: str
+
+
+class ServingEnded(Document, frozen=True, kw_only=True, tag="openpts.served/1"):
+    """What was served, and how late answers went out, None without an I/O."""
+
+    ios: int
+    read_bytes: int
+    write_bytes: int
+    modelled_ns: int
+    late_ns: int
+    late_p50_ns: int | None
+    late_p99_ns: int | None
+    late_p99_9_ns: int | None
+    late_max_ns: int | None
+    connections: int
+    late_share: float
+
+
+def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None:
+    host, port = host_and_port(drive.address)
+    connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.names.nqn}"
+    if order.auth_secrets is not None:
+        connect += " --dhchap-secret=SECRET"
+    if as_json:
+        begun = ServingBegun.of(
+            drive,
+            serving=drive.preset.label,
+            nqn=drive.names.nqn,
+            serial=drive.names.serial,
+            data=None if order.data is None else str(order.data),
+            connect=connect,
+        )
+        print_document(begun, indent=None)
+        return
+    scale = "" if drive.scale == 1 else f", which ages and warms up {drive.scale} times as fast"
+    click.echo(
+        f"serving {drive.preset.label}, {format_capacity(drive.capacity_bytes)}{scale}, on {drive.address}"
+    )
+    click.echo(f"  serial    {drive.names.serial}")
+    click.echo(f"  contents  {'in memory' if order.data is None else order.data}")
+    click.echo(f"  connect   {connect}")
+    click.echo("Ctrl-C ends it.")
+
+
+def _tell_end(served: Served, *, as_json: bool) -> None:
+    if as_json:
+        print_document(ServingEnded.of(served), indent=None)
+    elif served.late_p50_ns is None:
+        click.echo("no I/O was served")
+    else:
+        for line in _summary(served):
+            click.echo(line)
+
+
+def _summary(served: Served) -> Iterator[str]:
+    yield (
+        f"served {served.ios:,} I/Os: {format_capacity(served.read_bytes)} read, "
+        f"{format_capacity(served.write_bytes)} written"
+    )
+    late = (served.late_p50_ns, served.late_p99_ns, served.late_p99_9_ns, served.late_max_ns)
+    p50, p99, p99_9, most = (f"{(late_ns or 0) / NS_PER_US:,.0f} us" for late_ns in late)
+    yield f"answers were late by {p50} (p50), {p99} (p99), {p99_9} (p99.9), {most} at most"
+    share = f"its I/Os took {100 * served.late_share:.1f} % longer than in the model"
+    yield f"this host is too slow for the drive: {share}" if served.late_share > TOO_LATE_SHARE else share

@@ -1,0 +1,312 @@
+"""A capture of block I/O from its order to its file, by the first way that this machine has."""
+
+import hashlib
+import json
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from openpts._native import LiveCapture, UnavailableError
+from openpts.errors import RecordError
+from openpts.journal import Journal
+from openpts.system_files import SystemRoots, read_lines, read_text
+from openpts.units import NS_PER_S
+from openpts_traces.capture.blktrace import Blktrace
+from openpts_traces.capture.captured_device import CapturedDevice
+from openpts_traces.capture.leftovers import noted
+from openpts_traces.capture.tracefs import Tracefs
+from openpts_traces.capture.way import CaptureUnavailableError, MissingError, OpenBackend
+
+_POLL_S: Final = 0.05
+_UNORDERED_NS: Final = 10_000_000
+"""An event may be that much younger than its buffer: what is later waits for those of other processors."""
+_LOSSES_S: Final = 0.5
+_RATE_S: Final = 0.2
+_EVENT_BYTES: Final = {"queue": 240, "issue": 96}
+"""What an I/O takes of a buffer by blktrace, which takes more than tracefs."""
+_KEPT_S: Final = 4.0
+_LEAST_KIB, _MOST_KIB = 4 << 10, 64 << 10
+_SHARE_OF_MEMORY: Final = 8
+_CLOCK_STEP_NS: Final = 5_000_000
+
+NO_EBPF: Final = (
+    "eBPF: not used; it needs a program made for the running kernel by a compiler that openpts does not bring"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOrder:
+    """What to capture. ``step_ns`` is None for every I/O, 0 for steps that grow with the duration.
+
+    ``names`` is ``none``, ``hashed`` or ``plain``; ``buffer_kib`` of each processor, None for one that suits
+    the rate; ``ways`` are names of ways to try, in this order.
+    """
+
+    devices: tuple[CapturedDevice, ...]
+    file: Path
+    level: str
+    step_ns: int | None = None
+    names: str = "none"
+    buffer_kib: int | None = None
+    ways: tuple[str, ...] = ("blktrace", "tracefs")
+    marks_itself: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureState:
+    """How a capture stands; ``summary`` as the native module has it."""
+
+    seconds: float
+    summary: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureResult:
+    """What a capture was. ``cpu_share`` is of one processor, 1 for all of its time."""
+
+    way: str
+    missing: tuple[str, ...]
+    buffer_kib: int
+    seconds: float
+    summary: dict[str, int]
+    cpu_share: float
+    notes: dict[str, str]
+
+
+@dataclass(slots=True)
+class _HostLoad:
+    """How busy all processors were since the step began, from /proc/stat."""
+
+    roots: SystemRoots
+    step_ns: int
+    start_ns: int
+    _step: int = -1
+    _before: tuple[int, int] = (0, 0)
+
+    def share(self, now_ns: int) -> float:
+        step = (now_ns - self.start_ns) // self.step_ns
+        now = self._ticks()
+        if step != self._step:
+            self._step, self._before = step, now
+        total = now[1] - self._before[1]
+        return (now[0] - self._before[0]) / total if total > 0 else 0.0
+
+    def _ticks(self) -> tuple[int, int]:
+        first = next(iter(read_lines(self.roots.proc / "stat")), "")
+        ticks = [int(word) for word in first.split()[1:9]]
+        idle = sum(ticks[3:5])
+        return sum(ticks) - idle, sum(ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """Several clocks at one moment."""
+
+    monotonic_ns: int
+    utc_ns: int
+    awake_and_asleep_ns: int
+
+    @classmethod
+    def now(cls) -> "_Clocks":
+        return cls(time.monotonic_ns(), time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+
+    def oddities(self, later: "_Clocks") -> dict[str, str]:
+        """What happened to the clocks until later."""
+        passed_ns = later.monotonic_ns - self.monotonic_ns
+        stepped_ns = later.utc_ns - self.utc_ns - passed_ns
+        slept_ns = later.awake_and_asleep_ns - self.awake_and_asleep_ns - passed_ns
+        found = {}
+        if slept_ns > _CLOCK_STEP_NS:
+            found["suspended"] = f"the machine slept for {slept_ns / NS_PER_S:.3f} s"
+            stepped_ns -= slept_ns
+        if abs(stepped_ns) > _CLOCK_STEP_NS:
+            found["clock"] = f"the wall clock was moved by {stepped_ns / NS_PER_S:+.3f} s"
+        return found
+
+
+def capture(
+    order: CaptureOrder,
+    journal: Journal,
+    roots: SystemRoots,
+    goes_on: Callable[[], bool],
+    *,
+    on_event: Callable[[CaptureState], object] = lambda _state: None,
+    begun: Callable[[], object] = lambda: None,
+) -> CaptureResult:
+    """Capture for as long as ``goes_on`` says so, about twenty times a second.
+
+    ``on_event`` gets the state once a second, ``begun`` is called when events are recorded.
+
+    Raises CaptureUnavailableError if there is no way, RecordError if the file can't be written, JournalError.
+    """
+    buffer_kib = order.buffer_kib or _suitable_kib(order, roots)
+    with ExitStack() as undo:
+        way, opened, missing = _opened(order, buffer_kib, journal, roots, undo)
+        start = _Clocks.now()
+        live = _live(order, way.describe(), start.monotonic_ns)
+        loop = _Loop(
+            order, opened, live, start, _HostLoad(roots, order.step_ns or NS_PER_S, start.monotonic_ns)
+        )
+        cpu_before_s = time.process_time()
+        try:
+            opened.start()
+            begun()
+            loop.run(goes_on, on_event)
+            opened.stop()
+            end = _Clocks.now()
+            loop.drain(end.monotonic_ns)
+        except UnavailableError as error:
+            raise RecordError(str(error)) from error
+        notes = _notes(order, way.name, start, end, buffer_kib) | start.oddities(end)
+        summary = _finished(order, live, start, end, notes)
+    seconds = (end.monotonic_ns - start.monotonic_ns) / NS_PER_S
+    cpu_share = (time.process_time() - cpu_before_s) / max(seconds, 1e-9)
+    return CaptureResult(way.name, missing, buffer_kib, seconds, summary, cpu_share, notes)
+
+
+@dataclass(slots=True)
+class _Loop:
+    order: CaptureOrder
+    way: OpenBackend
+    live: LiveCapture
+    start: _Clocks
+    load: _HostLoad
+    _lost: int = 0
+    _looked_ns: int = field(default=0)
+
+    def run(self, goes_on: Callable[[], bool], on_event: Callable[[CaptureState], object]) -> None:
+        told_ns = self._looked_ns = self.start.monotonic_ns
+        while goes_on():
+            time.sleep(_POLL_S)
+            now_ns = time.monotonic_ns()
+            self.drain(now_ns - _UNORDERED_NS)
+            if now_ns - told_ns >= NS_PER_S:
+                told_ns = now_ns
+                seconds = (now_ns - self.start.monotonic_ns) / NS_PER_S
+                on_event(CaptureState(seconds, json.loads(self.live.summary())))
+
+    def drain(self, until_ns: int) -> None:
+        self.way.drain(self.live.feed)
+        now_ns = time.monotonic_ns()
+        if now_ns - self._looked_ns >= _LOSSES_S * NS_PER_S or until_ns > self._looked_ns:
+            self._count_losses(now_ns)
+        if self.order.step_ns:
+            self.live.host_was_busy(now_ns, self.load.share(now_ns))
+        self.live.advance(until_ns)
+
+    def _count_losses(self, now_ns: int) -> None:
+        lost = self.way.lost()
+        if lost > self._lost:
+            self.live.lose(0, self._looked_ns, now_ns, lost - self._lost)
+        self._lost, self._looked_ns = lost, now_ns
+
+
+def _opened(
+    order: CaptureOrder, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
+) -> tuple[Blktrace | Tracefs, OpenBackend, tuple[str, ...]]:
+    missing = []
+    for way in (Blktrace(), Tracefs()):
+        if way.name not in order.ways:
+            continue
+        attempt = ExitStack()
+        try:
+            for subject in _subjects(way, order.devices, roots):
+                attempt.enter_context(noted(journal, subject))
+            opened = way.set_up(order.devices, order.level, buffer_kib, roots)
+        except MissingError as error:
+            attempt.close()
+            missing.append(f"{way.name}: {error}")
+            continue
+        undo.callback(_close, opened, attempt)
+        return way, opened, tuple(missing)
+    raise CaptureUnavailableError((*missing, NO_EBPF))
+
+
+def _close(opened: OpenBackend, entries: ExitStack) -> None:
+    """The journal keeps its entries if that fails."""
+    opened.close()
+    entries.close()
+
+
+def _subjects(
+    way: Blktrace | Tracefs, devices: Sequence[CapturedDevice], roots: SystemRoots
+) -> list[dict[str, str]]:
+    """What the journal is to know before anything is set up. Raises MissingError."""
+    if isinstance(way, Tracefs):
+        return [{"instance": str(way.instance(roots))}]
+    return [{"node": str(disk.node)} for disk in dict.fromkeys(device.disk for device in devices)]
+
+
+def _suitable_kib(order: CaptureOrder, roots: SystemRoots) -> int:
+    """For what arrives now in some seconds, all on one processor, within limits."""
+    before = sum(device.ios() for device in order.devices)
+    time.sleep(_RATE_S)
+    per_s = (sum(device.ios() for device in order.devices) - before) / _RATE_S
+    wanted = int(per_s * _EVENT_BYTES[order.level] * _KEPT_S) >> 10
+    memory = (read_text(roots.proc / "meminfo") or "").partition("MemAvailable:")[2].split()
+    room = int(memory[0]) // _SHARE_OF_MEMORY // (os.cpu_count() or 1) if memory else _MOST_KIB
+    return max(1024, min(max(wanted, _LEAST_KIB), _MOST_KIB, room))
+
+
+def _live(order: CaptureOrder, way: Any, start_ns: int) -> LiveCapture:
+    native = {
+        "way": way,
+        "level": order.level,
+        "devices": [device.in_order() for device in order.devices],
+        "start_ns": start_ns,
+        "file": str(order.file),
+        "step_ns": order.step_ns,
+        "with_names": order.names != "none",
+    }
+    try:
+        return LiveCapture(json.dumps(native))
+    except UnavailableError as error:
+        raise RecordError(str(error)) from error
+
+
+def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffer_kib: int) -> dict[str, str]:
+    host = platform.uname()
+    notes = {
+        "captured": f"by {way} at the level of the {order.level}, on Linux {host.release}, {host.machine}",
+        "began": f"monotonic clock {start.monotonic_ns} ns, UTC {start.utc_ns} ns since 1970",
+        "ended": f"monotonic clock {end.monotonic_ns} ns, UTC {end.utc_ns} ns since 1970",
+        "buffers": f"{buffer_kib} KiB for each processor",
+        "time zone": time.strftime("%Z %z"),
+    }
+    for device in order.devices:
+        model = device.disk.text("device/model") or device.disk.text("dm/name") or "unknown"
+        notes[f"storage {device.block.node}"] = (
+            f"{model}, firmware {device.disk.text('device/firmware_rev') or '-'}"
+        )
+    if order.marks_itself:
+        notes["own I/O"] = f"that of process {os.getpid()} is the capture's"
+    return notes
+
+
+def _finished(
+    order: CaptureOrder, live: LiveCapture, start: _Clocks, end: _Clocks, notes: dict[str, str]
+) -> dict[str, int]:
+    try:
+        commands = live.commands()
+        last = {
+            "end_ns": end.monotonic_ns,
+            "start_utc_ns": start.utc_ns,
+            "commands": _hashed(commands) if order.names == "hashed" else commands,
+            "notes": notes,
+        }
+        summary: dict[str, int] = json.loads(live.finish(json.dumps(last)))
+    except UnavailableError as error:
+        raise RecordError(str(error)) from error
+    return summary
+
+
+def _hashed(names: Sequence[str]) -> list[str]:
+    """Equal names stay equal within this capture; the salt is forgotten, so that none can be found again."""
+    salt = secrets.token_bytes(16)
+    return [hashlib.blake2b(n.encode(), key=salt, digest_size=8).hexdigest() if n else "" for n in names]

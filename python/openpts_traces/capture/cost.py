@@ -1,0 +1,117 @@
+"""What capturing costs: the same reads without, with, and without it."""
+
+import json
+import os
+import sys
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from openpts.errors import RunFailedError, failing_as
+from openpts.journal import Journal
+from openpts.programs import Answer, ProgramError, run_program
+from openpts.system_files import SystemRoots
+from openpts.temporary_folder import temporary_folder
+from openpts_traces.capture.capture import CaptureOrder, CaptureResult, capture
+
+_SEED: Final = 1
+_OPENPTS: Final = "from openpts.cli.main import main; main()"
+_TIMEOUT_S: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The load in one phase; processor time is that of the whole machine."""
+
+    iops: float
+    p99_us: float
+    cpu_us_per_io: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Three phases, and what the second differs by from the mean of the others."""
+
+    before: Phase
+    during: Phase
+    after: Phase
+    lost: int
+    cpu_share: float
+
+    @property
+    def iops_loss(self) -> float:
+        """Share of the IOPS that capturing takes."""
+        return 1 - self.during.iops / ((self.before.iops + self.after.iops) / 2)
+
+    @property
+    def p99_gain_us(self) -> float:
+        """By how much the 99th percentile grows."""
+        return self.during.p99_us - (self.before.p99_us + self.after.p99_us) / 2
+
+    @property
+    def cpu_gain_us(self) -> float:
+        """Processor time that an I/O takes more."""
+        return self.during.cpu_us_per_io - (self.before.cpu_us_per_io + self.after.cpu_us_per_io) / 2
+
+
+def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seconds: float) -> Cost:
+    """Read at random from the first device, three times as long as said; nothing is kept of the capture.
+
+    Raises RunFailedError if the reads fail, and what capture() raises.
+    """
+    load = _Load(order, seconds)
+    before = load.run()
+    with temporary_folder("capture", order.file.parent) as folder:
+        during, result = load.run_captured(replace(order, file=folder / "capture"), journal, roots)
+    after = load.run()
+    return Cost(before, during, after, result.summary["lost"], result.cpu_share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    order: CaptureOrder
+    seconds: float
+
+    def run(self) -> Phase:
+        """Raises RunFailedError."""
+        return _phase(self._answer())
+
+    def run_captured(
+        self, order: CaptureOrder, journal: Journal, roots: SystemRoots
+    ) -> tuple[Phase, CaptureResult]:
+        """The load while the capture goes on. Raises RunFailedError."""
+        answers: list[Answer | RunFailedError] = []
+
+        def work() -> None:
+            try:
+                answers.append(self._answer())
+            except RunFailedError as error:
+                answers.append(error)
+
+        thread = threading.Thread(target=work, name="openpts-load")
+        result = capture(order, journal, roots, thread.is_alive, begun=thread.start)
+        thread.join()
+        if isinstance(answers[0], RunFailedError):
+            raise answers[0]
+        return _phase(answers[0]), result
+
+    def _answer(self) -> Answer:
+        node = str(self.order.devices[0].block.node)
+        options = ("--seconds", f"{self.seconds:g}", "--seed", str(_SEED), "--json")
+        command = (sys.executable, "-c", _OPENPTS, "io", node, *options)
+        with failing_as(RunFailedError, "can't measure the cost", of=ProgramError):
+            answer = run_program(command, self.seconds + _TIMEOUT_S)
+        if answer.returncode:
+            raise RunFailedError(f"can't measure the cost: {answer.complaint}")
+        return answer
+
+
+def _phase(answer: Answer) -> Phase:
+    found: dict[str, Any] = json.loads(answer.stdout)
+    total, cpu = found["total"], found["cpu"]
+    busy_us = (
+        (cpu["user_pct"] + cpu["sys_pct"]) / 100 * found["elapsed_seconds"] * (os.cpu_count() or 1) * 1e6
+    )
+    return Phase(
+        total["iops"], total["percentiles_ns"]["99"] / 1000, busy_us / total["ios"] if total["ios"] else 0.0
+    )

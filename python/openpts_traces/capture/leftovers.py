@@ -1,0 +1,31 @@
+"""What a capture has set up in the kernel, noted in the journal first, and taken down when it was killed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from openpts.journal import Entry, Journal, Kind
+from openpts.programs import Run
+from openpts.system_files import SystemRoots, boot_id
+from openpts_traces.capture import blktrace, tracefs
+
+
+@contextmanager
+def noted(journal: Journal, subject: dict[str, str]) -> Iterator[None]:
+    """An entry for what is set up within. Raises JournalError."""
+    entry = journal.add(Kind.BLOCK_TRACE, subject, {"state": "not there"})
+    yield
+    journal.remove(entry)
+
+
+def take_down(entry: Entry, roots: SystemRoots, run: Run) -> str:
+    """Take down what a killed capture has left. Raises OpenptsError."""
+    del run
+    if entry.owner.boot_id != boot_id(roots):
+        return "the machine was restarted since a capture was killed: nothing is left of it"
+    if instance := entry.subject.get("instance"):
+        tracefs.remove_instance(Path(instance))
+        return f"removed the trace instance {instance} of a capture that was killed"
+    node = Path(entry.subject["node"])
+    blktrace.take_down(node)
+    return f"stopped the block trace of {node}, which a capture had begun that was killed"

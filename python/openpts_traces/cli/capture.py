@@ -1,0 +1,275 @@
+"""`openpts capture`: record what reaches a device, while other programs use it."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from openpts.cli.number_types import FiniteRange
+from openpts.cli.printed_document import print_document
+from openpts.errors import RefusedError, UsageError
+from openpts.journal import Journal, Kind
+from openpts.runner.healing import heal
+from openpts.runner.stop_signals import StopSignals
+from openpts.system_files import SystemRoots
+from openpts.units import NS_PER_S, format_capacity, format_duration
+from openpts.vocabulary.document import Document
+from openpts_traces.capture.capture import CaptureOrder, CaptureResult, CaptureState, capture
+from openpts_traces.capture.captured_device import CapturedDevice, captured_devices, device_of_file
+from openpts_traces.capture.cost import Phase, measure_cost
+from openpts_traces.capture.program import RunningProgram
+
+_LEVELS: Final = ("queue", "issue")
+_COMMAND: Final = "openpts.capture.command"
+_WAYS: Final = ("blktrace", "tracefs")
+
+
+class Captured(Document, frozen=True, kw_only=True, tag="openpts.capture/1"):
+    """What was captured, by which way to the kernel's events, and which ways could not be used.
+
+    ``cpu_share`` is of one processor, 1 for all of its time. ``notes`` are by subject.
+    """
+
+    way: str
+    missing: tuple[str, ...]
+    buffer_kib: int
+    seconds: float
+    summary: dict[str, int]
+    cpu_share: float
+    notes: dict[str, str]
+    file: str
+    level: str
+    devices: tuple[str, ...]
+    file_bytes_per_hour: int
+
+
+class CaptureCost(Document, frozen=True, kw_only=True, tag="openpts.capture-cost/1"):
+    """The same load without, with and without a capture; lost events and ``cpu_share`` are of the capture."""
+
+    before: Phase
+    during: Phase
+    after: Phase
+    lost: int
+    cpu_share: float
+
+
+class _BeforeCommand(click.Command):
+    """What follows ``--`` is a command of its own, and kept apart."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta[_COMMAND] = args[:at], args[at + 1 :]
+        return super().parse_args(ctx, args)
+
+
+@click.command("capture", cls=_BeforeCommand)
+@click.argument("devices", metavar="DEVICE... [-- COMMAND...]", nargs=-1, required=True)
+@click.option(
+    "--seconds",
+    type=FiniteRange(0, 100_000_000, min_open=True),
+    metavar="SECONDS",
+    help="Stop after this time. [default: when COMMAND ends, or at Ctrl-C]",
+)
+@click.option(
+    "--level",
+    type=click.Choice(_LEVELS),
+    help="Capture I/Os as they arrive (queue), or requests as the driver gets them (issue). [default: issue, "
+    "and queue for devices made of others]",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("capture.parquet"),
+    show_default=True,
+    help="File of the capture, on another device.",
+)
+@click.option(
+    "--steps",
+    type=str,
+    metavar="SECONDS|auto",
+    help="Keep tables of steps of this length instead of every I/O; auto: 1 s, and longer for long captures.",
+)
+@click.option(
+    "--process-names",
+    type=click.Choice(("hashed", "plain")),
+    help="Keep names of processes, hashed with a salt that is forgotten, or as they are.",
+)
+@click.option(
+    "--way",
+    type=click.Choice(_WAYS),
+    help="Use only this way to the kernel's events. [default: the first there is]",
+)
+@click.option(
+    "--buffer",
+    "buffer_kib",
+    type=click.IntRange(4, 1 << 20),
+    metavar="KIB",
+    help="Buffer of each processor in the kernel. [default: by the present rate of I/Os]",
+)
+@click.option(
+    "--allow-self", is_flag=True, help="Allow the file on a captured device; its I/Os are marked by process."
+)
+@click.option(
+    "--measure-cost",
+    is_flag=True,
+    help="Measure what capturing costs: the same random reads without, with and without it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
+@click.pass_context
+def capture_command(
+    context: click.Context,
+    *,
+    devices: tuple[str, ...],
+    seconds: float | None,
+    level: str | None,
+    out: Path,
+    steps: str | None,
+    process_names: str | None,
+    way: str | None,
+    buffer_kib: int | None,
+    allow_self: bool,
+    measure_cost: bool,
+    as_json: bool,
+) -> int:
+    """Capture the I/O that reaches block devices while COMMAND, or any other program, uses them.
+
+    Only reads the kernel's events: times, places, lengths and processes, never data. The file holds every
+    I/O, or with --steps tables of them. Needs root. Several devices are captured at once; of a partition
+    its own part of the disk.
+    """
+    roots, journal = SystemRoots(), Journal.of_machine()
+    captured = captured_devices([Path(node) for node in devices], roots)
+    order = CaptureOrder(
+        captured,
+        out.absolute(),
+        _level(level, captured),
+        _step_ns(steps),
+        process_names or "none",
+        buffer_kib,
+        _WAYS if way is None else (way,),
+        allow_self,
+    )
+    _check_file(order, roots)
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    for healing in heal(journal, roots, {Kind.BLOCK_TRACE}):
+        say(f"note: {healing.text}")
+    if measure_cost:
+        return _print_cost(order, journal, roots, seconds, as_json)
+    program = RunningProgram(context.meta.get(_COMMAND, ()))
+    with StopSignals() as stop, program:
+        until = _until(seconds, program, stop)
+        result = capture(order, journal, roots, until, on_event=_teller(say), begun=program.start)
+    _print_result(order, result, as_json)
+    return program.status
+
+
+def _level(level: str | None, devices: tuple[CapturedDevice, ...]) -> str:
+    made = [device.block.node for device in devices if not device.has_requests]
+    if level == "issue" and made:
+        raise UsageError(f"--level issue: {made[0]} passes I/Os on and has no requests: use --level queue")
+    return level or ("queue" if made else "issue")
+
+
+def _step_ns(steps: str | None) -> int | None:
+    if steps is None:
+        return None
+    if steps == "auto":
+        return 0
+    try:
+        step_ns = round(float(steps) * NS_PER_S)
+    except (ValueError, OverflowError):
+        step_ns = 0
+    if not 1_000_000 <= step_ns <= 86_400 * NS_PER_S:
+        raise UsageError(f"invalid --steps {steps!r}: use auto, or seconds from 0.001 to 86400")
+    return step_ns
+
+
+def _check_file(order: CaptureOrder, roots: SystemRoots) -> None:
+    if order.file.exists():
+        raise UsageError(f"{order.file} exists: name another file with --out")
+    if not order.file.parent.is_dir():
+        raise UsageError(f"{order.file.parent} is no folder: make it, or name another with --out")
+    own = device_of_file(order.devices, order.file, roots)
+    if own is not None and not order.marks_itself:
+        raise RefusedError(
+            f"{order.file} is on {own.node}, which is to be captured: its own I/O would be in the capture; "
+            "name a file on another device with --out, or accept that with --allow-self"
+        )
+
+
+def _until(seconds: float | None, program: RunningProgram, stop: StopSignals) -> Callable[[], bool]:
+    end_s = None if seconds is None else time.monotonic() + seconds
+
+    def goes_on() -> bool:
+        is_over = end_s is not None and time.monotonic() >= end_s
+        return not (stop.wished or is_over or program.has_ended())
+
+    return goes_on
+
+
+def _teller(say: Callable[[str], None]) -> Callable[[CaptureState], None]:
+    lost, is_terminal = 0, sys.stderr.isatty()
+
+    def tell(state: CaptureState) -> None:
+        nonlocal lost
+        summary = state.summary
+        if summary["lost"] > lost:
+            say(f"warning: {summary['lost'] - lost:,} events lost: the kernel's buffer was full (--buffer)")
+            lost = summary["lost"]
+        if is_terminal:
+            line = f"{state.seconds:8.0f} s  {summary['ios']:,} I/Os  {format_capacity(summary['bytes'])}"
+            say(f"{line}  {summary['in_flight']} in flight  {lost:,} lost")
+
+    return tell
+
+
+def _print_result(order: CaptureOrder, result: CaptureResult, as_json: bool) -> None:
+    summary = result.summary
+    per_hour = summary["file_bytes"] / max(result.seconds, 1e-9) * 3600
+    if as_json:
+        devices = tuple(str(device.block.node) for device in order.devices)
+        place = {"file": str(order.file), "level": order.level, "file_bytes_per_hour": round(per_hour)}
+        print_document(Captured.of(result, devices=devices, **place))
+        return
+    nodes = ", ".join(str(device.block.node) for device in order.devices)
+    ios = f"{summary['ios']:,} I/Os, {format_capacity(summary['bytes'])}"
+    click.echo(f"{nodes}: {ios} in {format_duration(round(result.seconds * NS_PER_S))}, {order.level} level")
+    click.echo(f"way: {result.way}, {result.buffer_kib:,} KiB for each processor")
+    for missing in result.missing:
+        click.echo(f"note: not used: {missing}")
+    click.echo(
+        f"in flight: {summary['began_before']:,} at the start, {summary['in_flight']:,} at the end; "
+        f"failed: {summary['failed']:,}; lost: {summary['lost']:,} events"
+    )
+    for subject in ("suspended", "clock", "own I/O"):
+        if subject in result.notes:
+            click.echo(f"note: {result.notes[subject]}")
+    click.echo(
+        f"cost: {result.cpu_share:.1%} of a processor, {format_capacity(round(per_hour))} per hour; "
+        f"{order.file}, {format_capacity(summary['file_bytes'])}"
+    )
+
+
+def _print_cost(
+    order: CaptureOrder, journal: Journal, roots: SystemRoots, seconds: float | None, as_json: bool
+) -> int:
+    cost = measure_cost(order, journal, roots, seconds or 5.0)
+    if as_json:
+        print_document(CaptureCost.of(cost))
+        return 0
+    click.echo(f"{'':<10}{'IOPS':>12}{'p99 us':>12}{'CPU us/IO':>12}")
+    for name, phase in (("without", cost.before), ("with", cost.during), ("without", cost.after)):
+        click.echo(f"{name:<10}{phase.iops:>12,.0f}{phase.p99_us:>12,.1f}{phase.cpu_us_per_io:>12.2f}")
+    click.echo(
+        f"cost: IOPS {-cost.iops_loss:+.1%}, p99 {cost.p99_gain_us:+,.1f} us, "
+        f"CPU {cost.cpu_gain_us:+.2f} us per I/O; lost: {cost.lost:,} events; "
+        f"the capture itself: {cost.cpu_share:.1%} of a processor"
+    )
+    return 0

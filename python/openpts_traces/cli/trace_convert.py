@@ -1,0 +1,184 @@
+"""`openpts trace convert`, `filter` and `merge`: new traces from old ones."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from openpts.errors import UsageError
+from openpts.units import parse_size_bytes
+from openpts_traces.cli.trace_options import (
+    AS_JSON,
+    DEVICES,
+    HIGHEST_BYTE,
+    PATHS,
+    READ_OPTIONS,
+    TIME,
+    checked_span,
+    ends,
+    exact_number,
+    known_names,
+    named,
+    open_options,
+    time_span,
+)
+from openpts_traces.cli.trace_text import ProgressLine, show
+from openpts_traces.treatment import (
+    MOST_LOOPS,
+    OPERATIONS,
+    Filter,
+    Input,
+    OpenOptions,
+    Place,
+    Span,
+    outputs,
+    write,
+)
+
+_OUT = click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Write this file, which must not be there yet.",
+)
+_TO = click.option(
+    "--to",
+    type=click.Choice(outputs()),
+    default="openpts",
+    show_default=True,
+    help="Write this format; openpts is the canonical form.",
+)
+
+
+def _written(
+    traces: Sequence[Input], name: str, to: str, out: Path, filtered: Filter | None, *, as_json: bool
+) -> int:
+    with ProgressLine() as progress:
+        treated = write(traces, to, out, progress, filtered=filtered)
+    return show(treated, name, str(out), as_json=as_json)
+
+
+@click.command()
+@PATHS
+@_OUT
+@_TO
+@DEVICES
+@READ_OPTIONS
+@AS_JSON
+def convert(
+    paths: tuple[str, ...],
+    out: Path,
+    to: str,
+    devices: tuple[str, ...],
+    *,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Write the files of a trace, in this order, as one file in another format.
+
+    What that format has no place for is listed. A trace that is refused leaves no file.
+    """
+    trace = Input(paths, open_options(options, devices))
+    return _written((trace,), named(paths), to, out, None, as_json=as_json)
+
+
+@click.command("filter")
+@PATHS
+@_OUT
+@_TO
+@TIME
+@click.option(
+    "--op",
+    "operations",
+    multiple=True,
+    type=click.Choice(OPERATIONS),
+    metavar="OPERATION",
+    help=f"Keep this operation; may be repeated: {', '.join(OPERATIONS)}.",
+)
+@DEVICES
+@click.option("--pid", "pids", multiple=True, type=click.INT, help="Keep this process; may be repeated.")
+@click.option("--bytes", "places", metavar="FROM:TO", help="Keep I/Os that touch this part of a device.")
+@click.option("--not", "inverted", is_flag=True, help="Keep what would go, and the other way round.")
+@READ_OPTIONS
+@AS_JSON
+def filter_(
+    paths: tuple[str, ...], out: Path, to: str, *, inverted: bool, as_json: bool, **options: Any
+) -> int:
+    """Write a part of a trace: the I/Os that are all of what is asked for.
+
+    They keep their times, so that pauses stay. Sizes have units, such as 512MiB; either end of a range may be
+    left out. The new trace has the hash of the old one and the filter in its header.
+    """
+    wanted = Filter(
+        time_ns=time_span(options["times"]),
+        operations=options["operations"],
+        devices=options["devices"],
+        pids=options["pids"],
+        bytes=_bytes(options["places"]),
+        inverted=inverted,
+    )
+    if wanted == Filter(inverted=inverted):
+        raise UsageError("nothing is asked for: give --time, --op, --device, --pid or --bytes")
+    trace = Input(paths, open_options(options))
+    return _written((trace,), named(paths), to, out, wanted, as_json=as_json)
+
+
+def _bytes(text: str | None) -> Span | None:
+    if text is None:
+        return None
+    begin, end = ends(text, "--bytes")
+    span = Span(parse_size_bytes(begin) if begin else 0, parse_size_bytes(end) if end else HIGHEST_BYTE)
+    return checked_span(span, "--bytes", text)
+
+
+@click.command()
+@click.argument("traces", metavar="TRACE[?KEY=VALUE]...", nargs=-1, required=True, callback=known_names)
+@_OUT
+@_TO
+@click.option(
+    "--same-devices",
+    is_flag=True,
+    help="Take devices of equal names for one. [default: number them by trace, as 1:NAME]",
+)
+@READ_OPTIONS
+@AS_JSON
+def merge(
+    traces: tuple[str, ...], out: Path, to: str, *, same_devices: bool, as_json: bool, **options: Any
+) -> int:
+    """Write several traces as one, in the order of their times; of equal times an earlier trace is first.
+
+    Each is one file and may have keys behind a question mark, joined by &: start=SECONDS after the beginning
+    of all, speed=RATIO (2 is twice as fast), loops=N repetitions, as in "mail.parquet?start=2.5&speed=3/2".
+    """
+    opened = open_options(options)
+    inputs = tuple(_parts(traces, opened, same_devices=same_devices))
+    return _written(inputs, named(traces), to, out, None, as_json=as_json)
+
+
+def _parts(traces: Sequence[str], opened: OpenOptions, *, same_devices: bool) -> Iterator[Input]:
+    for number, text in enumerate(traces, start=1):
+        path, keys = _path_and_keys(text)
+        loops = keys.pop("loops", "1")
+        if not loops.isascii() or not loops.isdigit() or not 1 <= int(loops) <= MOST_LOOPS:
+            raise UsageError(f"invalid loops={loops}: write a number from 1 to {MOST_LOOPS:,}")
+        start_s = exact_number(keys.pop("start", "0"), "start")
+        speed = exact_number(keys.pop("speed", "1"), "speed")
+        if keys:
+            raise UsageError(
+                f"{next(iter(keys))!r} behind the ? of a trace is unknown: use start, speed or loops"
+            )
+        if speed == 0:
+            raise UsageError("invalid speed=0: write a ratio above 0")
+        prefix = "" if same_devices or len(traces) == 1 else f"{number}:"
+        yield Input((path,), opened, Place.of(start_s, speed, int(loops), prefix))
+
+
+def _path_and_keys(text: str) -> tuple[str, dict[str, str]]:
+    path, question_mark, query = text.rpartition("?")
+    if not question_mark or Path(text).exists():
+        return text, {}
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    return path, {key: value for key, _, value in pairs}

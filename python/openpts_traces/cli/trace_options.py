@@ -1,0 +1,202 @@
+"""Options of all commands that read traces."""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from openpts.cli.help_order import together
+from openpts.cli.number_types import FiniteRange
+from openpts.errors import TraceError, UsageError
+from openpts.units import NS_PER_S
+from openpts_traces.characteristics.shipped import shipped_hint
+from openpts_traces.treatment import (
+    ALL_TIME,
+    STDIN,
+    OpenOptions,
+    Poisson,
+    RandomSpread,
+    ReadOptions,
+    Span,
+    Within,
+)
+
+ANY_ORDER: Final = "any"
+HIGHEST_BYTE: Final = 2**63
+_HIGHEST_REORDER_S: Final = 1e9
+_NUMBER: Final = re.compile(r"\d{1,12}(\.\d{1,12})?(/\d{1,12})?")
+
+
+def known_names(_context: click.Context, _argument: click.Parameter, value: Any) -> Any:
+    """Words that name traces. Raises TraceError for one that ships and is typed in another way."""
+    for word in (value,) if isinstance(value, Path | str) else value:
+        name = str(word).partition("?")[0]
+        if not Path(word).exists() and not Path(name).exists() and (hint := shipped_hint(name)):
+            raise TraceError(f"can't read {name}: there is no such file; {hint}")
+    return value
+
+
+PATHS = click.argument("paths", metavar="TRACE...", nargs=-1, required=True, callback=known_names)
+DEVICES = click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="NAME",
+    help="Take the I/Os of this device; may be repeated.",
+)
+TIME = click.option(
+    "--time", "times", metavar="FROM:TO", help="Keep I/Os issued in these seconds of the trace."
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+FORMAT = click.option(
+    "--format", "format_", metavar="NAME", help="Read this format. [default: by the contents]"
+)
+
+READ_OPTIONS = together(
+    FORMAT,
+    click.option(
+        "--level",
+        type=click.Choice(["queue", "issue"]),
+        help="Take what arrived at the block layer, or what went to the drive. [default: by the trace]",
+    ),
+    click.option(
+        "--columns",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Read a text by this column map (TOML).",
+    ),
+    click.option(
+        "--unknown-direction",
+        type=click.Choice(["skip", "read", "write"]),
+        default="skip",
+        show_default=True,
+        help="Treat I/Os without a direction so.",
+    ),
+    click.option(
+        "--segments",
+        type=click.Choice(["refuse", "concatenate", "merge"]),
+        default="refuse",
+        show_default=True,
+        help="Treat a log whose clock begins again so.",
+    ),
+    click.option(
+        "--iolog2-wait",
+        type=click.Choice(["code", "manual"]),
+        default="code",
+        show_default=True,
+        help="Read waits of fio's iolog version 2 as fio does, or as its manual says.",
+    ),
+    click.option(
+        "--spread",
+        type=click.Choice(["even", "burst", "poisson"]),
+        default="even",
+        show_default=True,
+        help="Place I/Os of one coarse time evenly in its tick, all at its start, or at random.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Seed of --spread poisson.",
+    ),
+    click.option(
+        "--reorder",
+        default="1",
+        show_default=True,
+        metavar="SECONDS",
+        help="Sort I/Os that are out of order by up to so much, or `any`, on disk.",
+    ),
+    click.option(
+        "--damaged-limit",
+        type=FiniteRange(0, 100),
+        default=0.1,
+        show_default=True,
+        metavar="PCT",
+        help="Refuse a trace with a larger share of damaged records.",
+    ),
+)
+
+
+def open_options(options: Mapping[str, Any], devices: tuple[str, ...] = ()) -> OpenOptions:
+    """What the options say. Raises UsageError, and TraceError for a column map that can't be read."""
+    spread = RandomSpread(Poisson(options["seed"])) if options["spread"] == "poisson" else options["spread"]
+    return OpenOptions(
+        format=options["format_"] or (None if options["columns"] is None else "columns"),
+        read=ReadOptions(
+            level=options["level"],
+            unknown_direction=options["unknown_direction"],
+            segments=options["segments"],
+            iolog2_wait_as_manual=options["iolog2_wait"] == "manual",
+            column_map=None if options["columns"] is None else _text(options["columns"]),
+            spread=spread,
+        ),
+        reorder=_reorder(options["reorder"]),
+        devices=devices,
+        damaged_limit=options["damaged_limit"] / 100,
+    )
+
+
+def _reorder(text: str) -> Within | str:
+    if text == ANY_ORDER:
+        return ANY_ORDER
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _HIGHEST_REORDER_S:
+        raise UsageError(f"invalid --reorder {text!r}: write seconds, such as 1 or 0.5, or {ANY_ORDER}")
+    return Within(round(seconds * NS_PER_S))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceError(f"can't read the column map {path}: {error}") from error
+
+
+def named(paths: tuple[str, ...]) -> str:
+    """The files of a trace, for messages."""
+    names = ["standard input" if path == STDIN else path for path in paths]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def ends(text: str, option: str) -> tuple[str, str]:
+    """The ends of ``FROM:TO``, of which one may be empty. Raises UsageError."""
+    begin, colon, end = text.partition(":")
+    if not colon or not (begin or end):
+        raise UsageError(f"invalid {option} {text!r}: write FROM:TO; either may be left out")
+    return begin, end
+
+
+def time_span(text: str | None) -> Span | None:
+    """What ``--time`` keeps, in ns; None without it. Raises UsageError."""
+    if text is None:
+        return None
+    begin, end = ends(text, "--time")
+    span = Span(
+        int(exact_number(begin, "--time") * NS_PER_S) if begin else 0,
+        int(exact_number(end, "--time") * NS_PER_S) if end else ALL_TIME.end,
+    )
+    return checked_span(span, "--time", text)
+
+
+def checked_span(span: Span, option: str, text: str) -> Span:
+    """The span, unless it is empty. Raises UsageError."""
+    if not span.start < span.end <= HIGHEST_BYTE:
+        raise UsageError(f"invalid {option} {text!r}: the end must be behind the beginning")
+    return span
+
+
+def exact_number(text: str, option: str) -> Fraction:
+    """An exact number: a decimal one, or a ratio."""
+    if not _NUMBER.fullmatch(text) or text.endswith("/0"):
+        raise UsageError(f"invalid {option} {text!r}: write a number such as 2, 0.5 or 3/2")
+    number, _, divisor = text.partition("/")
+    return Fraction(number) / (Fraction(divisor) if divisor else 1)

@@ -1,0 +1,391 @@
+"""The report of a replay: how true it was, and what the drive did."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.kit import rows_table
+from openpts.pages.measure import Measure, measured
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.header import Rows
+from openpts.procedures.kit.spread import spread_words
+from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
+from openpts.record.reader import Run
+from openpts.units import NS_PER_US, format_duration
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.replay import Conflicts, Preparation, ReplayMode
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts_traces.replay.conditions import ReplayConditions
+from openpts_traces.replay.results import ReplayResults, analyze
+from openpts_traces.trace_replay.conditions import TraceFile, trace_words
+from openpts_traces.trace_replay.pages import (
+    SCORE_COLUMNS,
+    SCORE_NOTE,
+    labeled_table,
+    mean_cell,
+    passes_table,
+    points,
+    score_cells,
+    slips_table,
+)
+from openpts_traces.trace_replay.passes import (
+    CAUSES,
+    LATE_US,
+    OPERATIONS,
+    PERCENTILES,
+    Pass,
+    pass_figures,
+    seconds,
+)
+
+_TITLE: Final = "Replay of a Trace"
+_SMALL: Final = 0.01
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = run.conditions(ReplayConditions)
+    results = analyze(step.sample for step in run.phase(Phase.LOAD))
+    verdict = _sentence(results, conditions)
+    return ReportContent(
+        verdicts=(verdict,),
+        measures=tuple(measured(_MEASURES, results)),
+        sections=methodology(
+            run, _TITLE, _test_rows(results, conditions), lambda: _pages(run, results, conditions, verdict)
+        ),
+        figures=_figures(results, conditions),
+    )
+
+
+def _sentence(results: ReplayResults, conditions: ReplayConditions) -> Verdict:
+    if not results.passes:
+        return Verdict("No pass of the trace was completed.", "fail")
+    if late := [one for one in results.passes if one.played.late.get("reader")]:
+        which = "; ".join(one.label for one in late)
+        return Verdict(f"The schedule was read too late in pass {which}: it is not as the trace.", "fail")
+    issued = sum(one.played.issued for one in results.passes)
+    scheduled = sum(one.played.scheduled for one in results.passes)
+    shares = [one.late_share(LATE_US[1] * NS_PER_US) for one in results.passes]
+    timed = [share for share in shares if share is not None]
+    passes = len({one.number for one in results.passes})
+    text = f"{issued:,} of {scheduled:,} I/Os issued in {passes} passes, {_reordered(results)} out of order"
+    if timed:
+        text += f"; {100 * max(timed):.3g} % late by more than {LATE_US[1]} us in the worst"
+    limited = max(one.depth_limited_share for one in results.passes)
+    if limited > _SMALL:
+        text += f"; depth-limited for {100 * limited:.1f} % of the time"
+    is_in_order = not _reordered(results) or conditions.conflicts is Conflicts.PUSH_BACK
+    return Verdict(f"{text}.", "pass" if issued == scheduled and is_in_order else "fail")
+
+
+def _reordered(results: ReplayResults) -> int:
+    return sum(one.played.reordered for one in results.passes)
+
+
+def _percentile(results: ReplayResults, operation: str, percentile: float) -> Cell:
+    one = results.typical
+    if len(results.traces) > 1:
+        return cells.missing("one for each trace")
+    encoded = one.trace.operations[operation].histogram if one else b""
+    if not encoded:
+        return cells.missing("no I/O")
+    times = LatencyDistribution.merged([encoded])
+    if not times.supports(percentile):
+        return cells.missing(f"N = {times.count:,}")
+    return cells.latency(times.percentile_ns(percentile))
+
+
+_MEASURES: Final[tuple[Measure[ReplayResults], ...]] = (
+    Measure(
+        "score", "openpts trace score", "", lambda found: found.median_score, decimals=0, better=Better.HIGHER
+    ),
+    Measure("read_p99", "Reads, 99 %", "ms", lambda found: _percentile(found, "read", 99.0)),
+    Measure("write_p99", "Writes, 99 %", "ms", lambda found: _percentile(found, "write", 99.0)),
+)
+
+
+def _test_rows(results: ReplayResults, conditions: ReplayConditions) -> Rows:
+    found = results.preparation
+    span = f"{seconds(found.span_ns):,.3f} s" if found else "n/a"
+    return (
+        ("Data Pattern", "see Fidelity"),
+        ("AR & Amount", f"mapping {conditions.mapping}"),
+        ("Test Stimulus", ", ".join(trace.name for trace in conditions.traces) or "none"),
+        ("I/Os of a Pass", ", ".join(f"{one.passes[0].replay.ios:,}" for one in results.traces) or "n/a"),
+        ("Duration traced", span),
+        ("Mode", str(conditions.mode)),
+        ("Speed", conditions.speed),
+        ("Passes", f"{len({one.number for one in results.passes})} of {conditions.passes}"),
+        ("Written before", "nothing" if conditions.read_only else str(conditions.prefill)),
+        ("Steady State", "N/A"),
+    )
+
+
+def _pages(
+    run: Run, results: ReplayResults, conditions: ReplayConditions, verdict: Verdict
+) -> tuple[Page, ...]:
+    prepared = state_page(run, "Purge and Preparation")
+    if not results.passes:
+        return (prepared, nothing_page("replay-fidelity", "Fidelity of the Replay", "no pass was completed"))
+    return (
+        prepared,
+        _fidelity_page(results, conditions, verdict),
+        _latency_page(results),
+        _comparison_page(results, conditions),
+    )
+
+
+def _figures(results: ReplayResults, conditions: ReplayConditions) -> dict[str, Any]:
+    """Key numbers, JSON-ready: of the first trace, of those beside it, and of all passes."""
+    each = [_trace_figures(one, trace) for one, trace in zip(results.traces, conditions.traces, strict=False)]
+    first = each[0] if each else _trace_figures(results, conditions.trace)
+    passes = [
+        {**({"pass": one.number, "trace": one.name} if one.name else {}), **pass_figures(one)}
+        for one in results.passes
+    ]
+    return {**first, **({"also": each[1:]} if conditions.also else {}), "passes": passes}
+
+
+def _trace_figures(results: ReplayResults, trace: TraceFile | None) -> dict[str, Any]:
+    found, scores = results.preparation, results.scores
+    return {
+        "trace": trace.name if trace else None,
+        "sources": [source.sha256 for source in found.sources] if found else [],
+        "schedule": results.passes[0].replay.schedule if results.passes else None,
+        "traced_ios": found.traced if found else 0,
+        "skipped": dict(found.skipped) if found else {},
+        "changed": dict(found.changed) if found else {},
+        "median_score": results.median_score,
+        "score_rse_pct": scores.rse_pct if scores else None,
+    }
+
+
+def _fidelity_page(results: ReplayResults, conditions: ReplayConditions, verdict: Verdict) -> Page:
+    """The block that every report of a replay has."""
+    blocks = [
+        _trace_table(found, trace, number, conditions)
+        for number, (one, trace) in enumerate(zip(results.traces, conditions.traces, strict=False), start=1)
+        if (found := one.preparation) is not None
+    ]
+    labeled = [(one.label, one) for one in results.passes]
+    return Page(
+        "replay-fidelity",
+        "Fidelity of the Replay",
+        (
+            verdict,
+            *blocks,
+            passes_table("replay-passes", labeled),
+            slips_table("replay-slips", labeled),
+            _causes_table(results.passes),
+            _gaps_table(results.passes),
+        ),
+        mandatory=True,
+    )
+
+
+def _numbered(table_id: str, number: int) -> str:
+    """Tables of other traces than the first have the trace's number behind their names."""
+    return table_id if number == 1 else f"{table_id}-{number}"
+
+
+def _trace_table(found: Preparation, trace: TraceFile, number: int, conditions: ReplayConditions) -> Table:
+    before, after, region = found.before, found.after, trace.region
+    return items_table(
+        _numbered("replay-trace", number),
+        f"Trace {number}" if conditions.also else "Trace",
+        [
+            ("Trace", trace.name),
+            ("What it is", trace_words(trace)),
+            ("SHA-256", ", ".join(source.sha256 for source in found.sources)),
+            ("Format, fidelity class", f"{found.format}, {found.fidelity}"),
+            ("I/Os in the trace", f"{found.traced:,}"),
+            ("Left out", _counts(found.skipped)),
+            ("Changed", _counts(found.changed)),
+            ("I/Os of a pass", _counts(found.by_operation)),
+            ("Rounded to sectors", f"{found.rounding_bytes:,} B more"),
+            ("Cut by the mapping", f"{found.clipped_bytes:,} B"),
+            ("Mode, speed", f"{conditions.mode}, {conditions.speed}"),
+            ("Idle times cut", f"{found.cut_idles:,}, {seconds(found.cut_ns):,.3f} s in all"),
+            ("Mapping", str(trace.mapping or conditions.mapping)),
+            ("Part of the drive", _part_text(region, number, len(conditions.traces))),
+            ("Moved on with each pass", f"{conditions.shift_bytes:,} B"),
+            ("Sequential before and after", f"{before.sequential_pct:.2f} %, {after.sequential_pct:.2f} %"),
+            ("Overlaps in flight before and after", f"{before.overlaps:,}, {after.overlaps:,}"),
+            ("Footprint before and after", f"{before.footprint_bytes:,} B, {after.footprint_bytes:,} B"),
+            ("Written before", "nothing" if conditions.read_only else str(conditions.prefill)),
+            ("Data written", data_text(conditions.data)),
+            ("Conflicts", str(conditions.conflicts)),
+        ],
+        note="Hot sets and reuse distances are those of the trace with every mapping but clip and wrap.",
+    )
+
+
+def _part_text(region: ActiveRange | None, number: int, traces: int) -> str:
+    if region is not None:
+        return f"{region.start_pct:g} to {region.end_pct:g} %"
+    return "all" if traces == 1 else f"{number} of {traces} equal ones"
+
+
+def _counts(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in found.items() if count) or "none"
+
+
+def _causes_table(passes: tuple[Pass, ...]) -> Table:
+    return Table(
+        id="replay-causes",
+        title="Late I/Os (by more than 10 us) by Cause, and Time waited",
+        head=Column("Cause", align="left", width=2),
+        columns=tuple(
+            Column(label) for one in passes for label in (f"Pass {one.label}, I/Os", f"Pass {one.label}, s")
+        ),
+        rows=tuple(
+            Row(
+                Cell(text),
+                tuple(
+                    cell
+                    for one in passes
+                    for cell in (
+                        cells.count(one.played.late.get(cause, 0)),
+                        cells.number(seconds(one.played.waited_ns.get(cause, 0)), 3),
+                    )
+                ),
+            )
+            for cause, text in CAUSES.items()
+        ),
+    )
+
+
+def _gaps_table(passes: tuple[Pass, ...]) -> Table:
+    gaps_ns = {one.number: one.sample.gap_ns for one in passes}
+    return labeled_table(
+        "replay-gaps",
+        "Gaps between Passes",
+        ("Before it (s)",),
+        (
+            (str(number), [cells.number_or("first", None if gap_ns is None else seconds(gap_ns), 3)])
+            for number, gap_ns in gaps_ns.items()
+        ),
+    )
+
+
+def _latency_page(results: ReplayResults) -> Page:
+    """From submission, and from the due moment: never in one table."""
+    passes = results.passes
+    of_drive = [
+        (f"{one.label}, {name}", one.trace.operations[name].histogram)
+        for one in passes
+        for name in OPERATIONS
+        if one.trace.operations[name].ios
+    ]
+    of_user = [
+        (f"{one.label}, {name}", encoded)
+        for one in passes
+        for name in OPERATIONS
+        if (encoded := one.played.due_latencies.get(name))
+    ]
+    return Page(
+        "replay-latency",
+        "Response Times",
+        (
+            _latency_table("replay-latency-submission", "From Submission (the drive's view)", of_drive),
+            _latency_table("replay-latency-due", "From the due Moment (the user's view)", of_user),
+        ),
+        mandatory=True,
+    )
+
+
+def _latency_table(table_id: str, title: str, found: list[tuple[str, bytes]]) -> Table:
+    def row(encoded: bytes) -> list[Cell]:
+        times = LatencyDistribution.merged([encoded])
+        return [cells.count(times.count), mean_cell(times), *points(times)]
+
+    return labeled_table(
+        table_id,
+        title,
+        ("I/Os", "Mean (ms)", *(f"P{percentile:g} (ms)" for percentile in PERCENTILES), "Max (ms)"),
+        ((name, row(encoded)) for name, encoded in found),
+    )
+
+
+def _comparison_page(results: ReplayResults, conditions: ReplayConditions) -> Page:
+    """The trace beside its replay, and what trace benchmarks make of both."""
+    blocks: list[Verdict | Table] = []
+    found = [(one, one.typical) for one in results.traces]
+    if conditions.mode is ReplayMode.TIMED and any(typical and typical.is_too_late for _, typical in found):
+        blocks.append(
+            Verdict(
+                "More than 1 % of the I/Os were late by more than 1 ms: latencies are of another workload.",
+                "warn",
+            )
+        )
+    for number, (one, typical) in enumerate(found, start=1):
+        if one.preparation is not None and typical is not None:
+            blocks.append(_original_table(one.preparation, typical, number))
+        blocks.append(_score_table(one, number, conditions))
+    return Page("replay-comparison", "Trace and Replay", tuple(blocks), mandatory=True)
+
+
+def _original_table(found: Preparation, typical: Pass, number: int) -> Table:
+    fit, played = typical.played.in_flight, typical.played
+
+    def times(name: str, encoded: bytes | None) -> list[Cell]:
+        if not encoded:
+            return [cells.missing("no completions" if name == "trace" else "no I/O")] * 2
+        read = LatencyDistribution.merged([encoded])
+        return [mean_cell(read), cells.latency(read.percentile_ns(99))]
+
+    rows = [
+        (
+            "Duration (s)",
+            cells.number(seconds(found.span_ns), 6),
+            cells.number(seconds(typical.execution_ns), 6),
+        )
+    ]
+    for operation in ("read", "write"):
+        traced = times("trace", found.latencies.get(operation))
+        replayed = times("replay", typical.trace.operations[operation].histogram)
+        rows += [
+            (f"Mean of {operation}s (ms)", traced[0], replayed[0]),
+            (f"P99 of {operation}s (ms)", traced[1], replayed[1]),
+        ]
+    rows.append(
+        ("Busy time (s)", cells.number(seconds(found.busy_ns), 6), cells.number(seconds(played.busy_ns), 6))
+    )
+    if fit.ios:
+        rows.append(
+            (
+                "Others in flight at issue, mean",
+                cells.number(fit.traced / fit.ios, 2),
+                cells.number(fit.replayed / fit.ios, 2),
+            )
+        )
+    note = "No completions are in the trace."
+    if fit.ios:
+        correlation = fit.correlation
+        of = "n/a" if correlation is None else f"{correlation:.3f}"
+        note = f"In flight: mean absolute difference {fit.difference / fit.ios:.2f}, correlation {of}."
+    return rows_table(
+        _numbered("replay-original", number),
+        f"Trace and Pass {typical.label}",
+        "Figure:<2 | Trace | Replay",
+        rows,
+        note=note,
+    )
+
+
+def _score_table(results: ReplayResults, number: int, conditions: ReplayConditions) -> Table:
+    idle = "full" if conditions.max_idle_ns is None else f"max-idle {format_duration(conditions.max_idle_ns)}"
+    scored = [("Trace", results.original_score), *((one.label, one.score) for one in results.passes)]
+    spread = "; ".join(spread_words(results.scores, "pass")) if results.scores else "no score"
+    return labeled_table(
+        _numbered("replay-score", number),
+        f"openpts Trace Score ({idle})",
+        SCORE_COLUMNS,
+        ((name, score_cells(score)) for name, score in scored),
+        f"{SCORE_NOTE} Passes: {spread}.",
+    )

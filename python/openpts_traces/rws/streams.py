@@ -1,0 +1,76 @@
+"""From the streams of a capture to the streams of a step."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.units import NS_PER_S
+from openpts.vocabulary.stimulus import (
+    BlockSize,
+    ClosedLoop,
+    FixedRate,
+    OperationWeights,
+    Pacing,
+    Step,
+    Stimulus,
+    Stream,
+)
+from openpts.vocabulary.stop import Duration
+from openpts_traces.captured.streams import apportioned, shares, transfer_bytes
+from openpts_traces.characteristics.capture import CaptureStep, CaptureStream
+from openpts_traces.rws.conditions import RwsConditions
+
+_PER_THREAD: Final = 32
+_CLOSED: Final = ClosedLoop()
+
+
+def composite(conditions: RwsConditions, applied: Sequence[CaptureStream], toio: int) -> tuple[Stream, ...]:
+    """All streams at once in their shares: one that is ahead waits. Each has at least one I/O outstanding."""
+    if len(applied) == 1:
+        return (alone(conditions, applied[0], toio),)
+    counts = [stream.ios for stream in applied]
+    return tuple(
+        Stream(_stimulus(conditions, stream, depth), stream.name, share=share)
+        for stream, depth, share in zip(applied, apportioned(toio, counts), shares(counts), strict=True)
+    )
+
+
+def alone(conditions: RwsConditions, stream: CaptureStream, toio: int) -> Stream:
+    """One stream with all outstanding I/Os."""
+    return Stream(_stimulus(conditions, stream, toio), stream.name)
+
+
+def replayed(conditions: RwsConditions, step: CaptureStep) -> Step:
+    """A step of the capture: its own streams at its own depth, or at their rates."""
+    stop = Duration(conditions.step_ns(step))
+    if not step.streams:
+        return Step((), stop)
+    if conditions.pacing == "depth":
+        return Step(composite(conditions, step.streams, conditions.toio_of(step)), stop)
+    counts = [stream.ios for stream in step.streams]
+    depths = apportioned(conditions.toio_of(step), counts)
+    # What is left out is part of the rate: the streams that are applied stand for all of the step's I/Os.
+    factor = step.ios * NS_PER_S / (sum(counts) * step.length_ns)
+    return Step(
+        tuple(
+            Stream(_stimulus(conditions, stream, depth, FixedRate(stream.ios * factor)), stream.name)
+            for stream, depth in zip(step.streams, depths, strict=True)
+        ),
+        stop,
+    )
+
+
+def _stimulus(
+    conditions: RwsConditions, stream: CaptureStream, toio: int, pacing: Pacing = _CLOSED
+) -> Stimulus:
+    tc = math.ceil(toio / _PER_THREAD)
+    return Stimulus(
+        random_pct=0 if stream.pattern == "seq" else 100,
+        block_sizes=(BlockSize(transfer_bytes(stream, conditions.sector_bytes)),),
+        operations=OperationWeights(**{stream.kind: 1}),
+        tc=tc,
+        qd=math.ceil(toio / tc),
+        active_range=conditions.active_range,
+        pacing=pacing,
+        data=conditions.data,
+    )

@@ -1,0 +1,33 @@
+"""The conditions of the demand intensity of a captured workload."""
+
+from typing import Annotated, ClassVar
+
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.vocabulary.workload import Workload
+from openpts_traces.captured.conditions import CAPTURE, NO_CAPTURE, capture_text
+from openpts_traces.characteristics.capture import Capture
+
+
+class RwsDemandConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="rwsdirth"):
+    """DIRTH with all streams of ``captured`` as its workload, each in its share at any demand."""
+
+    of_specification: ClassVar[bool] = False
+    parameters = ("captured",)
+    unused: ClassVar[frozenset[str]] = frozenset({"workload"})
+
+    captured: Annotated[Capture | None, CAPTURE] = None
+
+    @property
+    def compares_by(self) -> str:
+        """Results compare only with those of the same capture."""
+        return capture_text(self.captured)
+
+    @property
+    def lacking(self) -> str:
+        """A capture has to be named."""
+        return NO_CAPTURE if self.captured is None else ""
+
+    @property
+    def chosen_workloads(self) -> tuple[Workload, ...]:
+        """None: sizes of the streams become whole sectors."""
+        return ()

@@ -19,8 +19,8 @@ from openpts.cli.sim import PresetCheck, PresetList, TheoryCheck
 from openpts.cli.suite import SuiteDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.lot.named_drives import WrittenDrives
-from openpts.report.arrow_files import columns_of_tables
 from openpts.record.lot import Lot
+from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.vocabulary.document import Failure
 from openpts_fio.cli.crosscheck import CrosscheckDocument

@@ -48,6 +48,7 @@ class Kind(StrEnum):
     COMMAND = "command"
     GAUGE = "gauge"
     EXPORTER = "exporter"
+    OUTPUT = "output"
 
 
 # Imported with the first object of the kind: types of rooms above, and click, would cost each start.
@@ -56,10 +57,15 @@ _TYPES: Final = {
     Kind.COMMAND: "click:Command",
     Kind.GAUGE: "collections.abc:Callable",
     Kind.EXPORTER: "collections.abc:Callable",
+    Kind.OUTPUT: "collections.abc:Callable",
 }
 
 
-class Package(Struct, frozen=True):
+OWN: Final = "openpts"
+"""The distribution of openpts itself: its plug-ins come in by the same door."""
+
+
+class Package(Struct, frozen=True, eq=False):
     """An installed plug-in; ``folder`` has its metadata, ``entries`` are its entry points by their names."""
 
     name: str
@@ -125,7 +131,7 @@ class Offer(Struct, frozen=True):
 
 @cache
 def packages() -> tuple[Package, ...]:
-    """All plug-ins in the order of ``sys.path``; of two versions of one the first, as for Python.
+    """All plug-ins, openpts' own first; of two versions of one the first in ``sys.path``, as for Python.
 
     Metadata are read by hand: importlib.metadata takes a third of the time of a start.
     """
@@ -136,7 +142,7 @@ def packages() -> tuple[Package, ...]:
                 name, _, version = folder.removesuffix(".dist-info").rpartition("-")
                 package = Package(name.replace("_", "-"), version, Path(place, folder), entries)
                 found.setdefault(name.lower(), package)
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda package: package.name != OWN))
 
 
 def offers(kind: Kind, taken: Collection[str] = ()) -> dict[str, Offer]:
@@ -166,7 +172,8 @@ def load(offer: Offer) -> Any:
         raise offer.error("can't load", f"{offer.where} is of the type {type(found).__name__}")
     if getattr(found, "name", offer.name) != offer.name:
         raise offer.error("can't load", f"{offer.where} calls itself {found.name!r}")
-    _LOADED[offer.package.name] = offer.package
+    if offer.package.name != OWN:
+        _LOADED[offer.package.name] = offer.package
     return found
 
 
@@ -187,7 +194,7 @@ def audit(taken: Mapping[Kind, Collection[str]]) -> Iterator[tuple[Offer, str]]:
         kept = None if offer.refusal else offers(Kind(offer.kind), taken[Kind(offer.kind)]).get(offer.name)
         try:
             if not offer.refusal and kept != offer:
-                owner = "openpts" if kept is None else f"the plug-in {kept.package}"
+                owner = OWN if kept is None or kept.package.name == OWN else f"the plug-in {kept.package}"
                 raise offer.error("refused:", f"{owner} has one of that name")
             load(offer)
         except PluginError as error:

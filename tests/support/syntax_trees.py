@@ -1,4 +1,4 @@
-"""The package as syntax trees, for what its modules must not do."""
+"""The core and its plug-ins as syntax trees, for what their modules must not do."""
 
 import ast
 from functools import cache
@@ -12,10 +12,15 @@ PACKAGE: Final = Path(openpts.__file__).parent
 
 @cache
 def trees() -> tuple[tuple[str, ast.Module], ...]:
-    """Each with its module's path in the package."""
+    """Each with its module's path, which begins with the package's name for a plug-in."""
+    folders = sorted(PACKAGE.parent.glob("openpts*"))
     return tuple(
-        (path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
-        for path in sorted(PACKAGE.rglob("*.py"))
+        (
+            path.relative_to(PACKAGE.parent).as_posix().removeprefix("openpts/"),
+            ast.parse(path.read_text(encoding="utf-8")),
+        )
+        for folder in folders
+        for path in sorted(folder.rglob("*.py"))
     )
 
 

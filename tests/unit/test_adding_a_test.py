@@ -6,13 +6,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from tests.support.plugin_folders import with_metadata
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding-a-test.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^`(python/openpts/\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
+FILES = dict(re.findall(r"^`(python/openpts\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
 CHANGES = [
     (before, re.sub(r"^\+", "", after, flags=re.MULTILINE))
     for before, after in re.findall(r"^```diff\n-(.*)\n((?:\+.*\n)+)```$", PAGE, re.MULTILINE)
@@ -22,23 +26,21 @@ MOST_LINES = 150
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package with what the page adds."""
+    """A copy of the packages with what the page adds, and the metadata that it is found by."""
     tree = tmp_path_factory.mktemp("tree")
-    package = ROOT / "python" / "openpts"
-    shutil.copytree(
-        package, tree / "python" / "openpts", ignore=shutil.ignore_patterns("__pycache__", "_native*")
-    )
-    for native in package.glob("_native*"):
-        (tree / "python" / "openpts" / native.name).symlink_to(native)
+    packages, unwanted = tree / "python", shutil.ignore_patterns("__pycache__", "_native*")
+    shutil.copytree(ROOT / "python", packages, ignore=unwanted)
+    for native in (ROOT / "python" / "openpts").glob("_native*"):
+        (packages / "openpts" / native.name).symlink_to(native)
     for name, content in FILES.items():
         (tree / name).parent.mkdir(exist_ok=True)
         (tree / name).write_text(content, encoding="utf-8")
-    registry = tree / "python" / "openpts" / "procedures" / "registry.py"
-    text = registry.read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for before, after in CHANGES:
-        assert text.count(f"{before}\n") == 1, before
-        text = text.replace(f"{before}\n", after)
-    registry.write_text(text, encoding="utf-8")
+        assert project.count(f"{before}\n") == 1, before
+        project = project.replace(f"{before}\n", after)
+    entries = tomllib.loads(project)["project"]["entry-points"]["openpts.plugins"]
+    with_metadata(packages, "openpts", entries, version("openpts"))
     return tree
 
 
@@ -56,10 +58,10 @@ def openpts(tree: Path, *words: str) -> str:
     return ended.stdout
 
 
-def test_a_test_is_one_folder_and_a_name_in_the_registry() -> None:
+def test_a_test_is_one_folder_and_an_entry_point() -> None:
     assert {Path(name).parent.name for name in FILES} == {"alignment"}
     assert sum(content.count("\n") for content in FILES.values()) <= MOST_LINES
-    assert len(CHANGES) == 2
+    assert len(CHANGES) == 1
 
 
 def test_its_options_and_its_plan_follow_from_its_conditions(tree: Path) -> None:

@@ -18,9 +18,9 @@ ROOT: Final = Path(__file__).parents[2]
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
-    "rehearsal/behavior.py": "it replays traces, whatever test does so",
-    "exchange/imports/": "it says which test of openpts a result of another program is one of",
-    "exchange/fio_output.py": "iops and lat are fio's names of its logs",
+    "openpts_serve/rehearsal/behavior.py": "it replays traces, whatever test does so",
+    "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
+    "openpts_fio/fio_output.py": "iops and lat are fio's names of its logs",
 }
 """What may name tests other than its own."""
 
@@ -54,21 +54,23 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
     }
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
-        "capture/capture.py",
-        "characteristics/native.py",
-        "drivers/power_cut/stamped_writers.py",
+        "openpts_fio/engine/engine.py",
+        "openpts_serve/served_drive.py",
+        "openpts_traces/capture/capture.py",
+        "openpts_traces/characteristics/native.py",
+        "openpts_app/drivers/power_cut/stamped_writers.py",
         "simulation/presets.py",
         "simulation/scale.py",
         "trace_schedules.py",
-        "traces/recipes.py",
-        "traces/treatment.py",
+        "openpts_traces/recipes.py",
+        "openpts_traces/treatment.py",
     }
 
 
 def test_scripts_analysis_and_reports_read_no_clock() -> None:
     clocks = {"time", "datetime"}
     for name, of_module in nodes():
-        if not name.startswith(("procedures/", "analysis/", "vocabulary/")):
+        if not (name.startswith(("procedures/", "analysis/", "vocabulary/")) or _own_test(name)):
             continue
         for node in of_module:
             if isinstance(node, ast.Import):
@@ -78,9 +80,7 @@ def test_scripts_analysis_and_reports_read_no_clock() -> None:
 
 
 def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
-    scripts = [
-        tree for name, tree in trees() if re.fullmatch(r"procedures/(pts|extended)/\w+/script.py", name)
-    ]
+    scripts = [tree for name, tree in trees() if name.endswith("/script.py") and _own_test(name)]
     assert len(scripts) == len(PROCEDURES)
     for tree in scripts:
         headings = [line for line in (ast.get_docstring(tree) or "").splitlines() if line[:1].isupper()]
@@ -92,15 +92,17 @@ def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
 def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     """A plan needs no plots: parts are loaded when they are first asked for."""
     program = (
-        "import sys; import openpts.procedures.registry; "
-        "print(*[name for name in sys.modules if name.startswith('openpts.')], sep='\\n')"
+        "import sys; from openpts.procedures.registry import sound_tests; list(sound_tests()); "
+        "print(*[name for name in sys.modules if name.startswith('openpts')], sep='\\n')"
     )
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     names = set(loaded.stdout.split())
-    parts = {name for name in names if name.startswith("openpts.procedures.") and name.count(".") == 4}
-    assert {name.rpartition(".")[2] for name in parts} == {"conditions"}
+    packages = {procedure.package for procedure in PROCEDURES.values()}
+    assert {name.rpartition(".")[2] for name in names if name.rpartition(".")[0] in packages} == {
+        "conditions"
+    }
     rooms = ("pages", "plots", "record", "engine", "device", "runner", "report", "evidence")
-    assert not [name for name in names if name.split(".")[1] in rooms]
+    assert not [name for name in names if name.split(".")[1:2] in ([room] for room in rooms)]
 
 
 def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
@@ -155,7 +157,7 @@ def test_only_the_registry_names_tests_other_than_its_own() -> None:
     "source",
     [
         "from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions",
-        "from openpts.procedures.extended import fill",
+        "from openpts_practice import fill",
         "import openpts.procedures.pts.iops.report",
         "found = test == 'wsat'",
         "found = run.test != 'iops'",
@@ -179,8 +181,8 @@ def test_a_word_that_is_something_else_too_names_no_test(source: str) -> None:
 
 
 def _own_test(module: str) -> str:
-    own = re.match(r"procedures/(?:pts|extended)/(\w+)/", module)
-    return own[1] if own else ""
+    own = re.match(r"(?:procedures/pts|openpts_\w+)/(\w+)/", module)
+    return own[1] if own and own[1] in PROCEDURES else ""
 
 
 def _tests_named(tree: ast.AST, own: str = "") -> Iterator[tuple[int, str]]:
@@ -201,8 +203,8 @@ def _tests_named(tree: ast.AST, own: str = "") -> Iterator[tuple[int, str]]:
 def _tests_imported(node: ast.Import | ast.ImportFrom) -> set[str]:
     start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     modules = (f"{start}{alias.name}" for alias in node.names)
-    matches = (re.match(r"openpts\.procedures\.(?:pts|extended)\.(\w+)", module) for module in modules)
-    return {found[1] for found in matches if found}
+    matches = (re.match(r"(?:openpts\.procedures\.pts|openpts_\w+)\.(\w+)", module) for module in modules)
+    return {found[1] for found in matches if found} & set(PROCEDURES)
 
 
 def _words(node: ast.AST) -> set[str]:

@@ -28,8 +28,8 @@ HARMLESS_FLAGS = {
 }
 
 OPENS_FOR_WRITING = {
-    "campaign/journal.py": "its own journal, to append lines",
-    "capture/tracefs.py": "files of a trace instance of its own",
+    "openpts_many/campaign/journal.py": "its own journal, to append lines",
+    "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a new file on the file system that it has made",
     "device/guard/guard.py": "drives",
     "device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
@@ -48,8 +48,8 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
-    "campaign/journal.py": "its own journal",
-    "capture/tracefs.py": "files of a trace instance of its own",
+    "openpts_many/campaign/journal.py": "its own journal",
+    "openpts_traces/capture/tracefs.py": "files of a trace instance of its own",
     "device/mounted/prepared_drive.py": "a file that fills the file system that it has made",
     "cli/broken_pipe.py": "standard output and the error channel",
     "device/targets/allocation.py": "the size of a scratch file",
@@ -72,20 +72,20 @@ WRITES_FILES_BY_NAME = {
 }
 CHANGES_NAMES = {
     "device/targets/scratch_file.py": "files that it made",
-    "fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
+    "openpts_many/fleet/fetch.py": "a folder that it has fetched, from its name with a dot",
     "run_folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
     "plots/drawing_cache.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
-    "archive/store.py": "an archive",
-    "campaign/journal.py": "a campaign's",
-    "capture/tracefs.py": "a trace instance",
+    "openpts_many/archive/store.py": "an archive",
+    "openpts_many/campaign/journal.py": "a campaign's",
+    "openpts_traces/capture/tracefs.py": "a trace instance",
     "cli/io.py": "for a capture",
     "cli/suite.py": "a suite's",
-    "exchange/export_files.py": "where the operator wants an export",
-    "fleet/fetch.py": "where the operator wants runs from other hosts",
-    "fleet/host_journal.py": "where the fleet file has a host's runs",
+    "openpts_line/exchange/export_files.py": "where the operator wants an export",
+    "openpts_many/fleet/fetch.py": "where the operator wants runs from other hosts",
+    "openpts_many/fleet/host_journal.py": "where the fleet file has a host's runs",
     "run_folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "journal_lock.py": "the journal's",
@@ -97,8 +97,8 @@ MAKES_FOLDERS = {
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
     "runner/shared_sample.py": "the samples of the host, below /dev",
-    "sweep/executors.py": "for what workers on Slurm share",
-    "sweep/sweep.py": "where the operator wants a sweep",
+    "openpts_many/sweep/executors.py": "for what workers on Slurm share",
+    "openpts_many/sweep/sweep.py": "where the operator wants a sweep",
 }
 MAKES_TEMPORARY_FILES = {
     "device/mounted/prepared_drive.py": "a folder to mount on",
@@ -114,7 +114,7 @@ OPENS_DATABASES = {
     "record/writer.py": "a new record",
 }
 SENDS_IOCTLS = {
-    "capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
+    "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
     "device/kernel_calls.py": "sizes; discard",
     "device/nvme/nvme_admin.py": "admin commands of the drive",
     "device/nvme/nvme_generic.py": "the namespace's number",
@@ -126,15 +126,15 @@ CALLS_THE_C_LIBRARY = {
     "parent_process.py": "prctl, to end with the process that started it",
 }
 STARTS_PROCESSES = {
-    "capture/program.py": "the operator's own command",
+    "openpts_traces/capture/program.py": "the operator's own command",
     "programs.py": "all programs of others",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
-    "drivers/commands/command_process.py": "the operator's own command",
-    "engine/fio/process.py": "fio --version; fio, on the descriptor that the guard has opened",
+    "openpts_app/drivers/commands/command_process.py": "the operator's own command",
+    "openpts_fio/engine/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
     "lot/lot_runner.py": "openpts itself, for each drive of a lot",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
-    "sweep/executors.py": "copies of this process, to compute points",
+    "openpts_many/sweep/executors.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
     "runner/power_command.py": "the operator's own command",
 }

@@ -4,12 +4,12 @@ import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from openpts.cli.help_order import InOrder
-from openpts.plugins import Kind, Offer, load, offers
+from openpts.plugins import OWN, Kind, load, offers
 
 if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
@@ -19,7 +19,7 @@ class Place(NamedTuple):
     """Where a command is, as ``package.module:attribute``, or what makes it; what it does in a few words."""
 
     where: str | Callable[[], click.Command]
-    summary: str
+    summary: str | Callable[[], str]
 
 
 class CommandsOnDemand(MutableMapping[str, click.Command]):
@@ -31,9 +31,9 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            where, summary = self._places[name]
-            command = _imported(where) if isinstance(where, str) else where()
-            command.short_help = summary
+            where = self._places[name].where
+            command = _made(partial(_imported, where) if isinstance(where, str) else where)
+            command.short_help = self.summary(name)
             self._loaded[name] = command
         return self._loaded[name]
 
@@ -51,9 +51,10 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
         return len({**self._places, **self._loaded})
 
     def summary(self, name: str) -> str:
-        """What a command does in a few words; loads nothing."""
+        """What a command does in a few words; those of tests load the tests."""
         if name in self._places:
-            return self._places[name].summary
+            summary = self._places[name].summary
+            return summary if isinstance(summary, str) else summary()
         return self._loaded[name].get_short_help_str()
 
 
@@ -74,34 +75,41 @@ class OnDemandInOrder(OnDemand, InOrder):
 
 def of_tests(
     make: "Callable[[Procedure], click.Command]",
-    tests: "Iterable[Procedure]",
+    names: Iterable[str],
     summary: str = "{0.title} test ({0.source}).",
     others: "Mapping[str, Place] | None" = None,
 ) -> CommandsOnDemand:
     """A command for each test, and others; ``summary`` is the form of what it does in a few words."""
-    places = {test.name: Place(partial(make, test), summary.format(test)) for test in tests}
+    from openpts.procedures.registry import PROCEDURES  # noqa: PLC0415 the first page names no test
+
+    def command(name: str) -> click.Command:
+        return make(PROCEDURES[name])
+
+    def words(name: str) -> str:
+        offer = PROCEDURES.plugged_in.get(name)
+        is_ours = offer is None or offer.package.name == OWN
+        return summary.format(PROCEDURES[name]) if is_ours or offer is None else offer.summary
+
+    places = {name: Place(partial(command, name), partial(words, name)) for name in names}
     return CommandsOnDemand({**places, **(others or {})})
 
 
-def of_plugins(
-    kind: Kind, taken: "Collection[str]", make: "Callable[[Any], click.Command]" = lambda command: command
-) -> dict[str, Place]:
-    """A command for each object of a kind that plug-ins have, which is imported when it is asked for."""
-
-    def command(offer: Offer) -> click.Command:
-        return make(load(offer))
-
-    return {
-        name: Place(partial(command, offer), offer.summary) for name, offer in offers(kind, taken).items()
-    }
+def of_plugins(kind: Kind, taken: Collection[str] = ()) -> dict[str, Place]:
+    """The commands that plug-ins have, each of which is imported when it is asked for."""
+    return {name: Place(partial(load, offer), offer.summary) for name, offer in offers(kind, taken).items()}
 
 
 def _imported(where: str) -> click.Command:
-    """Modules stay: looking for garbage among them takes an eighth of a start, and later interrupts a run."""
     module, attribute = where.split(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    return command
+
+
+def _made(make: Callable[[], click.Command]) -> click.Command:
+    """Modules stay: looking for garbage among them takes an eighth of a start, and later interrupts a run."""
     gc.disable()
     try:
-        command: click.Command = getattr(import_module(module), attribute)
+        command = make()
     finally:
         gc.enable()
     gc.freeze()

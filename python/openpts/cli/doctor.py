@@ -19,8 +19,8 @@ from openpts.cli.first_pages import FirstPages
 from openpts.cli.printed_document import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
-from openpts.plugins import Kind, audit
-from openpts.procedures.registry import PROCEDURES
+from openpts.plugins import OWN, Kind, audit
+from openpts.procedures.registry import PTS, RESERVED
 from openpts.runner.doctor import Doctor, Finding, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
@@ -267,15 +267,11 @@ def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text
 def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
     """What plug-ins have, all of it imported."""
     commands = root.own_commands if isinstance(root, FirstPages) else ()
-    taken = {
-        Kind.PROCEDURE: (*PROCEDURES, "all"),
-        Kind.COMMAND: commands,
-        Kind.GAUGE: (),
-        Kind.EXPORTER: (),
-    }
+    taken = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (*PTS, RESERVED), Kind.COMMAND: commands}
     return tuple(
         AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)
         for offer, failure in audit(taken)
+        if failure or offer.package.name != OWN
     )
 
 

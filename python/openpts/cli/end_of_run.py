@@ -7,7 +7,9 @@ from typing import IO, TYPE_CHECKING, Final, Self
 
 import click
 
+from openpts.cli.baseline_option import BASELINE, baseline_option
 from openpts.cli.help_order import Decorator
+from openpts.cli.live_outputs import publish
 from openpts.cli.report import print_figures, print_paths, reports_on
 from openpts.cli.terminal import wrapped
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, RunFailedError, UsageError
@@ -29,8 +31,6 @@ from openpts.runner.events import (
 from openpts.runner.order import Order
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
-from openpts_line.cli.baseline_option import BASELINE, baseline_option
-from openpts_line.cli.live_outputs import publish
 
 if TYPE_CHECKING:
     from openpts_line.gate.figures import GatedRun

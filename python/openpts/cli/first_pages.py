@@ -267,14 +267,28 @@ _EXIT_CODES = [
 class FirstPages(OnDemandInOrder):
     """The first page, and the first page of the help; neither loads a command.
 
-    ``purposes`` are the places of the commands by what they are for, in the order of the help.
+    ``purposes`` are the commands by what they are for, in the order of the help: each with its place, or
+    with what it does in a few words where one of openpts' own plug-ins has it.
     """
 
-    def __init__(self, name: str, *, purposes: Mapping[str, Mapping[str, Place]], **settings: Any) -> None:
-        self.own_commands = {command: place for of in purposes.values() for command, place in of.items()}
-        of_plug_ins = of_plugins(Kind.COMMAND, self.own_commands)
-        super().__init__(name, commands=CommandsOnDemand({**self.own_commands, **of_plug_ins}), **settings)
-        self._purposes = {**purposes, **({"Plug-ins": of_plug_ins} if of_plug_ins else {})}
+    def __init__(
+        self, name: str, *, purposes: Mapping[str, Mapping[str, Place | str]], **settings: Any
+    ) -> None:
+        self.own_commands = {
+            command for of in purposes.values() for command, place in of.items() if isinstance(place, Place)
+        }
+        plugged_in = of_plugins(Kind.COMMAND, self.own_commands)
+        self._purposes: dict[str, dict[str, Place]] = {}
+        for purpose, places in purposes.items():
+            of_purpose = self._purposes[purpose] = {}
+            for command, place in places.items():
+                if isinstance(place, Place):
+                    of_purpose[command] = place
+                elif command in plugged_in:
+                    of_purpose[command] = plugged_in.pop(command)._replace(summary=place)
+        self._purposes["Plug-ins"] = plugged_in
+        commands = CommandsOnDemand({name: at for of in self._purposes.values() for name, at in of.items()})
+        super().__init__(name, commands=commands, **settings)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name; its help ends with its examples."""
@@ -299,9 +313,11 @@ class FirstPages(OnDemandInOrder):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
         """A section for each purpose, a line for each command."""
         width = max(map(len, self.commands))  # one column for all sections
-        for purpose, places in self._purposes.items():
-            with formatter.section(purpose):
-                formatter.write_dl([(f"{name:{width}}", place.summary) for name, place in places.items()])
+        for purpose, names in self._purposes.items():
+            rows = [(f"{name:{width}}", self.commands.summary(name)) for name in names]
+            if rows:
+                with formatter.section(purpose):
+                    formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click calls with it
         """Examples and exit codes."""

@@ -15,6 +15,7 @@ from openpts.cli.background_listener import background_listener
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.console import table_console, table_of
 from openpts.cli.end_of_run import RunLimits
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.lot_display import lot_shown_on
 from openpts.cli.lot_outputs import OF_EACH_RUN, lot_outputs
 from openpts.cli.parameter_options import own_words
@@ -44,7 +45,6 @@ from openpts.report.lot_index import write_lot_index
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts_line.cli.live_outputs import log_stream
 
 _OF_THE_LOT: Final = (
     "--drives",

@@ -8,19 +8,19 @@ from typing import Final
 import msgspec
 
 from openpts.cli.background_listener import background_listener
-from openpts.errors import UsageError
-from openpts.lot.lot_runner import DriveOutput, LotEvent, LotListener
-from openpts.record.lot import LotEntry
-from openpts.temporary_folder import temporary_folder
-from openpts_line.cli.live_outputs import (
+from openpts.cli.live_outputs import (
     EVENTS,
     METRICS,
     OCP_DIAG,
     STDOUT,
     given_outputs,
     opened_output,
-    published_metrics,
 )
+from openpts.errors import UsageError
+from openpts.lot.lot_runner import DriveOutput, LotEvent, LotListener
+from openpts.record.lot import LotEntry
+from openpts.temporary_folder import temporary_folder
+from openpts_line.outputs import published_metrics
 
 OF_EACH_RUN: Final = (EVENTS, OCP_DIAG, METRICS)
 """Options that a lot does not pass on as they are."""

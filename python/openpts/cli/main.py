@@ -90,9 +90,9 @@ def _has(command: click.Command, name: str) -> bool:
 
 _VERSION_LINE = "openpts %(version)s"
 
-# Where each command is, by what it is for, in the order of use. It is loaded when it is asked for, which for
-# some takes half a second.
-_MEASURE = {
+# Where each command is, by what it is for, in the order of use; a text alone says what a command of a plug-in
+# does. All are loaded when they are asked for, which for some takes half a second.
+_MEASURE: dict[str, Place | str] = {
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
     "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
@@ -100,57 +100,43 @@ _MEASURE = {
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
-    "crosscheck": Place(
-        "openpts_fio.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
-    ),
+    "crosscheck": "Compare the native engine with fio on a target.",
 }
-_LOOK = {
+_LOOK: dict[str, Place | str] = {
     "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
     "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
     "plans": Place("openpts.cli.plan:plans_command", "List the plans that ship, or print one."),
     "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
-    "benchmarks": Place(
-        "openpts_practice.cli.benchmarks:benchmarks", "List and show the benchmarks whose rows tests measure."
-    ),
-    "capture": Place(
-        "openpts_traces.cli.capture:capture_command", "Record the I/O of devices while programs use them."
-    ),
-    "trace": Place("openpts_traces.cli.trace:trace", "Check, convert and filter traces of block I/O."),
+    "benchmarks": "List and show the benchmarks whose rows tests measure.",
+    "capture": "Record the I/O of devices while programs use them.",
+    "trace": "Check, convert and filter traces of block I/O.",
 }
-_JUDGE = {
+_JUDGE: dict[str, Place | str] = {
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
     "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
     "conformance": Place(
         "openpts.cli.conformance:conformance_command",
         "Check a run against every requirement of the specification.",
     ),
-    "compare": Place("openpts_line.cli.compare:compare", "Compare runs of one or several drives."),
-    "gate": Place("openpts_line.cli.gate:gate", "Hold runs against limits, and end with a verdict."),
+    "compare": "Compare runs of one or several drives.",
+    "gate": "Hold runs against limits, and end with a verdict.",
 }
-_KEEP = {
-    "import": Place(
-        "openpts_fio.cli.import_results:import_results", "Make runs of results of fio and TKperf."
-    ),
-    "export": Place("openpts_line.cli.export:export", "Write runs in the forms of other programs."),
-    "archive": Place(
-        "openpts_many.cli.archive:archive", "Keep finished runs in one place, and ask all of them."
-    ),
+_KEEP: dict[str, Place | str] = {
+    "import": "Make runs of results of fio and TKperf.",
+    "export": "Write runs in the forms of other programs.",
+    "archive": "Keep finished runs in one place, and ask all of them.",
 }
-_MANY = {
-    "campaign": Place(
-        "openpts_many.cli.campaign:campaign", "Carry out many runs that a file plans, and report on them."
-    ),
-    "fleet": Place("openpts_many.cli.fleet:fleet", "Run tests on the drives of other hosts."),
-    "population": Place(
-        "openpts_many.cli.population:population", "Show how drives of one kind differ, and which stand out."
-    ),
+_MANY: dict[str, Place | str] = {
+    "campaign": "Carry out many runs that a file plans, and report on them.",
+    "fleet": "Run tests on the drives of other hosts.",
+    "population": "Show how drives of one kind differ, and which stand out.",
 }
-_SIMULATE = {
+_SIMULATE: dict[str, Place | str] = {
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
-    "rehearse": Place("openpts_serve.cli.rehearse:rehearse_command", "Rehearse a test on a simulated drive."),
-    "sweep": Place("openpts_many.cli.sweep:sweep_command", "Run a test on simulated drives over ranges."),
+    "rehearse": "Rehearse a test on a simulated drive.",
+    "sweep": "Run a test on simulated drives over ranges.",
 }
-_PURPOSES = {
+_PURPOSES: dict[str, dict[str, Place | str]] = {
     "Measure": _MEASURE,
     "Look": _LOOK,
     "Judge": _JUDGE,

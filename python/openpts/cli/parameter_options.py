@@ -9,6 +9,7 @@ import click
 import msgspec
 from msgspec import inspect
 
+from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.number_types import FiniteRange
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
@@ -17,7 +18,6 @@ from openpts.parameters.overrides import Given
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_line.cli.baseline_option import WithBaseline
 
 _PREFIX: Final = "parameter_"
 _WORDS: Final = "openpts.cli.parameter_options.words"

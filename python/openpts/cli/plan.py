@@ -9,10 +9,11 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_plugins, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, Place, of_tests
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.help_order import together
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.plan_text import plan_document, plan_lines
@@ -27,7 +28,6 @@ from openpts.errors import UsageError
 from openpts.parameters.plan_file import plan_schema, read_plan
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.plugins import Kind
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import driver_of
@@ -35,7 +35,6 @@ from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
 from openpts.vocabulary.document import Document
-from openpts_line.cli.live_outputs import log_stream
 
 BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
@@ -95,12 +94,9 @@ def _command(test: Procedure) -> click.Command:
     cls=OnDemandInOrder,
     commands=of_tests(
         _command,
-        PROCEDURES.values(),
+        PROCEDURES,
         "Plan the {0.title} test ({0.source}).",
-        {
-            **of_plugins(Kind.PROCEDURE, {*PROCEDURES, "all"}, _command),
-            "all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests."),
-        },
+        {"all": Place("openpts.cli.plan_all:plan_all", "Plan a suite: all of PTS, or any tests.")},
     ),
     subcommand_metavar="TEST [ARGS]...",
 )

@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from openpts.cli.fitting_scale import at_fitting_scale
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.plan import BELOW_LABELS, PLAN_OPTIONS, assumed_drive, plan_target
 from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines
 from openpts.cli.printed_document import print_document
 from openpts.cli.suite import SUITE_OPTIONS, choices_of_suite, planned_suite
 from openpts.cli.terminal import wrapped
 from openpts.system_files import SystemRoots
-from openpts_line.cli.live_outputs import log_stream
 
 _RATES = ("read_iops", "write_iops", "read_rate", "write_rate", "latency_us")
 

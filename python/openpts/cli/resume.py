@@ -14,6 +14,7 @@ from openpts.cli.consent_options import (
 )
 from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
+from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.run import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
@@ -26,7 +27,6 @@ from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import is_beginning
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts_line.cli.live_outputs import LIVE_OPTIONS, log_stream
 
 RESUME_OPTIONS = together(
     click.option(

@@ -12,7 +12,7 @@ from uuid import UUID
 import click
 
 from openpts.cli.background_listener import background_listener
-from openpts.cli.commands_on_demand import OnDemandInOrder, of_plugins, of_tests
+from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.consent_options import (
     CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
@@ -24,6 +24,7 @@ from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
 from openpts.cli.io_engine import NUMA, EngineArgs
+from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.lot_options import LOT_OPTIONS, refuse_alone
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
@@ -41,7 +42,6 @@ from openpts.errors import (
     UnwritableRecordError,
     UsageError,
 )
-from openpts.plugins import Kind
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import read_run, stored_run
@@ -58,7 +58,6 @@ from openpts.units import NS_PER_DAY
 from openpts.vocabulary.hook import HOOK_LIMIT_S
 from openpts.vocabulary.people import LABEL_NAME, People
 from openpts.vocabulary.tuning import Scenario
-from openpts_line.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 
 _OFF: Final = "off"
 _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
@@ -290,9 +289,7 @@ def _command(test: Procedure) -> click.Command:
 
 @click.group(
     cls=OnDemandInOrder,
-    commands=of_tests(
-        _command, PROCEDURES.values(), others=of_plugins(Kind.PROCEDURE, {*PROCEDURES, "all"}, _command)
-    ),
+    commands=of_tests(_command, PROCEDURES),
     subcommand_metavar="TEST [ARGS]...",
 )
 def run() -> None:

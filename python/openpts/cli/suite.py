@@ -12,10 +12,12 @@ from typing import IO, Any
 import click
 from msgspec import Struct
 
+from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of, taken
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_judged, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.printed_document import print_document
@@ -60,8 +62,6 @@ from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purpose import Purpose
-from openpts_line.cli.baseline_option import WithBaseline
-from openpts_line.cli.live_outputs import log_stream
 
 
 class _Tests(click.ParamType[tuple[str, ...]]):

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -21,7 +22,7 @@ from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
-from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.registry import PROCEDURES, sound_tests
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import LABEL_NAME
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
@@ -127,10 +128,11 @@ class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ) = UNSET
 
 
+@cache
 def _common() -> dict[str, Parameter]:
     """What every test has, and what several tests have alike."""
     homes: dict[str, list[Parameter]] = {}
-    for test in PROCEDURES.values():
+    for test in sound_tests():
         for name, parameter in parameters_of(test.conditions).items():
             homes.setdefault(name, []).append(parameter)
     usual = {name: Counter(one.kind for one in found).most_common(1)[0] for name, found in homes.items()}
@@ -140,9 +142,6 @@ def _common() -> dict[str, Parameter]:
         if count > 1
     }
     return {**several, **parameters_of(Conditions)}
-
-
-_COMMON: Final = _common()
 
 
 def _table(
@@ -161,33 +160,37 @@ def _table(
     return name, Annotated[table, Meta(description=description)] | UnsetType, UNSET
 
 
-PlanFile = msgspec.defstruct(
-    "PlanFile",
-    [
-        _table(
-            "common",
-            "Common",
-            _COMMON,
-            "Parameters of all tests of the plan; one that not every test has applies to those that have it.",
-        ),
-        *(
+@cache
+def _plan_file() -> type[Struct]:
+    """The type of a plan: its settings, and a table for each test that can be loaded."""
+    return msgspec.defstruct(
+        "PlanFile",
+        [
             _table(
-                test.name,
-                test.conditions.__name__.removesuffix("Conditions"),
-                parameters_of(test.conditions),
-                f"{test.title} test ({test.source}).",
-                test.purpose,
-            )
-            for test in PROCEDURES.values()
-        ),
-    ],
-    bases=(PlanSettings,),
-    namespace={"__doc__": PlanSettings.__doc__},
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-)
-"""A plan: its settings, and a table for each test."""
+                "common",
+                "Common",
+                _common(),
+                "Parameters of all tests of the plan; one that not every test has applies to those that "
+                "have it.",
+            ),
+            *(
+                _table(
+                    test.name,
+                    test.conditions.__name__.removesuffix("Conditions"),
+                    parameters_of(test.conditions),
+                    f"{test.title} test ({test.source}).",
+                    test.purpose,
+                )
+                for test in sound_tests()
+                if test.name not in {"common", *PlanSettings.__struct_fields__}
+            ),
+        ],
+        bases=(PlanSettings,),
+        namespace={"__doc__": PlanSettings.__doc__},
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +212,9 @@ class Plan:
         """What the plan gives for a test: its own table over what it has of the common one."""
         known = parameters_of(PROCEDURES[test].conditions)
         alike = {
-            name: one for name, one in known.items() if name in _COMMON and one.kind is _COMMON[name].kind
+            name: known[name]
+            for name, one in _common().items()
+            if name in known and known[name].kind is one.kind
         }
         return self._given(test, known).over(self._given("common", alike))
 
@@ -246,7 +251,7 @@ def read_plan(path: Path) -> Plan:
 def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan:
     """The plan that a text is; ``path`` is what complaints call it. Raises WrittenFileError."""
     text = placed_text(raw, path, read)
-    plan = Plan(path, raw, shaped(text, PlanFile, path), text)
+    plan = Plan(path, raw, shaped(text, _plan_file(), path), text)
     if complaints := _senseless(plan):
         raise WrittenFileError(complaints)
     return plan
@@ -261,7 +266,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     meant = tables | set(plan.settings.get("tests", ()))
     drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
-    for test in PROCEDURES.values():
+    for test in sound_tests():
         if all(getattr(plan.file, table) is UNSET for table in (test.name, "common")):
             continue
         given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
@@ -292,5 +297,5 @@ def _refused(given: Given, standard: Conditions) -> list[str]:
 
 def plan_schema() -> dict[str, Any]:
     """The JSON Schema of plan files, for editors."""
-    schema = msgspec.json.schema(PlanFile)
+    schema = msgspec.json.schema(_plan_file())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "openpts plan", **schema}

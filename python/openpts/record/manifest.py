@@ -5,8 +5,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from openpts.plugins import Kind, offers
-from openpts.procedures.registry import PROCEDURES, AnyConditions, procedure_of
+from openpts.procedures.registry import PROCEDURES, PTS, AnyConditions, procedure_of
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
@@ -149,7 +148,7 @@ class Manifest:
 @cache
 def manifest_of(test: str) -> type[Manifest]:
     """The type of a test's manifests: a test of a plug-in has conditions of its own. Raises PluginError."""
-    if test in PROCEDURES or test not in offers(Kind.PROCEDURE):
+    if test in PTS or test not in PROCEDURES:
         return Manifest
     conditions = {"conditions": procedure_of(test).conditions}
     words = {"__annotations__": conditions, "__module__": __name__, "__reduce__": _pickled}

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
@@ -15,7 +16,6 @@ from openpts.record.manifest import Manifest
 from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.cli.baseline_option import WithBaseline, baseline_option
 from openpts_line.cli.report_files import file_options, written_files
 from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.verdicts import gate_junit, gate_tap

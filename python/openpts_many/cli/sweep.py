@@ -29,7 +29,7 @@ from openpts.did_you_mean import did_you_mean
 from openpts.errors import InterruptedRunError, OpenptsError, UsageError
 from openpts.fields.field import parameters_of
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.registry import sound_tests
 from openpts.simulation.presets import SHIPPED
 from openpts.system_files import SystemRoots
 from openpts_many.sweep.axes import Axis, combinations
@@ -139,7 +139,7 @@ def _command(test: Procedure) -> click.Command:
     return command
 
 
-_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if test.on_model]
+_ON_A_MODEL: Final = [test.name for test in sound_tests() if test.on_model]
 
 
 class _Tests(OnDemandInOrder):

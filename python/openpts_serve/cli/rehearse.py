@@ -20,7 +20,7 @@ from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts.fields.field import parameters_of
 from openpts.host.memory import available_memory_bytes
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PROCEDURES
+from openpts.procedures.registry import sound_tests
 from openpts.simulation.scale import ScaleConcern
 from openpts.system_files import SystemRoots
 from openpts.units import MB, TB, format_capacity, format_duration, parse_size_bytes
@@ -239,7 +239,7 @@ def _command(test: Procedure) -> click.Command:
     return command
 
 
-_ON_A_MODEL: Final = [test for test in PROCEDURES.values() if test.on_model]
+_ON_A_MODEL: Final = [test.name for test in sound_tests() if test.on_model]
 
 
 @click.group(

@@ -12,11 +12,11 @@ from openpts.cli.procedure_options import chosen
 from openpts.config_files.written_file import WrittenFileError
 from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
-from openpts.procedures.registry import EXTENDED
+from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_practice.sustained.conditions import Claim
 
-SUSTAINED = EXTENDED["sustained"]
+SUSTAINED = PROCEDURES["sustained"]
 
 
 def given(*words: str) -> Given:

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, Counter
 
+from openpts.cli.live_outputs import opened_output
 from openpts.cli.main import cli
 from openpts.errors import LimitError, UsageError
-from openpts_line.cli.live_outputs import opened_output, published_metrics
+from openpts_line.outputs import published_metrics
 
 
 def test_lines_that_are_lost_on_standard_output_are_told(

@@ -125,7 +125,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
         }
 
     assert calling("with_controls") == {
-        "cli/gate.py",
+        "openpts_line/cli/gate.py",
         "cli/purge.py",
         "cli/sim.py",
         "cli/console.py",

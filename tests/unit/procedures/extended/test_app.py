@@ -11,7 +11,7 @@ from openpts.analysis.run_comparison import Quality
 from openpts.errors import UsageError
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.registry import EXTENDED
+from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.command_run import (
     CommandOrder,
     CommandRun,
@@ -26,7 +26,7 @@ from openpts.vocabulary.requests import CycleFinished
 from openpts_app.app.conditions import AppConditions
 from openpts_app.app.results import Bound, bound_of, results_of
 
-_TEST = EXTENDED["app"]
+_TEST = PROCEDURES["app"]
 _SECOND = 10**9
 
 

@@ -12,13 +12,13 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import EXTENDED
+from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.vocabulary.drive_class import DriveClass
 from tests.support.job_subjects import with_subject
 from tests.unit.parameters.changed_values import changed_value
 
-TESTS = list(EXTENDED.values())
-NAMES = list(EXTENDED)
+NAMES = [name for name in PROCEDURES if name not in PTS]
+TESTS = [PROCEDURES[name] for name in NAMES]
 EACH = [
     pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
     for test in TESTS
@@ -86,8 +86,8 @@ def test_as_it_is_defined_a_test_has_an_empty_ledger(test: Procedure) -> None:
 
 
 def test_a_short_look_says_what_of_it_is_short() -> None:
-    standard = EXTENDED["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
-    entries = deviations(quick(EXTENDED["hdd"]), standard, ())
+    standard = PROCEDURES["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    entries = deviations(quick(PROCEDURES["hdd"]), standard, ())
     assert [(entry.required, entry.used) for entry in entries] == [
         ("30.00 s per step", "0.50 s per step"),
         ("zones: 16", "zones: 4"),
@@ -106,7 +106,7 @@ def test_a_quick_look_takes_minutes_and_is_known_as_short(test: Procedure) -> No
 
 
 def test_fewer_zones_alone_make_a_run_short() -> None:
-    standard = EXTENDED["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    standard = PROCEDURES["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert shortened(replace(standard, zones=8), standard)
     assert not shortened(replace(standard, zones=32), standard)
 

@@ -20,7 +20,7 @@ from openpts.parameters.contradictions import contradictions, doubts
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.procedures.registry import EXTENDED
+from openpts.procedures.registry import PROCEDURES
 from openpts.trace_schedules import Plan, prepared
 from openpts.units import GB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -33,7 +33,7 @@ from openpts_traces.score.conditions import ScoreConditions
 from openpts_traces.score.pages import time_over_s
 from openpts_traces.score.results import passes_to_add, ratios
 
-TEST = EXTENDED["score"]
+TEST = PROCEDURES["score"]
 STANDARD: ScoreConditions = TEST.standard_conditions(DriveClass.CLIENT, 1)
 
 

@@ -5,10 +5,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import click
 
@@ -16,22 +16,18 @@ from openpts.cli.background_listener import background_listener
 from openpts.cli.broken_pipe import LastingOutput
 from openpts.cli.help_order import Decorator, together
 from openpts.errors import OpenptsError, UsageError, failing_as
+from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.record.lot import LOT_NAME
 from openpts.runner.events import Event, Listener, ProgramEnded, ProgramStarted
-from openpts_line.exchange.event_stream import EventStream
 
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
-
-_LISTENERS: Final = "openpts_line.cli.live_outputs.listeners"
-_OUTPUTS: Final = "openpts_line.cli.live_outputs.outputs"
+_LISTENERS: Final = "openpts.cli.live_outputs.listeners"
+_OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
 EVENTS: Final = "--events"
 OCP_DIAG: Final = "--ocp-diag"
 METRICS: Final = "--metrics"
 _NOTIFY: Final = "--notify"
 STDOUT: Final = "-"
 _INTERRUPTED: Final = 130
-_LAST_PORT: Final = 65535
 
 
 def live_listeners() -> tuple[Listener, ...]:
@@ -62,7 +58,7 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def wrapped(*args: Any, **options: Any) -> Any:
-        places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _OUTPUTS_OF}
+        places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         given = {option: place for option, place in places.items() if place is not None}
         _check(given, as_json=options.get("as_json", False))
         ours = {_NOTIFY} if _is_lot(options) else set(given)
@@ -85,31 +81,43 @@ def _is_lot(options: dict[str, Any]) -> bool:
     return several or ("folder" in options and (options["folder"] / LOT_NAME).exists())
 
 
-LIVE_OPTIONS: Final[Decorator] = together(
-    click.option(
-        "--events",
-        metavar="FILE",
-        help="Append what happens to this file as JSON lines, or write them to standard output (-); see "
+_OPTIONS: Final = {
+    EVENTS: (
+        "FILE",
+        "Append what happens to this file as JSON lines, or write them to standard output (-); see "
         "docs/interfaces.md.",
     ),
-    click.option(
-        "--ocp-diag",
-        metavar="FILE",
-        help="Write OCP Test & Validation output 2.0 to this new file, or to standard output (-).",
+    OCP_DIAG: (
+        "FILE",
+        "Write OCP Test & Validation output 2.0 to this new file, or to standard output (-).",
     ),
-    click.option(
-        "--metrics",
-        metavar="ADDRESS:PORT|FILE",
-        help="Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "
+    METRICS: (
+        "ADDRESS:PORT|FILE",
+        "Serve metrics of the run for Prometheus at this address, or keep them in a file (.prom) for "
         "node_exporter.",
     ),
-    click.option(
-        "--notify",
-        metavar="FILE",
-        help="Send messages at start, steady state, faults and end to the services in this file, a URL each "
+    _NOTIFY: (
+        "FILE",
+        "Send messages at start, steady state, faults and end to the services in this file, a URL each "
         "line: mail, Slack, Teams, ntfy, JSON.",
     ),
-    _with_outputs,
+}
+"""Options of openpts' own outputs in the order of the help: what they take and do."""
+
+
+def _offered() -> dict[str, Offer]:
+    """The outputs of plug-ins by their options, those of openpts first."""
+    found = {f"--{name}": offer for name, offer in offers(Kind.OUTPUT).items()}
+    return {option: found[option] for option in dict.fromkeys((*_OPTIONS, *found)) if option in found}
+
+
+def _option(name: str, offer: Offer) -> Decorator:
+    metavar, help_text = _OPTIONS.get(name, ("PLACE", offer.summary))
+    return click.option(name, metavar=metavar, help=help_text)
+
+
+LIVE_OPTIONS: Final[Decorator] = together(
+    *(_option(name, offer) for name, offer in _offered().items()), _with_outputs
 )
 
 
@@ -125,7 +133,10 @@ def _check(given: dict[str, str], *, as_json: bool) -> None:
 @contextmanager
 def _listening(option: str, place: str) -> Iterator[Listener]:
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
-    with _OUTPUTS_OF[option](option, place) as output, background_listener(nullcontext(output)) as on_event:
+    with (
+        _opened(_offered()[option], option, place) as output,
+        background_listener(nullcontext(output)) as on_event,
+    ):
         on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
         try:
             yield on_event
@@ -142,81 +153,17 @@ def _listening(option: str, place: str) -> Iterator[Listener]:
             on_event(ProgramEnded(0, None))
 
 
-@contextmanager
-def _events(option: str, place: str) -> Iterator[Listener]:
-    with opened_output(option, place) as write:
-        yield EventStream(write).on_event
-
-
-@contextmanager
-def _ocp_diag(option: str, place: str) -> Iterator[Listener]:
-    from openpts_line.exchange.ocp_diag import OcpDiagStream  # noqa: PLC0415 few runs need the library
-
-    # One test run is one file of that form; events of several commands can follow one another.
-    with opened_output(option, place, new=not Path(place).is_fifo()) as write:
-        yield OcpDiagStream(write).on_event
-
-
-@contextmanager
-def _metrics(_option: str, place: str) -> Iterator[Listener]:
-    from openpts_line.exchange.metrics import RunMetrics  # noqa: PLC0415 likewise
-
-    metrics = RunMetrics()
-    with published_metrics(place, metrics) as renew:
-
-        def on_event(event: Event) -> None:
-            metrics.on_event(event)
-            renew()
-
-        yield on_event
-
-
-@contextmanager
-def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[], object]]:
-    """Serve metrics, or keep them in a file, which is replaced where what is yielded is called in time."""
-    from openpts_line.exchange.metrics import TextfileMetrics  # noqa: PLC0415 likewise
-    from openpts_line.exchange.metrics_server import served_metrics  # noqa: PLC0415 likewise
-
-    if place.endswith(".prom"):
-        textfile = TextfileMetrics(Path(place), metrics)
-        try:
-            yield textfile.renew
-        finally:
-            textfile.write()
-            _warn(METRICS, place, textfile.lost)
-        return
-    address, colon, port = place.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
-        raise UsageError(
-            f"invalid {METRICS} {place!r}: write an address and a port, 127.0.0.1:9110, or FILE.prom"
-        )
-    with served_metrics(address.strip("[]"), int(port), metrics):
-        yield bool  # what is served is made when it is asked for
-
-
-@contextmanager
-def _notify(option: str, place: str) -> Iterator[Listener]:
-    try:
-        from openpts_line.exchange.notify import notifier  # noqa: PLC0415 likewise, and not installed with openpts
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{option} needs the Python package {error.name}: pip install 'openpts[notify]'"
-        ) from error
-
-    sender = notifier(Path(place))
-    try:
-        with sender.sending() as on_event:
-            yield on_event
-    finally:
-        if sender.unsent:
-            click.echo(f"openpts: {sender.unsent} messages of {option} were not sent", err=True)
+def _opened(offer: Offer, option: str, place: str) -> AbstractContextManager[Listener]:
+    with calling(offer):
+        output: AbstractContextManager[Listener] = load(offer)(option, place)
+        return output
 
 
 _EVENTS_BEGIN: Final = b'{"kind":"stream_started",'
-_OUTPUTS_OF: Final = {EVENTS: _events, OCP_DIAG: _ocp_diag, METRICS: _metrics, _NOTIFY: _notify}
 
 
-def _warn(option: str, place: str, lost: str) -> None:
+def warn_of_loss(option: str, place: str, lost: str) -> None:
+    """Say at the end of a run that an output is incomplete."""
     if lost:
         click.echo(f"openpts: {option} {place} is incomplete: {lost}", err=True)
 
@@ -227,7 +174,7 @@ def _told(option: str, place: str, output: LastingOutput) -> Iterator[Callable[[
     try:
         yield output.write
     finally:
-        _warn(option, place, output.lost)
+        warn_of_loss(option, place, output.lost)
 
 
 def _refuse_foreign(option: str, path: Path, *, content: bool) -> None:

@@ -15,7 +15,7 @@ from openpts.cli.lot import LotDocument
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
-from openpts.cli.sim import PresetCheck, PresetList, TheoryCheck
+from openpts.cli.sim import PresetList
 from openpts.cli.suite import SuiteDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.lot.named_drives import WrittenDrives
@@ -40,6 +40,7 @@ from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_serve.cli.rehearse import RehearsalDocument
+from openpts_serve.cli.sim_check import PresetCheck, TheoryCheck
 from openpts_serve.cli.sim_serve import ServingBegun, ServingEnded
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes

@@ -38,7 +38,7 @@ LONGEST_IMPORT_S: Final = 10.0
 """An import that takes longer is ended: scipy takes half a second, on a machine at rest."""
 
 _DOOR: Final = f"{__name__}:DOOR_1"
-_NAME: Final = r"[a-z][a-z0-9-]*"
+_NAME: Final = r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)?"
 
 
 class Kind(StrEnum):
@@ -49,6 +49,7 @@ class Kind(StrEnum):
     GAUGE = "gauge"
     EXPORTER = "exporter"
     OUTPUT = "output"
+    SERVICE = "service"
 
 
 # Imported with the first object of the kind: types of rooms above, and click, would cost each start.
@@ -58,6 +59,7 @@ _TYPES: Final = {
     Kind.GAUGE: "collections.abc:Callable",
     Kind.EXPORTER: "collections.abc:Callable",
     Kind.OUTPUT: "collections.abc:Callable",
+    Kind.SERVICE: "builtins:object",
 }
 
 
@@ -170,11 +172,21 @@ def load(offer: Offer) -> Any:
         raise offer.error("can't load", f"{type(error).__name__}: {error}") from error
     if not isinstance(found, _object(_TYPES[Kind(offer.kind)])):
         raise offer.error("can't load", f"{offer.where} is of the type {type(found).__name__}")
-    if getattr(found, "name", offer.name) != offer.name:
+    name = offer.name.rpartition(".")[2]
+    if getattr(found, "name", name) != name:
         raise offer.error("can't load", f"{offer.where} calls itself {found.name!r}")
     if offer.package.name != OWN:
         _LOADED[offer.package.name] = offer.package
     return found
+
+
+def service(name: str) -> Any:
+    """What a command of openpts asks for and does without: None where no plug-in has it.
+
+    Raises PluginError for one that can't be loaded.
+    """
+    offer = offers(Kind.SERVICE).get(name)
+    return None if offer is None else load(offer)
 
 
 @contextmanager

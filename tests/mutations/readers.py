@@ -23,8 +23,6 @@ from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.benchmark import CATALOGUE
-from openpts.procedures.shared.benchmark.profiles import read_benchmark
 from openpts.record.lot import LOT_NAME, Lot, LotEntry, read_lot
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
@@ -66,6 +64,8 @@ from openpts_many.campaign.campaign_file import parse_campaign, read_campaign
 from openpts_many.campaign.journal import JOURNAL_NAME, begin, note_replaced, note_seen, read_state
 from openpts_many.fleet.configuration import read_fleet
 from openpts_many.fleet.port import Observation, RunStage
+from openpts_practice.benchmark_rows import CATALOGUE
+from openpts_practice.benchmark_rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write
 from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged

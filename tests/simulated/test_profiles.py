@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from scipy.stats import sem
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.shared.benchmark.conditions import FreeSpace
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
@@ -20,6 +18,8 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
+from openpts_practice.benchmark_rows.conditions import FreeSpace
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from openpts_practice.precon.conditions import DriveState, PreconConditions
 from openpts_practice.precon.states import comparisons_of

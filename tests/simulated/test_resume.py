@@ -22,7 +22,6 @@ from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
@@ -50,6 +49,7 @@ from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from tests.support.job_subjects import with_subject
 from tests.support.oracle_presets import write_oracle

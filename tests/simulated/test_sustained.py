@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
@@ -16,6 +15,7 @@ from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purpose import Purpose
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS
 from openpts_practice.sustained.conditions import Claim, SustainedConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

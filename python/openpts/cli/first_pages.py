@@ -7,7 +7,6 @@ from typing import Any, Final
 import click
 
 from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place, of_plugins
-from openpts.plugins import Kind
 
 # None of them writes to a drive, and each works on any machine.
 FIRST_EXAMPLES: Final = (
@@ -277,7 +276,7 @@ class FirstPages(OnDemandInOrder):
         self.own_commands = {
             command for of in purposes.values() for command, place in of.items() if isinstance(place, Place)
         }
-        plugged_in = of_plugins(Kind.COMMAND, self.own_commands)
+        plugged_in = of_plugins(taken=self.own_commands)
         self._purposes: dict[str, dict[str, Place]] = {}
         for purpose, places in purposes.items():
             of_purpose = self._purposes[purpose] = {}

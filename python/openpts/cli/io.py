@@ -14,6 +14,7 @@ from openpts.cli.io_display import following
 from openpts.cli.io_engine import EngineArgs
 from openpts.cli.io_options import StopArgs, io_options
 from openpts.cli.io_result import MeasurementResults
+from openpts.cli.io_spellings import in_own_words
 from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
@@ -21,12 +22,12 @@ from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
+from openpts.plugins import service
 from openpts.runner.measure import MeasurementEvent, MeasurementListener, MeasurementOrder, alone, measure
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
-from openpts_fio.cli.io_fio import in_own_words, job_text, translation_of
-from openpts_fio.jobs.translation import Translation
+from openpts.vocabulary.translation import Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ Words = TypeVar("Words", StimulusWords, StopArgs, EngineArgs, ConsentArgs)
 @click.command()
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @io_options
-def io(targets: tuple[str, ...], as_json: bool, print_fio: bool, **options: Any) -> int:
+def io(targets: tuple[str, ...], as_json: bool, print_fio: bool = False, **options: Any) -> int:
     """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
 
     TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
@@ -121,12 +122,12 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
 
 def _loads(targets: tuple[str, ...], options: Mapping[str, Any], interval_ns: int) -> list[Translation]:
     """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
-    if options["fio_job"] is not None:
-        loads = [translation_of(target, options) for target in targets]
+    if options.get("fio_job") is not None:
+        loads: list[Translation] = [service("fio-jobs").translation(target, options) for target in targets]
         for text in loads[0].ignored:
             click.echo(f"openpts: ignored: {text}", err=True)
         return loads
-    if options["fio_values"]:
+    if options.get("fio_values"):
         raise UsageError("--fio-value applies to --fio, which is missing")
     own = in_own_words(options)
     stimulus = _words(
@@ -151,7 +152,7 @@ def _print_fio(targets: tuple[str, ...], options: Mapping[str, Any]) -> int:
     if len(targets) > 1:
         raise UsageError("--print-fio writes the job file of one target: name one")
     (order,) = orders_of(targets, options)
-    text = job_text(order)
+    text = service("fio-jobs").text(order)
     for note in order.notes:
         click.echo(f"openpts: note: {note}", err=True)
     click.echo(text, nl=False)

@@ -11,7 +11,9 @@ from openpts.cli.io_engine import NUMA
 from openpts.cli.number_types import FiniteRange
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
+from openpts.fields.fio_values import ORDERS
 from openpts.fields.parsing import amount_bytes, named_values, number, refuse, whole_number
+from openpts.plugins import Kind, offers
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,
@@ -23,7 +25,6 @@ from openpts.vocabulary.stop import (
     SteadyFigure,
     StopRule,
 )
-from openpts_fio.jobs.directions import ORDERS
 
 _DEFAULT_SECONDS: Final = 10.0
 _STEADY: Final = "--until-steady"
@@ -216,7 +217,7 @@ _how_long = together(
     ),
 )
 
-_fio = together(
+_fio_jobs = together(
     click.option(
         "--fio",
         "fio_job",
@@ -318,7 +319,7 @@ io_options: Final = together(
     _where,
     _when,
     _how_long,
-    _fio,
+    *([_fio_jobs] if "fio-jobs" in offers(Kind.SERVICE) else []),
     _engine,
     _consent,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),

@@ -15,6 +15,7 @@ from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given
+from openpts.plugins import service
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
 from openpts.vocabulary.drive_class import DriveClass
@@ -102,13 +103,10 @@ def _refuse_traces(test: Procedure, targets: tuple[str, ...]) -> None:
     missing = [word for word in targets if "/" not in word and not Path(word).exists()]
     if not missing:
         return
-    from openpts_traces.characteristics.shipped import applied_by, shipped_as  # noqa: PLC0415 most targets are paths
-    from openpts_traces.recipes import PREFIX  # noqa: PLC0415 likewise
-
+    if (shipped_trace := service("shipped-trace")) is None:
+        return
     for word in missing:
-        if (typed := shipped_as(word)) is not None:
-            has_traces = "traces" in parameters_of(test.conditions) and typed.startswith(PREFIX)
-            way = f"give --traces {typed}" if has_traces else f"{applied_by(typed)} applies it"
+        if way := shipped_trace(word, takes_traces="traces" in parameters_of(test.conditions)):
             raise UsageError(f"{word} is a trace that ships, and no drive: {way}")
 
 

@@ -1,22 +1,19 @@
 """What was measured in a phase of a test, in one line at its end."""
 
 from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
 from typing import Any, Final
 
 from openpts.cli.progress import RunProgress
-from openpts.procedures.kit.spread import spread_words
-from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.procedures.shared.benchmark.results import passes_of as passes_of_row
-from openpts.procedures.shared.benchmark.results import row_figure
+from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
-from openpts.vocabulary.phase import Phase, StepPlace, phase_text
+from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Stream
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS, SteadyState
-from openpts_traces.trace_replay.passes import Pass, passes_of
 
 
 def phase_lines(progress: RunProgress) -> list[str]:
@@ -25,12 +22,20 @@ def phase_lines(progress: RunProgress) -> list[str]:
     assert apply is not None  # noqa: S101 a part that ends was begun
     if apply.phase in _TRACKED and not _ends_with_tracked_minute(progress):
         return []
-    text = _LINES[apply.phase](progress, progress.finished)
+    text = _own_line(progress) or _LINES[apply.phase](progress, progress.finished)
     name = phase_text(apply.phase, apply.number)
     if apply.phase in _IN_PIECES or apply.until_alike:
         # the test decides whether another piece follows, so only the progress of the phase is known
         return [f"{name} at {format_duration(progress.phase_ns)}: {text}"]
     return [f"{name} done: {text}" if text else f"{name} done"]
+
+
+def _own_line(progress: RunProgress) -> str | None:
+    """What a test says of its phases itself."""
+    if progress.conditions is None or not (where := procedure_of(progress.conditions.test).phase_line):
+        return None
+    line: str | None = resolve_name(where)(progress)
+    return line
 
 
 def _ends_with_tracked_minute(progress: RunProgress) -> bool:
@@ -73,7 +78,7 @@ def _round(progress: RunProgress, samples: Sequence[Sample]) -> str:
         case DemandConditions() as conditions:
             return _tracked_demand(conditions, samples)
         case _:
-            return _each_figure(samples)
+            return each_figure(samples)
 
 
 def _tracked_points(conditions: RoundConditions, samples: Sequence[Sample]) -> str:
@@ -103,26 +108,11 @@ def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
     busy = [sample for sample in samples if not sample.step.is_idle] or list(samples)
-    if passes := passes_of([*progress.earlier_passes, *busy]):
-        return _replays(progress, passes)
     if any(sample.streams for sample in busy):
-        return _each_figure(busy)
+        return each_figure(busy)
     elapsed_ns = sum(s.elapsed_ns for s in busy)
     rate = per_second(sum(s.bytes for s in busy), elapsed_ns)
     return f"{busy[0].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, busy)}"
-
-
-def _replays(progress: RunProgress, passes: Sequence[Pass]) -> str:
-    """Passes of a trace by their scores; of the last one what the drive did."""
-    apply, last = progress.apply, passes[-1]
-    assert apply is not None  # noqa: S101 a part that ends was begun
-    place = StepPlace(1, apply.phase, apply.number, 0)
-    own = progress.conditions.part_name(place) if progress.conditions else None
-    scores = ", ".join("n/a" if one.score is None else f"{one.score.score:,}" for one in passes)
-    rate = f"{last.trace.bytes * NS_PER_S / last.execution_ns / MB:,.0f} MB/s" if last.execution_ns else "n/a"
-    times = f"ART {_ms(last.trace.mean_latency_ns)}, MRT {_ms(last.trace.max_latency_ns)}"
-    length = format_duration(sum(one.sample.elapsed_ns for one in passes))
-    return f"{own or last.sample.step.streams[0].name}: score {scores}; {rate}, {times}, {length}"
 
 
 def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -137,7 +127,7 @@ def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     )
 
 
-def _each_figure(samples: Sequence[Sample]) -> str:
+def each_figure(samples: Sequence[Sample]) -> str:
     """Figures of different accesses, each in its own unit: no sum of them means anything."""
     return ", ".join(
         _stream_figure(stream, part)
@@ -157,23 +147,7 @@ def _stream_figure(stream: Stream, part: Measured) -> str:
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """Levels of a sweep differ in one property; a zone of a rotational disk has figures of both patterns."""
     patterns = {stimulus.access_pattern for sample in samples for stimulus in sample.step.stimuli}
-    return _bursts(progress, samples) if len(patterns) < 2 < len(samples) else _each_figure(samples)
-
-
-def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    """A row of a benchmark as its users know it."""
-    conditions, apply = progress.conditions, progress.apply
-    if not isinstance(conditions, ProfileTestConditions) or apply is None:
-        return _each_figure(samples)
-    where, row = conditions.row_of(apply.number)
-    passes = passes_of_row(row, [*progress.earlier_passes, *samples])
-    figure = row_figure(passes, row.units[0], row.statistic, conditions.set_rule)
-    if figure is None:
-        return f"{where}, {row.title}: no I/O"
-    spread = ", ".join(spread_words(figure.passes, "pass"))
-    of = f" ({row.statistic} of {len(passes)} passes; {spread})" if len(passes) > 1 else ""
-    decimals = 0 if figure.shown >= 1000 else 1 if figure.shown >= 10 else 3
-    return f"{where}, {row.title}: {figure.shown:,.{decimals}f} {figure.unit}{of}"
+    return _bursts(progress, samples) if len(patterns) < 2 < len(samples) else each_figure(samples)
 
 
 def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -204,7 +178,7 @@ _LINES: Final[dict[Phase, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Phase.HISTOGRAM_PREWRITE: _filled,
     Phase.HISTOGRAM: _steady_access,
     Phase.CONDITIONING: _filled,
-    Phase.PROFILE: _profile_row,
+    Phase.PROFILE: lambda _progress, samples: each_figure(samples),
     Phase.SWEEP: _sweep,
     Phase.LOAD: _long_stimulus,
     Phase.FILL: _filled,

@@ -8,19 +8,14 @@ import click
 from msgspec import Struct
 from rich.table import Table
 
-from openpts.cli.broken_pipe import with_controls
+from openpts.cli.commands_on_demand import OnDemand, of_own_plugins
 from openpts.cli.console import table_console, table_of
-from openpts.cli.number_types import FiniteRange
 from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import UsageError
-from openpts.simulation.figures import Unit
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 from openpts.simulation.scale import default_scale
 from openpts.units import format_capacity
 from openpts.vocabulary.document import Document, filled
-from openpts_serve.cli.sim_serve import serve
-from openpts_serve.rehearsal.check import Amplification, Checked, check_amplification, check_figures
 
 # How the name of a parameter ends, and what it then counts.
 _UNITS: Final = (
@@ -79,47 +74,6 @@ class PresetList(Document, frozen=True, kw_only=True, tag="openpts.presets/1"):
     presets: tuple[ShownPreset, ...]
 
 
-class PublishedFigure(Struct, frozen=True, kw_only=True):
-    """A published figure beside that of the model; ``claim`` is how near the model has to come, in words."""
-
-    figure: str
-    published: float
-    unit: Unit
-    source: str
-    model: float
-    deviation_pct: float
-    tolerance_pct: float | None
-    claim: str
-    holds: bool
-    note: str
-
-    @classmethod
-    def of(cls, checked: Checked) -> Self:
-        """A row of the table."""
-        return filled(
-            cls,
-            checked.figure,
-            figure=checked.figure.name,
-            model=checked.model,
-            deviation_pct=checked.deviation_pct,
-            holds=checked.holds,
-        )
-
-
-class PresetCheck(Document, frozen=True, kw_only=True, tag="openpts.sim-check/1"):
-    """A preset beside what is published of its class."""
-
-    preset: str
-    figures: tuple[PublishedFigure, ...]
-
-
-class TheoryCheck(Document, frozen=True, kw_only=True, tag="openpts.sim-theory/1"):
-    """Write amplification of a preset beside theory, at each over-provisioning that is asked for."""
-
-    preset: str
-    rows: tuple[Amplification, ...]
-
-
 def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
     """A line for each preset."""
     table = table_of("=Name", "Model", ">Capacity", ">Scale", "Stands for")
@@ -131,71 +85,22 @@ def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
             str(default_scale(preset, preset.capacity_bytes)),
             preset.summary,
         )
-    _print(stream, table)
+    print_parts(stream, table)
 
 
 def _print_parameters(stream: IO[str], preset: Preset) -> None:
     """All parameters of a preset, with their units; assumed ones are marked."""
-    _print(stream, f"{preset.name}: {preset.summary}", "")
+    print_parts(stream, f"{preset.name}: {preset.summary}", "")
     table = table_of("=Parameter", ">Value", "Unit", "")
     for name, value in _parameters(preset.as_written()):
         assumed = any(name == each or name.startswith(f"{each}.") for each in preset.assumed)
         table.add_row(name, _value_text(value), unit_of(name), "assumed" if assumed else "")
-    _print(stream, table)
+    print_parts(stream, table)
 
 
 def unit_of(name: str) -> str:
     """The unit that the name of a parameter has at its end; nothing for a plain number or a word."""
     return next((unit for ending, unit in _UNITS if name.endswith(ending)), "")
-
-
-def _print_amplifications(stream: IO[str], rows: Sequence[Amplification]) -> None:
-    """Write amplification against theory."""
-    table = table_of(
-        ">Over-provisioning",
-        ">Theory",
-        ">Effective",
-        ">Theory of that",
-        ">Simulated",
-        ">Difference",
-        "Within 0.5 %",
-    )
-    for row in rows:
-        table.add_row(
-            f"{100 * row.over_provisioning:g} %",
-            f"{row.nominal_theory:.3f}",
-            f"{100 * row.effective_over_provisioning:.2f} %",
-            f"{row.theory:.3f}",
-            f"{row.write_amplification:.3f}",
-            f"{row.deviation_pct:+.2f} %",
-            _yes(row.holds),
-        )
-    _print(stream, table)
-    _print(stream, "Effective is the share in use: a drive keeps some space empty for garbage collection.")
-
-
-def _print_checked(stream: IO[str], rows: Sequence[Checked]) -> None:
-    """Published figures against those of the model."""
-    table = table_of("Figure", ">Published", ">Model", "Unit", ">Deviation", "Claim", "Holds")
-    for row in rows:
-        figure = row.figure
-        table.add_row(
-            figure.name,
-            _figure_text(figure.published),
-            _figure_text(row.model),
-            figure.unit.value,
-            f"{row.deviation_pct:+.1f} %",
-            figure.claim,
-            _yes(row.holds),
-        )
-    _print(stream, table)
-    missed = sum(not row.holds for row in rows)
-    _print(stream, f"{len(rows) - missed} of {len(rows)} figures are as near as claimed")
-    for source in dict.fromkeys(row.figure.source for row in rows):
-        _print(stream, f"source: {source}")
-    for row in rows:
-        if row.figure.note:
-            _print(stream, f"note: {row.figure.name}: {row.figure.note}")
 
 
 def _parameters(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -226,24 +131,17 @@ def _value_text(value: object) -> str:
             return str(value)
 
 
-def _figure_text(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "NO"
-
-
-def _print(stream: IO[str], *parts: Table | str) -> None:
+def print_parts(stream: IO[str], *parts: Table | str) -> None:
+    """Tables and lines, as wide as the stream's terminal."""
     console = table_console(stream)
     for part in parts:
         console.print(part)
 
 
-# The over-provisionings of the published tables.
-_OVER_PROVISIONINGS = (0.07, 0.125, 0.28)
-_FAILED = 1
-
+_OF_PLUGINS = {
+    "check": "Check a simulated drive against published figures.",
+    "serve": "Serve a preset by NVMe over TCP, until Ctrl-C.",
+}
 _HOW_TO_OWN = """\b
 Your own drive
   openpts sim show enterprise-tlc --toml > mine.toml
@@ -255,12 +153,9 @@ Your own drive
 """
 
 
-@click.group(epilog=_HOW_TO_OWN)
+@click.group(cls=OnDemand, commands=of_own_plugins("sim", _OF_PLUGINS), epilog=_HOW_TO_OWN)
 def sim() -> None:
     """Show, check and serve simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
-
-
-sim.add_command(serve)
 
 
 @sim.command("list", short_help="List the presets that ship.")
@@ -292,70 +187,3 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
         print_document(PresetList(presets=(ShownPreset.of(loaded, loaded.as_written()),)))
     else:
         _print_parameters(sys.stdout, loaded)
-
-
-@sim.command()
-@click.argument("preset_argument", metavar="[PRESET]", required=False)
-@click.option("--preset", "preset_option", help="The same as PRESET.")
-@click.option(
-    "--over-provisioning",
-    "over_provisionings",
-    multiple=True,
-    type=FiniteRange(0.01, 10),
-    metavar="SHARE",
-    help="Compare write amplification with theory at this over-provisioning; may be repeated.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Seed of offsets and data.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.pass_context
-def check(
-    context: click.Context,
-    preset_argument: str | None,
-    preset_option: str | None,
-    *,
-    over_provisionings: tuple[float, ...],
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Check a simulated drive against published figures. Exits with 1 if one is missed.
-
-    PRESET is the name of one that ships or the path of a TOML file. Each of its [[figures]] is measured on a
-    new drive and compared within the tolerance given beside it. The preset theory, or any with
-    --over-provisioning, is compared with the theory of write amplification instead.
-    """
-    if preset_argument is None and preset_option is None:
-        raise click.MissingParameter(ctx=context, param_hint="'PRESET'", param_type="argument")
-    if preset_argument is not None and preset_option is not None:
-        raise UsageError("PRESET and --preset are two forms of the same thing: give one of them")
-    preset = load_preset(preset_argument or preset_option or "")
-    if over_provisionings or preset.name == "theory":
-        rows = [
-            check_amplification(preset, share, seed) for share in over_provisionings or _OVER_PROVISIONINGS
-        ]
-        if as_json:
-            print_document(TheoryCheck(preset=preset.name, rows=tuple(rows)))
-        else:
-            _print_amplifications(sys.stdout, rows)
-        context.exit(0 if all(row.holds for row in rows) else _FAILED)
-    figures = len(preset.figures())
-    if not figures:
-        raise UsageError(f"{preset.name} lists no published figures: add [[figures]] to {preset.place}")
-    checked: list[Checked] = []
-    for row in check_figures(preset, seed):
-        checked.append(row)
-        if not as_json and can_be_drawn_over(sys.stderr):
-            click.echo("\r\x1b[K", nl=False, file=with_controls(sys.stderr))
-            if len(checked) < figures:
-                click.echo(f"{len(checked)}/{figures} figures", nl=False, err=True)
-    if as_json:
-        print_document(PresetCheck(preset=preset.name, figures=tuple(map(PublishedFigure.of, checked))))
-    else:
-        _print_checked(sys.stdout, checked)
-    context.exit(0 if all(row.holds for row in checked) else _FAILED)

@@ -12,14 +12,14 @@ from openpts.device.mounted.prepared_drive import is_mount_of_file, put_back_mou
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
-from openpts.errors import OpenptsError, RefusedError
+from openpts.errors import OpenptsError, PluginError, RefusedError
 from openpts.host.changes import put_back_setting
 from openpts.host.shared_settings import is_of_a_run, still_needed
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
+from openpts.plugins import service
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
-from openpts_traces.capture.leftovers import take_down
 
 
 class Healer(Protocol):
@@ -29,11 +29,19 @@ class Healer(Protocol):
         """One line that says what was put back. Raises OpenptsError: the entry stays then."""
 
 
+def _take_down_block_trace(entry: Entry, roots: SystemRoots, run: Run) -> str:
+    """Captures are a plug-in's. Raises PluginError where it is not there to undo what it has set up."""
+    if (take_down := service("take-down-block-trace")) is None:
+        raise PluginError("can't take down a block trace: no plug-in that captures is installed")
+    done: str = take_down(entry, roots, run)
+    return done
+
+
 HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.WRITE_CACHE: put_back_write_cache,
     Kind.HOST_SETTING: put_back_setting,
     Kind.DRIVE_PASSWORD: take_password_off,
-    Kind.BLOCK_TRACE: take_down,
+    Kind.BLOCK_TRACE: _take_down_block_trace,
     Kind.MOUNT: put_back_mount,
 }
 """Who can put back what."""

@@ -15,9 +15,10 @@ from openpts.vocabulary.stop import (
     Steady,
     StopRule,
 )
+from openpts.vocabulary.translation import Translation
 from openpts_fio.fio_job.conditions import LONGEST_NS, FioJob, FioJobConditions, by_name
 from openpts_fio.jobs.job_file import parse_jobs
-from openpts_fio.jobs.translation import Translation, translate
+from openpts_fio.jobs.translation import translate
 
 _Rule = Duration | ByteAmount | DriveFills | IoCount | Steady
 

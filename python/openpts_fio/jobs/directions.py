@@ -5,38 +5,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.vocabulary.placement import Pareto, Placement, Uniform, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import BlockSize
-from openpts_fio.jobs.job import Job
-from openpts_fio.jobs.values import (
+from openpts.fields.fio_values import (
     DIRECTIONS,
-    READ,
-    TRIM,
-    WRITE,
+    MIXED,
+    ORDERS,
     ValueTextError,
     given_pct,
     weighted_sizes,
     whole_number,
 )
+from openpts.vocabulary.placement import Pareto, Placement, Uniform, Zipf, Zone, Zones
+from openpts.vocabulary.stimulus import BlockSize
+from openpts_fio.jobs.job import Job
 
 _DEFAULT_BYTES: Final = 4096
 _MOST_SIZES: Final = 64
 _ALL_PCT: Final = 100
 _PAGE_BYTES: Final = 4096
-_MIXED: Final = (READ, WRITE)
-_WORDS: Final = {
-    "read": (READ,),
-    "write": (WRITE,),
-    "trim": (TRIM,),
-    "rw": _MIXED,
-    "readwrite": _MIXED,
-}
-ORDERS: Final = {
-    **{word: (directions, False) for word, directions in _WORDS.items()},
-    **{f"rand{word}": (directions, True) for word, directions in _WORDS.items() if word != "readwrite"},
-}
-"""What each word of ``rw`` issues, and whether at random."""
-
 _WRITTEN_AFTER_TRIM: Final = ("trimwrite", "randtrimwrite")
 
 
@@ -77,7 +62,7 @@ def directions_of_job(job: Job) -> tuple[Direction, ...]:
     if word not in ORDERS:
         raise job.error("rw", f"is none of {', '.join(ORDERS)}")
     names, random = ORDERS[word]
-    weights = dict(zip(names, _mix(job) if names == _MIXED else (1,), strict=True))
+    weights = dict(zip(names, _mix(job) if names == MIXED else (1,), strict=True))
     names = tuple(name for name in names if weights[name])
     randomness = job.numbers("percentage_random")
     if not random and job.is_given("percentage_random"):

@@ -4,10 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from openpts.did_you_mean import nearest_word
-from openpts.units import NS_PER_S
-from openpts_fio.jobs.job_file import GivenOption, Section
-from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, Option, OptionHandling
-from openpts_fio.jobs.values import (
+from openpts.fields.fio_values import (
     KIB_BASE,
     Size,
     ValueTextError,
@@ -17,6 +14,9 @@ from openpts_fio.jobs.values import (
     time_ns,
     whole_number,
 )
+from openpts.units import NS_PER_S
+from openpts_fio.jobs.job_file import GivenOption, Section
+from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, Option, OptionHandling
 
 _Value = TypeVar("_Value")
 _YES: Final = {"1": True, "0": False, "true": True, "false": False}

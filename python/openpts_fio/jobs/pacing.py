@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.fields.fio_values import TRIM
 from openpts.units import NS_PER_US
 from openpts.vocabulary.stimulus import Batches, Capped, CapUnit, ClosedLoop, Pacing, Poisson, ThinkTime
 from openpts_fio.jobs.directions import Direction
 from openpts_fio.jobs.job import Job
-from openpts_fio.jobs.values import TRIM
 
 _ONE_BY_ONE: Final = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "sg"})
 _QUEUED: Final = frozenset({"libaio", "io_uring", "io_uring_cmd", "posixaio", "linuxaio"})

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.fields.fio_values import Size
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_fio.jobs.directions import Direction
 from openpts_fio.jobs.job import Job
-from openpts_fio.jobs.values import Size
 
 _ALL: Final = Size(100, is_pct=True)
 _MOST_THREADS: Final = 4096

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from openpts.fields.fio_values import WRITE
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
     Capped,
@@ -22,7 +23,6 @@ from openpts_fio.jobs.endings import Ending, ending_of
 from openpts_fio.jobs.job import Job
 from openpts_fio.jobs.pacing import paces_of, queue_depth
 from openpts_fio.jobs.places import Part, parts_of_job
-from openpts_fio.jobs.values import WRITE
 
 _CLASSES: Final = {1: PriorityClass.REALTIME, 2: PriorityClass.BEST_EFFORT, 3: PriorityClass.IDLE}
 _LOWEST_LEVEL: Final = 7

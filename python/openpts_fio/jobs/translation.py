@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import OperationWeights, Step, Stream
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, StopRule
+from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.data import is_verified
 from openpts_fio.jobs.endings import steady_of
 from openpts_fio.jobs.job import Job, JobError
@@ -18,20 +19,6 @@ from openpts_fio.jobs.job_file import JobFile
 from openpts_fio.jobs.streams import JobStream, streams_of_job
 
 _MOST_STREAMS: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """Steps one after the other; ``ignored`` options and ``notes`` on others, each with its place."""
-
-    steps: tuple[Step, ...]
-    ignored: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def changes_target(self) -> bool:
-        """Whether any step writes or trims."""
-        return any(step.changes_target for step in self.steps)
 
 
 def translate(job_file: JobFile, target: TargetFacts) -> Translation:

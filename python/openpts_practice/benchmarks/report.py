@@ -17,9 +17,15 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUni
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.procedures.kit.spread import repeat_figures
-from openpts.procedures.shared.benchmark.conditions import free_space_words
-from openpts.procedures.shared.benchmark.results import Score, as_ssd_score
-from openpts.procedures.shared.benchmark.tables import (
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts.record.reader import Run
+from openpts.units import format_duration
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.settling import SettlingRule
+from openpts_practice.benchmark_rows.conditions import free_space_words
+from openpts_practice.benchmark_rows.results import Score, as_ssd_score
+from openpts_practice.benchmark_rows.tables import (
     MeasuredRow,
     cover_rows,
     definition_table,
@@ -33,12 +39,6 @@ from openpts.procedures.shared.benchmark.tables import (
     start_and_end,
     times_table,
 )
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
-from openpts.record.reader import Run
-from openpts.units import format_duration
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.settling import SettlingRule
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 
 _TITLE: Final = "Benchmark Profiles"

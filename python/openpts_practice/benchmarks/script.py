@@ -21,8 +21,12 @@ from itertools import count
 from typing import Final
 
 from openpts.procedures.kit.standard import Standard
-from openpts.procedures.shared.benchmark.profiles import POPULAR
-from openpts.procedures.shared.benchmark.rows import (
+from openpts.procedures.shared.settling import settle
+from openpts.units import KIB
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts_practice.benchmark_rows.profiles import POPULAR
+from openpts_practice.benchmark_rows.rows import (
     LONGEST_NS,
     apply_row,
     conditioning_steps,
@@ -31,10 +35,6 @@ from openpts.procedures.shared.benchmark.rows import (
     sequential_writes,
     without_impossible_rows,
 )
-from openpts.procedures.shared.settling import settle
-from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 
 # The popular benchmarks as they come, on a purged drive.

@@ -11,10 +11,10 @@ from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.fields.readers import data_word, size_text
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark import CATALOGUE, is_path
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, benchmark_of
 from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document
+from openpts_practice.benchmark_rows import CATALOGUE, is_path
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of
 
 _HOW_TO_OWN = """\b
 Your own benchmark

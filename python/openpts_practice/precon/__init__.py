@@ -28,4 +28,5 @@ PROCEDURE: Final = Procedure(
         "tracking_seconds": 2,
     },
     log_around=frozenset({Phase.PROFILE}),
+    phase_line="openpts_practice.benchmark_rows.phase_line:phase_line",
 )

@@ -16,8 +16,6 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.spread import repeat_figures
-from openpts.procedures.shared.benchmark.conditions import free_space_words
-from openpts.procedures.shared.benchmark.tables import cover_rows, row_measure, spread_verdicts, start_and_end
 from openpts.procedures.shared.methodology import (
     conditioning_tables,
     methodology,
@@ -26,6 +24,8 @@ from openpts.procedures.shared.methodology import (
 )
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
+from openpts_practice.benchmark_rows.conditions import free_space_words
+from openpts_practice.benchmark_rows.tables import cover_rows, row_measure, spread_verdicts, start_and_end
 from openpts_practice.precon.conditions import DriveState, PreconConditions
 from openpts_practice.precon.results import CourseResults
 from openpts_practice.precon.rows_pages import definition_pages, entropy_page, rows_pages

@@ -12,7 +12,8 @@ from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, 
 from openpts.pages.texts import capitalised
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.procedures.kit.spread import rse_cell
-from openpts.procedures.shared.benchmark.tables import (
+from openpts.procedures.shared.methodology import nothing_page
+from openpts_practice.benchmark_rows.tables import (
     definition_table,
     definition_verdicts,
     figure_cell,
@@ -20,7 +21,6 @@ from openpts.procedures.shared.benchmark.tables import (
     times_table,
     value_text,
 )
-from openpts.procedures.shared.methodology import nothing_page
 from openpts_practice.precon.conditions import DriveState
 from openpts_practice.precon.states import STATES, Comparison, StateRow, counting_state, loss_of
 from openpts_practice.precon.trajectory_pages import COLORS

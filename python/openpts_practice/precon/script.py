@@ -32,17 +32,6 @@ from msgspec.structs import replace as with_changes
 
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts.procedures.shared.benchmark.profiles import SHORT
-from openpts.procedures.shared.benchmark.rows import (
-    LONGEST_NS,
-    apply_row,
-    conditioning_steps,
-    file_steps,
-    range_of,
-    row_steps,
-    sequential_writes,
-    without_impossible_rows,
-)
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
@@ -59,6 +48,17 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
+from openpts_practice.benchmark_rows.profiles import SHORT
+from openpts_practice.benchmark_rows.rows import (
+    LONGEST_NS,
+    apply_row,
+    conditioning_steps,
+    file_steps,
+    range_of,
+    row_steps,
+    sequential_writes,
+    without_impossible_rows,
+)
 from openpts_practice.precon.conditions import DriveState, InitialState, PreconConditions
 
 

@@ -9,12 +9,12 @@ from typing import Final
 
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.procedures.kit.spread import set_words
-from openpts.procedures.shared.benchmark.results import RowFigure, loss_pct
-from openpts.procedures.shared.benchmark.rows import range_of
-from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts_practice.benchmark_rows.results import RowFigure, loss_pct
+from openpts_practice.benchmark_rows.rows import range_of
+from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row
 from openpts_practice.precon.conditions import DriveState, InitialState, PreconConditions
 from openpts_practice.precon.results import CourseResults, analyze_course
 

@@ -25,4 +25,5 @@ PROCEDURE: Final = Procedure(
         "longest_seconds": 60,
     },
     log_around=frozenset({Phase.PROFILE}),
+    phase_line="openpts_practice.benchmark_rows.phase_line:phase_line",
 )

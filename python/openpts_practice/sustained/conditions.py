@@ -11,15 +11,15 @@ from openpts.fields import usual
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import FILLS_OR_NONE
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import (
-    BENCHMARKS_FIELD,
-    ROW_PARAMETERS,
-    ProfileTestConditions,
-)
 from openpts.units import KIB, MB
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import Workload
+from openpts_practice.benchmark_rows.conditions import (
+    BENCHMARKS_FIELD,
+    ROW_PARAMETERS,
+    ProfileTestConditions,
+)
 
 
 class Claim(Struct, frozen=True):

@@ -18,13 +18,13 @@ from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
 from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.kit.steps import MRT
-from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row, spread_verdicts, value_text
 from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
+from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row, spread_verdicts, value_text
 from openpts_practice.sustained.claims import ClaimSource, claims_page, claims_verdict
 from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts_practice.sustained.pages import (

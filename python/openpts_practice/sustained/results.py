@@ -9,8 +9,8 @@ from typing import Final
 
 from openpts.analysis.minutes import Piece
 from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
-from openpts.procedures.shared.benchmark.tables import MeasuredRow
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.benchmark_rows.tables import MeasuredRow
 from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim, DataSheetFigure
 
 KEPT_PCT: Final = 95.0

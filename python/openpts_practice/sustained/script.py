@@ -17,14 +17,6 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
-from openpts.procedures.shared.benchmark.rows import (
-    LONGEST_NS,
-    apply_row,
-    file_steps,
-    row_steps,
-    without_impossible_rows,
-)
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
@@ -41,6 +33,14 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WRITE_INTENSIVE
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS
+from openpts_practice.benchmark_rows.rows import (
+    LONGEST_NS,
+    apply_row,
+    file_steps,
+    row_steps,
+    without_impossible_rows,
+)
 from openpts_practice.sustained.conditions import SustainedConditions
 
 FRESH: Final = 1

@@ -22,6 +22,19 @@ def shipped_as(word: str) -> str | None:
     return _typed().get(_bare(word))
 
 
+def way_to_apply(word: str, *, takes_traces: bool) -> str:
+    """What to do with a trace or capture that ships; empty for another word.
+
+    ``takes_traces``: whether the test that it was typed for has an option for traces.
+    """
+    typed = shipped_as(word)
+    if typed is None:
+        return ""
+    if takes_traces and typed.startswith(PREFIX):
+        return f"give --traces {typed}"
+    return f"{applied_by(typed)} applies it"
+
+
 def applied_by(typed: str) -> str:
     """The command that applies a trace, or a capture, to a drive."""
     if typed.startswith(LIKE):

@@ -16,4 +16,5 @@ PROCEDURE: Final = Procedure(
     the trace touches written once, and three passes of the trace.
     """,
     quick={"passes": 1},
+    phase_line="openpts_traces.trace_replay.phase_line:phase_line",
 )

@@ -18,4 +18,5 @@ PROCEDURE: Final = Procedure(
     three warm ones, or up to seven until they are close together.
     """,
     quick={"traces": ["quick"], "background": "none", "mapping": "wrap", "passes": 1, "until_rse": 0},
+    phase_line="openpts_traces.trace_replay.phase_line:phase_line",
 )

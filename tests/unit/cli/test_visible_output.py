@@ -127,7 +127,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
     assert calling("with_controls") == {
         "openpts_line/cli/gate.py",
         "cli/purge.py",
-        "cli/sim.py",
+        "openpts_serve/cli/sim_check.py",
         "cli/console.py",
     }
     assert calling("Console") == set()

@@ -6,7 +6,8 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.units import TB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts_fio.jobs.job_file import read_jobs
-from openpts_fio.jobs.translation import Translation, translate
+from openpts.vocabulary.translation import Translation
+from openpts_fio.jobs.translation import translate
 from tests.support.public_job_files import PublicJob, public_jobs
 
 LEAST_OF_66 = 60

@@ -2,8 +2,7 @@
 
 import pytest
 
-from openpts.units import NS_PER_S, NS_PER_US
-from openpts_fio.jobs.values import (
+from openpts.fields.fio_values import (
     Size,
     ValueTextError,
     directions_of,
@@ -13,6 +12,7 @@ from openpts_fio.jobs.values import (
     weighted_sizes,
     whole_number,
 )
+from openpts.units import NS_PER_S, NS_PER_US
 
 
 @pytest.mark.parametrize(

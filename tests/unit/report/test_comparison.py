@@ -14,7 +14,6 @@ from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report, Table, Verdict
 from openpts.plots.svg import draw_figures
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
@@ -27,6 +26,7 @@ from openpts_line.compare.conditions import conditions_of
 from openpts_line.compare.contenders import Entry, RunComparison, compare_runs
 from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from tests.support.drawn_texts import outside, overlapping, text_boxes
 from tests.support.made_up_run import made_up_run

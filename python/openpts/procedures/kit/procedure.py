@@ -50,6 +50,8 @@ class Procedure:
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
     ``log_around``: phases with breaks before and after each program, in which the drive's log may be read,
     so that it is known what the drive wrote to its media in them.
+    ``phase_line`` is the function that says what a phase measured, as ``module:function``, where the log
+    can't know it; it takes the progress of the run, and gives None for a phase like those of other tests.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 
@@ -70,6 +72,7 @@ class Procedure:
     at_rated_demand: bool = False
     log_around: frozenset[Phase] = frozenset()
     trends: Mapping[int, str] = field(default_factory=dict)
+    phase_line: str = ""
 
     @property
     def name(self) -> str:

@@ -13,12 +13,12 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.benchmark import NAMES
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import BlockSize
+from openpts_practice.benchmark_rows import NAMES
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from openpts_practice.cli.benchmarks import benchmarks as command
 from tests.support.transcript import Transcript
 

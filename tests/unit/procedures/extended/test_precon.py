@@ -7,8 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.procedures.shared.benchmark.conditions import FreeSpace
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import DataPattern, ReducibleData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
@@ -16,6 +14,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts_practice.benchmark_rows.conditions import FreeSpace
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.precon.conditions import DriveState, PreconConditions
 from openpts_practice.precon.script import order_of, possible_on, standard_conditions
 from openpts_practice.precon.script import script as precon_test

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from openpts.fields.field import parameters_of
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.units import GB, GIB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
@@ -15,6 +14,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCac
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WORKLOADS
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS
 from openpts_practice.sustained.conditions import SustainedConditions
 from openpts_practice.sustained.script import possible_on, standard_conditions
 from openpts_practice.sustained.script import script as sustained_test

@@ -7,14 +7,14 @@ from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.benchmark_profile import FigureUnit
-from openpts.procedures.shared.benchmark.conditions import FreeSpace
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.benchmark_rows.conditions import FreeSpace
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.lifetime.conditions import Continued, ReadBack, StopOn
 from openpts_practice.precon.conditions import PreconConditions
 from openpts_practice.thermal.script import COLD

@@ -12,8 +12,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.benchmark.conditions import FreeSpace
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
@@ -24,6 +22,8 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
+from openpts_practice.benchmark_rows.conditions import FreeSpace
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from openpts_practice.precon.conditions import PreconConditions
 from openpts_practice.qos.conditions import Limit, Operation, QosConditions

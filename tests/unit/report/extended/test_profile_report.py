@@ -5,9 +5,9 @@ from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
-from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts_practice.benchmark_rows.profiles import BENCHMARKS
 from openpts_practice.benchmarks.conditions import BenchmarksConditions
 from openpts_practice.benchmarks.report import report as content_of
 from tests.support.made_up_run import made_up_run

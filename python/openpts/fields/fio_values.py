@@ -142,3 +142,18 @@ def given_pct(text: str) -> int:
     """The sum of the shares in such a list."""
     shares = [part.partition("/")[2].strip() for part in text.split(":")]
     return 100 if not all(shares) else sum(int(share) for share in shares)
+
+
+MIXED: Final = (READ, WRITE)
+_WORDS: Final = {
+    "read": (READ,),
+    "write": (WRITE,),
+    "trim": (TRIM,),
+    "rw": MIXED,
+    "readwrite": MIXED,
+}
+ORDERS: Final = {
+    **{word: (directions, False) for word, directions in _WORDS.items()},
+    **{f"rand{word}": (directions, True) for word, directions in _WORDS.items() if word != "readwrite"},
+}
+"""What each word of ``rw`` issues, and whether at random."""

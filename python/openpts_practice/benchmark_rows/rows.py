@@ -14,17 +14,17 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import (
-    PreconditionedConditions,
-    ProfileTestConditions,
-    free_space_words,
-)
-from openpts.procedures.shared.benchmark.results import passes_of, passes_to_add
 from openpts.units import KIB, MIB, NS_PER_S, block_size_kib, format_capacity
 from openpts.vocabulary.requests import Apply, Script, samples_in
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
+from openpts_practice.benchmark_rows.conditions import (
+    PreconditionedConditions,
+    ProfileTestConditions,
+    free_space_words,
+)
+from openpts_practice.benchmark_rows.results import passes_of, passes_to_add
 
 C = TypeVar("C", bound=ProfileTestConditions)
 

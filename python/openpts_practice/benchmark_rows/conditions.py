@@ -20,15 +20,15 @@ from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark import is_path
 from openpts.units import format_capacity
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts_practice.benchmark_rows import is_path
 
 _MOST_PASSES: Final = 99
 
 
 def _benchmark(name: str, word: str) -> BenchmarkProfile:
-    from openpts.procedures.shared.benchmark.profiles import benchmark_of  # noqa: PLC0415 slow to load
+    from openpts_practice.benchmark_rows.profiles import benchmark_of  # noqa: PLC0415 slow to load
 
     try:
         return benchmark_of(word)

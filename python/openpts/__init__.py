@@ -18,11 +18,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openpts.api import build_report, compare, measures, read_run
+    from openpts.api import build_report, measures, read_run
     from openpts.errors import NoRecordError, OpenptsError, RecordError, UsageError
     from openpts.pages.measure import Measured
     from openpts.pages.model import Report
     from openpts.record.reader import Run
+    from openpts_line.compare.api import compare
     from openpts_line.compare.contenders import RunComparison
 
 __all__ = [
@@ -42,21 +43,22 @@ __all__ = [
 
 # Loaded when first asked for: a command must not load what it does not need.
 _PLACES = {
-    "Measured": "pages.measure",
-    "NoRecordError": "errors",
-    "OpenptsError": "errors",
-    "RecordError": "errors",
-    "Report": "pages.model",
-    "Run": "record.reader",
-    "RunComparison": "report.compare.contenders",
-    "UsageError": "errors",
+    "Measured": "openpts.pages.measure",
+    "NoRecordError": "openpts.errors",
+    "OpenptsError": "openpts.errors",
+    "RecordError": "openpts.errors",
+    "Report": "openpts.pages.model",
+    "Run": "openpts.record.reader",
+    "RunComparison": "openpts_line.compare.contenders",
+    "UsageError": "openpts.errors",
+    "compare": "openpts_line.compare.api",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES.get(name, 'api')}"), name)
+    return getattr(import_module(_PLACES.get(name, "openpts.api")), name)
 
 
 def __dir__() -> list[str]:

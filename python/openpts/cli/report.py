@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError, UsageError
+from openpts.plugins import service
 from openpts.record.lot import LOT_NAME
 from openpts.record.suite import INDEX_NAME
 
@@ -105,7 +106,6 @@ def _reports_on_lot(
     from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import write_report  # noqa: PLC0415 likewise
-    from openpts_many.cli.population import population_of_lot  # noqa: PLC0415 slow to load
 
     lot, folders, written = read_lot(folder), [], []
     entries = list(lot.entries)
@@ -120,8 +120,9 @@ def _reports_on_lot(
                 reports = tuple(path.name for path in written[-1].documents)
                 stands = as_recorded(folder, entry) if entry.state in DONE else entry
                 entries[index] = replace(stands, reports=reports, report_reason=None)
-    with suppress(UsageError):  # too few drives that can be held against each other
-        written.append(population_of_lot(folder, out or folder, options))
+    if (population_of := service("population")) is not None:
+        with suppress(UsageError):  # too few drives that can be held against each other
+            written.append(population_of(folder, out or folder, options))
     if out is None:
         lot = replace(lot, entries=tuple(entries))
         write_lot(folder, lot)

@@ -5,8 +5,8 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.config_files.written_file import WrittenFileError
 from openpts.units import TB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts_fio.jobs.job_file import read_jobs
 from openpts.vocabulary.translation import Translation
+from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
 from tests.support.public_job_files import PublicJob, public_jobs
 

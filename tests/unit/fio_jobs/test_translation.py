@@ -40,8 +40,8 @@ from openpts.vocabulary.stop import (
     Steady,
     SteadyFigure,
 )
-from openpts_fio.jobs.job_file import parse_jobs
 from openpts.vocabulary.translation import Translation
+from openpts_fio.jobs.job_file import parse_jobs
 from openpts_fio.jobs.translation import translate
 
 DRIVE = TargetFacts(TargetKind.BLOCK, "drive", "/dev/drive", 64 * MIB, 512)

@@ -13,10 +13,10 @@ from msgspec import Meta, Struct
 
 from openpts.analysis.latency import encode_counts
 from openpts.record.decoding import decode_json
-from openpts.record.stated_percentiles import stated_percentiles
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.sample import OperationSample
 from openpts_fio.imports.imported_run import MOST, Source, storable
+from openpts_fio.stated_percentiles import stated_percentiles
 
 _TRANSFERS: Final = ("read", "write", "trim")
 # fio writes the brace on a line of its own; with --status-interval it writes several objects

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from openpts.analysis.run_comparison import Quality, RunSet, SetRule
-from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow, Statistic
 from openpts.units import MB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.sample import Measured, Sample, StepState
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow, Statistic
 
 
 @dataclass(frozen=True, slots=True)

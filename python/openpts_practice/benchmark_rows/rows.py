@@ -13,12 +13,12 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.units import KIB, MIB, NS_PER_S, block_size_kib, format_capacity
 from openpts.vocabulary.requests import Apply, Script, samples_in
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts_practice.benchmark_rows.conditions import (
     PreconditionedConditions,
     ProfileTestConditions,

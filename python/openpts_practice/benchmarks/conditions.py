@@ -7,8 +7,8 @@ from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, StepCounts
 from openpts.fields.field import Field
 from openpts.fields.kinds import SECONDS_OR_NONE
-from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.vocabulary.settling import SettlingRule
+from openpts_practice.benchmark_rows.benchmark_profile import ProfileRow
 from openpts_practice.benchmark_rows.conditions import ROW_PARAMETERS, PreconditionedConditions
 
 

@@ -11,11 +11,11 @@ from openpts.fields import usual
 from openpts.fields.conditions import Contradictions
 from openpts.fields.field import Field
 from openpts.fields.kinds import FILLS, PASSES, listed, percent
-from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.vocabulary.data import DataPattern, ReducibleData
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
+from openpts_practice.benchmark_rows.benchmark_profile import ProfileRow
 from openpts_practice.benchmark_rows.conditions import ROW_PARAMETERS, PreconditionedConditions
 
 

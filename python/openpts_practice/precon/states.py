@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.procedures.kit.spread import set_words
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.results import RowFigure, loss_pct
 from openpts_practice.benchmark_rows.rows import range_of
 from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row

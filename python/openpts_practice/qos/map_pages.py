@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from openpts.analysis.contour import contour
 from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, grid, heat_map, page, table
 from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import format_latency_ms
+from openpts_practice.contour import contour
 from openpts_practice.qos.conditions import Limit, Operation
 from openpts_practice.qos.load_columns import (
     DONE_NOTE,

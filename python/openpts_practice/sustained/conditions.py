@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from openpts.fields import usual
 from openpts.fields.field import Field, Kind
 from openpts.fields.kinds import FILLS_OR_NONE
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.units import KIB, MB
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import Workload
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.conditions import (
     BENCHMARKS_FIELD,
     ROW_PARAMETERS,

@@ -11,13 +11,13 @@ from openpts.analysis.minutes import Minute
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, labels_axis, page, page_of, table
 from openpts.pages.model import WIDTH_PX, Block, Cell, Figure, Page, Series, Table, Verdict
-from openpts.procedures.kit.benchmark_profile import FigureUnit
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
 from openpts.procedures.shared.methodology import fills_text, stimulus_words
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.record.reader import Run
 from openpts.units import GB, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit
 from openpts_practice.benchmark_rows.tables import (
     definition_table,
     definition_verdicts,

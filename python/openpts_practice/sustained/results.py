@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.minutes import Piece
-from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.tables import MeasuredRow
 from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim, DataSheetFigure
 

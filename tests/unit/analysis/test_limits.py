@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from openpts.analysis.limits import judge_limit, worst
 from openpts.vocabulary.limit import Judgement, Limit, LimitedFigure, LimitedOperation, LimitVerdict
 from openpts.vocabulary.sample import HostStall, Sample, StepState
+from openpts_fio.fio_job.limits import judge_limit, worst
 from tests.support.interval_samples import step_of
 
 PASS, FAIL, NO_VERDICT = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from openpts.analysis.run_comparison import SetRule
-from openpts.procedures.kit.benchmark_profile import FigureUnit, Statistic
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, Statistic
 from openpts_practice.benchmark_rows.results import as_ssd_score, loss_pct, row_figure
 
 

@@ -4,11 +4,11 @@ import pytest
 
 from openpts.analysis.minutes import Piece
 from openpts.analysis.run_comparison import SetRule
-from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.tables import MeasuredRow
 from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim
 from openpts_practice.sustained.results import (

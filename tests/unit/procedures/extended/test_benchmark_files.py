@@ -11,13 +11,18 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import read_plan
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import BlockSize
 from openpts_practice.benchmark_rows import NAMES
+from openpts_practice.benchmark_rows.benchmark_profile import (
+    BenchmarkProfile,
+    FigureUnit,
+    ProfileRow,
+    Statistic,
+)
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from openpts_practice.cli.benchmarks import benchmarks as command
 from tests.support.transcript import Transcript

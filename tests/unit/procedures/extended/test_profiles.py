@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
@@ -16,6 +15,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, POPULAR
 from openpts_practice.benchmark_rows.rows import range_of

@@ -6,13 +6,13 @@ from itertools import count
 from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.kit.benchmark_profile import FigureUnit
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit
 from openpts_practice.benchmark_rows.conditions import FreeSpace
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, SHORT
 from openpts_practice.lifetime.conditions import Continued, ReadBack, StopOn

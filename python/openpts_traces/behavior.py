@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.device.targets.simulated_target import SimulatedTarget
+from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import RunFailedError
@@ -20,7 +21,6 @@ from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
-from openpts_serve.rehearsal.next_sample import next_sample
 from openpts_traces.replay.script import possible_on, script, standard_conditions
 from openpts_traces.trace_replay.conditions import Mapping, TraceFile
 

@@ -71,7 +71,7 @@ from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
 from tests.support.made_traces import reads_and_writes
-from tests.unit.engine.fio.steps import SECOND, stimulus
+from tests.unit.fio.engine.steps import SECOND, stimulus
 
 Inputs = Callable[[int], bytes]
 MIB = 2**20

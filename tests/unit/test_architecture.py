@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -65,6 +66,36 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         "openpts_traces/recipes.py",
         "openpts_traces/treatment.py",
     }
+
+
+def test_no_module_needs_itself() -> None:
+    """Modules that are loaded on demand count as well; types alone do not."""
+    modules = {name.removesuffix(".py").replace("/", "."): tree for name, tree in trees()}
+    modules = {
+        (name if name.startswith("openpts_") else f"openpts.{name}").removesuffix(".__init__"): tree
+        for name, tree in modules.items()
+    }
+    TopologicalSorter({name: _needed(tree) & modules.keys() for name, tree in modules.items()}).prepare()
+
+
+def _needed(tree: ast.Module) -> set[str]:
+    """The modules that a module imports anywhere but for its types; what is no module is left in."""
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for of in node.body
+        for inner in ast.walk(of)
+    }
+    found = set[str]()
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found - {"openpts"}
 
 
 def test_scripts_analysis_and_reports_read_no_clock() -> None:

@@ -110,7 +110,7 @@ REMOVES_FOLDERS = {
     "temporary_folder.py": "those that it has made in a process which was killed",
 }
 OPENS_DATABASES = {
-    "record/reader.py": "a record, once its files are known to be files",
+    "record/database.py": "a record, once its files are known to be files",
     "record/writer.py": "a new record",
 }
 SENDS_IOCTLS = {

@@ -18,6 +18,7 @@ from openpts.cli.purge import Purged
 from openpts.cli.sim import PresetList
 from openpts.cli.suite import SuiteDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
+from openpts.limits.limits_file import LimitsFile
 from openpts.lot.named_drives import WrittenDrives
 from openpts.record.lot import Lot
 from openpts.report.arrow_files import columns_of_tables
@@ -27,7 +28,6 @@ from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.compare.figures import ComparisonDocument
 from openpts_line.exchange.events import EventLine
 from openpts_line.gate.documents import GateDocument, PowerDocument
-from openpts_line.gate.limits_file import LimitsFile
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer
 from openpts_many.archive.tables import VERSION, columns_of_archive

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, UsageError
 from openpts.fields.conditions import Conditions
+from openpts.limits.of_run import judged_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
@@ -28,7 +29,6 @@ from openpts_fio.fio_job.conditions import FioJob
 from openpts_fio.fiosynth.conditions import FiosynthConditions
 from openpts_fio.fiosynth.suite import Suite, SuiteWorkload
 from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
-from openpts_line.gate.of_run import judged_run
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole

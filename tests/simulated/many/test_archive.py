@@ -36,11 +36,11 @@ from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME
 from openpts.report.summary import summarize
 from openpts.runner.run import run_test
+from openpts.runs.measured_run import MeasuredRun
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
-from openpts_line.gate.figures import GatedRun
 from openpts_many.archive.catalogue import CATALOGUE, MOST_SMALL, catalogue_files, commit, entries, merge
 from openpts_many.archive.check import check
 from openpts_many.archive.distributions import coarse_buckets, distribution_of, error_bound_pct
@@ -155,7 +155,7 @@ def test_percentiles_of_a_run_are_those_of_its_record_within_the_stated_error(
             *("--percentile", "p50", "--percentile", "3 nines", "--measure", SUBJECT),
             *("--where", f"run = '{run.manifest.test_id}'"),
         )
-        own = GatedRun.of(run)
+        own = MeasuredRun.of(run)
         assert row["mean_ms"] == own.find(f"{SUBJECT}.mean").value
         assert row["max_ms"] == own.find(f"{SUBJECT}.max").value
         for name in ("p50", "p99.9"):

@@ -15,12 +15,15 @@ from openpts.cli.main import cli
 from openpts.conformance.conformance import conformance_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.evidence.finding import Status
+from openpts.limits.judge import judge
+from openpts.limits.limits_file import parse_limits
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.imported_run import import_tables
 from openpts.report.standing import standing_of
 from openpts.report.summary import summarize
+from openpts.runs.measured_run import MeasuredRun
 from openpts.units import KIB, NS_PER_MS, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
@@ -31,9 +34,6 @@ from openpts_fio.imports.fio_output import parse_output
 from openpts_fio.imports.imported_run import Source, Wanted, write_imported
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import judge
-from openpts_line.gate.limits_file import parse_limits
 from tests.support.shortened_runs import shortened_run
 
 DATA = Path(__file__).parents[3] / "data/imported"
@@ -301,7 +301,7 @@ def test_the_commands_write_a_run_for_each_result(tmp_path: Path) -> None:
 def gated(runs: list[Run], *limits: str, baseline: list[Run] | None = None) -> list[JudgedLimit]:
     head = 'require = ["conformant", "steady", "no media errors", "no throttling", "same firmware"]\n'
     held = parse_limits(f'{head}allow = ["deviations", "not steady"]'.encode(), "limits", limits)
-    sides = [[GatedRun.of(run) for run in side] for side in (runs, baseline or [])]
+    sides = [[MeasuredRun.of(run) for run in side] for side in (runs, baseline or [])]
     return list(judge(held, *sides).judged)
 
 

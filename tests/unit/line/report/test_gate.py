@@ -22,22 +22,22 @@ from openpts._native import Histogram
 from openpts.cli.broken_pipe import VisibleOutput
 from openpts.cli.main import cli
 from openpts.errors import UsageError
+from openpts.limits.judge import GateResult, judge, judge_finished
+from openpts.limits.limits_file import parse_limits
+from openpts.limits.page import verdicts_page
+from openpts.limits.words import limit_line
 from openpts.pages.model import Report
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
+from openpts.runs.measured_run import MeasuredRun
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.phase import Phase
 from openpts_line.cli.gate import _print
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import GateResult, judge, judge_finished
-from openpts_line.gate.limits_file import parse_limits
-from openpts_line.gate.page import _page
 from openpts_line.gate.power import power_of
-from openpts_line.gate.words import limit_line
 from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
 
@@ -60,14 +60,14 @@ def at(run: Run, share: float) -> Run:
     return replace(run, steps=steps)
 
 
-_MADE: dict[tuple[int, float], tuple[Run, GatedRun]] = {}
+_MADE: dict[tuple[int, float], tuple[Run, MeasuredRun]] = {}
 
 
-def gated(run: Run, *shares: float) -> list[GatedRun]:
+def gated(run: Run, *shares: float) -> list[MeasuredRun]:
     """Each is made once for all tests; the run is kept, so that its id stays its own."""
     for share in shares:
         if (id(run), share) not in _MADE:
-            _MADE[id(run), share] = (run, GatedRun.of(at(run, share)))
+            _MADE[id(run), share] = (run, MeasuredRun.of(at(run, share)))
     return [_MADE[id(run), share][1] for share in shares]
 
 
@@ -77,8 +77,8 @@ def deviating(run: Run) -> Run:
 
 def result_of(
     limits: Sequence[str] | str,
-    runs: Sequence[GatedRun],
-    baseline: Sequence[GatedRun] = (),
+    runs: Sequence[MeasuredRun],
+    baseline: Sequence[MeasuredRun] = (),
     head: str = ALLOWED,
 ) -> GateResult:
     lines = [limits] if isinstance(limits, str) else list(limits)
@@ -115,7 +115,7 @@ def test_the_worst_of_several_runs_counts(run: Run) -> None:
 
 def test_a_run_that_lacks_what_others_have_leaves_no_verdict(run: Run) -> None:
     (whole,) = gated(run, 1.0)
-    lacking = GatedRun.of(replace(run, steps=()), replace(whole.content, measures=()))
+    lacking = MeasuredRun.of(replace(run, steps=()), replace(whole.content, measures=()))
     for limits in (f"{IOPS} >= 1", f"{IOPS} >= -3 %"):
         (one,) = result_of(limits, [whole, lacking], gated(run, *BASES)).judged
         assert one.judgement is NONE
@@ -131,7 +131,7 @@ def test_a_percentile_is_that_of_all_ios_of_the_window(run: Run) -> None:
     values, weights = zip(*((high, ios) for _, high, ios in merged.buckets()), strict=True)
     up_to = np.cumsum(weights)
     for percentile in (50, 90, 99):
-        figure = GatedRun.of(run).find(f"{IOPS}.p{percentile}")
+        figure = MeasuredRun.of(run).find(f"{IOPS}.p{percentile}")
         assert figure is not None
         rank = math.ceil(percentile * up_to[-1] / 100)
         # a bucket is 0.098 % wide at most
@@ -156,7 +156,7 @@ def test_a_deviation_gives_no_verdict_unless_allowed(run: Run) -> None:
 
 
 def test_what_is_not_steady_gives_no_verdict_unless_allowed(run: Run, reports: Reports) -> None:
-    unsteady = GatedRun.of(read_run(reports.folder("not steady")))
+    unsteady = MeasuredRun.of(read_run(reports.folder("not steady")))
     for limit in (f"{IOPS} >= 1", f"{IOPS}.p99 <= 1 h"):
         assert result_of(limit, [unsteady]).verdict is PASS
         (one,) = result_of(limit, [unsteady], head='allow = ["deviations"]\n').judged
@@ -182,7 +182,7 @@ def test_an_unfinished_run_has_no_verdict(run: Run, state: RunState, reason: str
 def test_an_unfinished_run_that_broke_a_condition_has_failed_it(run: Run, reports: Reports) -> None:
     unsteady = read_run(reports.folder("not steady"))
     cut = replace(unsteady, manifest=replace(unsteady.manifest, state=RunState.INTERRUPTED))
-    assert result_of((), [GatedRun.of(cut)], head='require = ["steady"]').verdict is FAIL
+    assert result_of((), [MeasuredRun.of(cut)], head='require = ["steady"]').verdict is FAIL
 
 
 def test_copies_of_a_run_are_one_run(run: Run) -> None:
@@ -250,7 +250,7 @@ def test_single_runs_and_overlapping_sets_ask_for_more(run: Run) -> None:
     assert one.reason.endswith("set most_runs before the first run")
 
 
-def on_days(runs: list[GatedRun], *days: int, host: str = "a") -> list[GatedRun]:
+def on_days(runs: list[MeasuredRun], *days: int, host: str = "a") -> list[MeasuredRun]:
     return [
         with_changes(one, started_at=f"2026-03-{day:02}T08:00:00+00:00", host=host)
         for one, day in zip(runs, days, strict=True)
@@ -324,17 +324,17 @@ def test_conditions_are_read_from_the_log(
     run: Run, condition: str, values: dict[str, float], verdict: Judgement
 ) -> None:
     logged = with_log(run, dict.fromkeys(values, 0.0), values)
-    assert result_of((), [GatedRun.of(logged)], head=f'require = ["{condition}"]').verdict is verdict
+    assert result_of((), [MeasuredRun.of(logged)], head=f'require = ["{condition}"]').verdict is verdict
 
 
 def test_steady_conformant_and_firmware(run: Run, reports: Reports) -> None:
     required = 'require = ["steady", "conformant", "same firmware"]'
-    old, new = (GatedRun.of(with_log(run, {}, {}, firmware)) for firmware in "12")
+    old, new = (MeasuredRun.of(with_log(run, {}, {}, firmware)) for firmware in "12")
     assert [one.judgement for one in result_of((), [old], [old], head=required).judged] == [PASS] * 3
     assert [one.judgement for one in result_of((), [old], [new], head=required).judged] == [PASS, PASS, FAIL]
-    unsteady = GatedRun.of(read_run(reports.folder("not steady")))
+    unsteady = MeasuredRun.of(read_run(reports.folder("not steady")))
     assert result_of((), [old, unsteady], head=required).judged[0].judgement is FAIL
-    assert result_of((), [GatedRun.of(deviating(run))], head=required).judged[1].judgement is FAIL
+    assert result_of((), [MeasuredRun.of(deviating(run))], head=required).judged[1].judgement is FAIL
 
 
 def test_the_words_of_all_verdicts(run: Run, snapshot: SnapshotAssertion) -> None:
@@ -349,12 +349,14 @@ def test_the_words_of_all_verdicts(run: Run, snapshot: SnapshotAssertion) -> Non
         f"{IOPS} <= 1.1 x",
         "lat.rnd-4k-rw0.art <= 1 ms",
         "energy.loads.mean_w <= 5 W"
-        if GatedRun.of(run).find("energy.loads.mean_w")
+        if MeasuredRun.of(run).find("energy.loads.mean_w")
         else f"{IOPS}.max <= 1 us",
     )
     result = result_of(limits, gated(run, *SLOWER), gated(run, *BASES), head)
     assert "\n".join(limit_line(one).replace(str(run.folder), "RUN") for one in result.judged) == snapshot
-    (table,) = (block for block in _page(result).blocks if getattr(block, "id", "") == "limits-verdicts")
+    (table,) = (
+        block for block in verdicts_page(result).blocks if getattr(block, "id", "") == "limits-verdicts"
+    )
     assert [row.cells[1].text for row in table.rows] == [one.judgement.value for one in result.judged]
 
 

@@ -7,9 +7,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.errors import OpenptsError, UsageError
-from openpts_line.gate.bound import bound_of, refuse_unsigned
-from openpts_line.gate.limits_file import Allowed, Required, parse_limits, read_limits
-from openpts_line.gate.reference import percentile_of, tokens_of, words_of
+from openpts.limits.bound import bound_of, refuse_unsigned
+from openpts.limits.limits_file import Allowed, Required, parse_limits, read_limits
+from openpts.runs.reference import percentile_of, tokens_of, words_of
 
 EXAMPLE = Path(__file__).parents[4] / "docs" / "limits.toml"
 

@@ -4,29 +4,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.limits.baseline import HeldAgainst
+from openpts.limits.limits_file import Required
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
 from openpts.report.health_page import counted_events
 from openpts.report.imported_run import import_mark
 from openpts.report.standing import standing_of
+from openpts.runs.measured_run import MeasuredRun
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
-from openpts_line.gate.baseline import HeldAgainst
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.limits_file import Required
 
 _Found = tuple[Judgement, str]
 
 
 def judge_required(
-    required: Sequence[Required], runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
+    required: Sequence[Required], runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
 ) -> tuple[JudgedLimit, ...]:
     """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
     return tuple(_over_all(one, runs, baseline) for one in required)
 
 
-def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]) -> JudgedLimit:
+def _over_all(
+    required: Required, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+) -> JudgedLimit:
     if required is Required.SAME_FIRMWARE:
         judgement, reason = _same_firmware([*runs, *baseline])
     else:
@@ -38,7 +40,7 @@ def _over_all(required: Required, runs: Sequence[GatedRun], baseline: Sequence[H
     return JudgedLimit(required.value, "required", judgement, reason, runs=len(runs), base_runs=len(baseline))
 
 
-def _held(required: Required, run: GatedRun) -> _Found:
+def _held(required: Required, run: MeasuredRun) -> _Found:
     """Verdict on a required condition; a pass is withheld from an unfinished run."""
     judgement, reason = _OF_A_RUN[required](run.run)
     if judgement is Judgement.PASS and run.unfinished:

@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
+from openpts.limits.bound import number_text
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.gate.bound import number_text
 
 CONFIDENCE: Final = 0.95
 """Of the interval that a comparison shows, where no limit says how often it may be wrong."""

@@ -5,18 +5,18 @@ from pathlib import Path
 from msgspec import structs
 
 from openpts.errors import RecordError, UsageError
+from openpts.limits.baseline import stored_baseline
+from openpts.limits.judge import GateResult, judge_finished
+from openpts.limits.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
+from openpts.limits.words import limit_line
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.writer import INPUT_FOLDER, LIMITS_NAME
 from openpts.run_folder_files import open_file
+from openpts.runs.measured_run import MeasuredRun
 from openpts.vocabulary.limit import Judgement
-from openpts_line.gate.baseline import stored_baseline
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import GateResult, judge_finished
-from openpts_line.gate.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
-from openpts_line.gate.words import limit_line
 
 
 def stored_limits(folder: Path) -> LimitSet | None:
@@ -38,7 +38,7 @@ def judged_run(run: Run, content: ReportContent | None = None) -> GateResult | N
     limits, test = stored_limits(run.folder), procedure_of(run.manifest.conditions.test)
     if limits is None and not test.has_limits:
         return None
-    return judge_finished(limits or LimitSet(), GatedRun.of(run, content), stored_baseline(run.folder))
+    return judge_finished(limits or LimitSet(), MeasuredRun.of(run, content), stored_baseline(run.folder))
 
 
 def failed_so_far(run: Run) -> str:
@@ -49,7 +49,7 @@ def failed_so_far(run: Run) -> str:
     limits = stored_limits(run.folder) or LimitSet()
     required = tuple(one for one in limits.required if one is not Required.CONFORMANT)
     content = procedure_of(run.manifest.conditions.test).part("report").report(run)
-    so_far = structs.replace(GatedRun.of(run, content), state=RunState.COMPLETE)
+    so_far = structs.replace(MeasuredRun.of(run, content), state=RunState.COMPLETE)
     result = judge_finished(structs.replace(limits, required=required), so_far, stored_baseline(run.folder))
     failed = next((one for one in result.judged if one.judgement is Judgement.FAIL), None)
     return "" if failed is None else limit_line(failed)

@@ -7,8 +7,8 @@ from typing import Final
 
 from openpts.errors import UsageError
 from openpts.pages import cells
+from openpts.runs.reference import unit_of_name
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
-from openpts_line.gate.reference import unit_of_name
 
 _LIMIT: Final = re.compile(
     r"\s*(?P<measure>.*?)\s*(?P<sign>>=|<=|≥|≤|=>|=<|==|!=|>|<|=)\s*(?P<bound>.*?)\s*", re.DOTALL

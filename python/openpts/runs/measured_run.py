@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.ratio import spread_pct
 from openpts.analysis.response_times import ResponseTimes, response_times
-from openpts.analysis.rounds import measurement_window, test_point
 from openpts.analysis.sessions import Made
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured as Measure
@@ -22,17 +22,14 @@ from openpts.plugins import Kind, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import RunState
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import Run
+from openpts.runs.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
+from openpts.runs.subjects import parts_of
 from openpts.units import MB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, Measured, StepState
-from openpts_line.compare.contenders import conditions_key
-from openpts_line.gate.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
+from openpts.vocabulary.sample import Measured
 
-_JUDGED: Final = frozenset(
-    {Phase.ROUND, Phase.HISTOGRAM, Phase.PROFILE, Phase.LOAD, Phase.SWEEP, Phase.SATURATION}
-)
-_OPERATIONS: Final = ("read", "write", "trim")
+# What differs between repeats by its nature, or concerns the report alone.
+NO_CONDITION: Final = ("seed", "secondary_metrics", "battery_wh")
 OF_SUBJECTS: Final = ("iops", "mb_per_s", "mean", "p99.9", "p99.99", "p99.999", "max")
 """Figures of a stimulus or stream; any other percentile can be named as well."""
 _UNFINISHED: Final = {
@@ -72,7 +69,7 @@ class _Subject:
     is_of_rounds: bool = False
 
 
-class JudgedRun(Struct, frozen=True, kw_only=True):
+class RunAttributes(Struct, frozen=True, kw_only=True):
     """By what a run may be held against others.
 
     ``folder`` is where it is, or was when it was read. ``conditions`` are the same text for runs that were
@@ -106,14 +103,14 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
         return _UNFINISHED.get(self.state, "")
 
 
-class GatedRun(JudgedRun, frozen=True, kw_only=True, dict=True):
+class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
     """A run with its report's content; figures are found by what an operator calls them."""
 
     run: Run
     content: ReportContent
 
     @classmethod
-    def of(cls, run: Run, content: ReportContent | None = None) -> "GatedRun":
+    def of(cls, run: Run, content: ReportContent | None = None) -> "MeasuredRun":
         """The run with what its report holds; ``content``, if that is made already."""
         manifest = run.manifest
         conditions, simulation, imported = manifest.conditions, manifest.target.simulation, manifest.imported
@@ -287,52 +284,9 @@ def _value(times: ResponseTimes, part: Measured, word: str, percentile: float | 
     return None if found_ns is None else found_ns / NS_PER_MS
 
 
-def parts_of(run: Run) -> Iterator[tuple[StepRecord, str, Measured, bool]]:
-    """Step, name and figures of each stimulus and stream that results are made of, and whether it is of a
-    round.
-    """
-    for step, is_round in _steps_of(run):
-        place, sample = step.place, step.sample
-        prefix = "" if is_round else f"{place.phase} {place.number} "
-        for name, part in _named(step):
-            yield step, f"{prefix}{name}", part, is_round
-            done = [one for one in _OPERATIONS if part.operations[one].ios]
-            for operation in done if len(done) > 1 or sample.streams else ():
-                yield step, f"{prefix}{name} {operation}", _alone(part, operation), is_round
-        if len(sample.streams) > 1:
-            yield step, f"{prefix}all", sample, is_round
-
-
-def _named(step: StepRecord) -> Iterator[tuple[str, Measured]]:
-    sample = step.sample
-    if (point := test_point(sample.step.stimulus)) is not None:
-        yield str(point), sample
-    parts: Sequence[Measured] = sample.streams or (sample,)
-    for number, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=False), start=1):
-        if stream.name or len(sample.step.streams) > 1:
-            yield stream.name or f"stream {number}", part
-
-
-def _alone(part: Measured, operation: str) -> Measured:
-    return Measured(read=part.operations[operation], write=NOTHING, elapsed_ns=part.elapsed_ns, cpu=None)
-
-
-def _steps_of(run: Run) -> Iterator[tuple[StepRecord, bool]]:
-    steps = [
-        step for step in run.steps if step.place.phase in _JUDGED and step.sample.state is StepState.COMPLETE
-    ]
-    windows = {cycle: _window(run, steps, cycle) for cycle in {step.place.cycle for step in steps}}
-    for step in steps:
-        is_round = step.place.phase is Phase.ROUND
-        if not is_round or step.place.number in windows[step.place.cycle]:
-            yield step, is_round
-
-
-def _window(run: Run, steps: Sequence[StepRecord], cycle: int) -> tuple[int, ...]:
-    """The rounds of the measurement window of a cycle."""
-    numbers = sorted(
-        {s.place.number for s in steps if s.place.phase is Phase.ROUND and s.place.cycle == cycle}
-    )
-    cycles = run.manifest.cycles
-    steady_round = cycles[cycle - 1].outcome.steady_round if cycle <= len(cycles) else None
-    return measurement_window(len(numbers), steady_round).rounds
+def conditions_key(run: Run) -> str:
+    """The same text for runs that were made under the same conditions of their test."""
+    conditions: dict[str, Any] = msgspec.to_builtins(run.manifest.conditions)
+    for name in NO_CONDITION:
+        conditions.pop(name, None)
+    return msgspec.json.encode(conditions).decode()

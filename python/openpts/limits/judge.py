@@ -10,16 +10,16 @@ from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
 from openpts.analysis.sessions import DRIFT_LIMIT, are_apart, drift_chance
 from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
+from openpts.limits.baseline import HeldAgainst
+from openpts.limits.bound import Bound, refuse_unsigned
+from openpts.limits.conditions import judge_required
+from openpts.limits.limits_file import Allowed, LimitSet
+from openpts.limits.words import fewer_runs, more_runs, ratio_words, too_many_runs
 from openpts.procedures.registry import PROCEDURES
+from openpts.runs.measured_run import OF_SUBJECTS, Figure, MeasuredRun, test_named
+from openpts.runs.reference import words_of
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
-from openpts_line.gate.baseline import HeldAgainst
-from openpts_line.gate.bound import Bound, refuse_unsigned
-from openpts_line.gate.conditions import judge_required
-from openpts_line.gate.figures import OF_SUBJECTS, Figure, GatedRun, test_named
-from openpts_line.gate.limits_file import Allowed, LimitSet
-from openpts_line.gate.reference import words_of
-from openpts_line.gate.words import fewer_runs, more_runs, ratio_words, too_many_runs
 
 _ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
 _TO_ALLOW: Final = (
@@ -46,7 +46,7 @@ class GateResult:
         return whole_of(self.judged)
 
 
-def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst] = ()) -> GateResult:
+def judge(limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst] = ()) -> GateResult:
     """Hold runs against limits, relative ones against a baseline.
 
     Raises UsageError for a limit of what no run measures, or in the wrong unit.
@@ -60,7 +60,7 @@ def judge(limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[HeldAga
     return _with_conditions(limits, judged, runs, baseline)
 
 
-def judge_finished(limits: LimitSet, run: GatedRun, baseline: Sequence[HeldAgainst] = ()) -> GateResult:
+def judge_finished(limits: LimitSet, run: MeasuredRun, baseline: Sequence[HeldAgainst] = ()) -> GateResult:
     """As ``judge``, for one run: limits of other tests are left out, and relative ones without a baseline.
 
     A limit of what the run does not measure, or in the wrong unit, has no verdict: no run is lost for a word.
@@ -82,7 +82,7 @@ def judge_finished(limits: LimitSet, run: GatedRun, baseline: Sequence[HeldAgain
     return replace(result, left_out=len(own) - len(held))
 
 
-def refuse_undecidable(limits: LimitSet, test: str, baseline: Sequence[GatedRun]) -> None:
+def refuse_undecidable(limits: LimitSet, test: str, baseline: Sequence[MeasuredRun]) -> None:
     """Raise UsageError for a relative limit on which one run of the test could have no verdict."""
     for bound in limits.bounds:
         if bound.is_relative and test_named(bound.measure) in {"", test}:
@@ -99,7 +99,10 @@ def refuse_undecidable(limits: LimitSet, test: str, baseline: Sequence[GatedRun]
 
 
 def _with_conditions(
-    limits: LimitSet, judged: Sequence[JudgedLimit], runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
+    limits: LimitSet,
+    judged: Sequence[JudgedLimit],
+    runs: Sequence[MeasuredRun],
+    baseline: Sequence[HeldAgainst],
 ) -> GateResult:
     """With the conditions in front, and behind them the limits that tests have of their own."""
     required = judge_required(limits.required, runs, baseline)
@@ -107,7 +110,7 @@ def _with_conditions(
     return GateResult((*required, *judged, *own), limits.rule, limits.allowed)
 
 
-def _refuse_unknown(bound: Bound, runs: Sequence[GatedRun]) -> None:
+def _refuse_unknown(bound: Bound, runs: Sequence[MeasuredRun]) -> None:
     """A test that was not run is no mistake of the file's; a measure that none of the runs has is one."""
     if any(run.find(bound.measure) for run in runs):
         return
@@ -117,7 +120,7 @@ def _refuse_unknown(bound: Bound, runs: Sequence[GatedRun]) -> None:
     raise UsageError(f"no run measures {bound.measure!r}: {nearest(bound.measure, runs)}")
 
 
-def nearest(measure: str, runs: Sequence[GatedRun]) -> str:
+def nearest(measure: str, runs: Sequence[MeasuredRun]) -> str:
     """The known name that is most like one, in words; without one, how to see all."""
     known: dict[str, str] = {}
     for name in (name for run in runs for name in run.names()):
@@ -132,7 +135,7 @@ def nearest(measure: str, runs: Sequence[GatedRun]) -> str:
     return f"did you mean the test {test}? {listed}" if test and test not in measure else listed
 
 
-def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[GatedRun]) -> JudgedLimit:
+def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun]) -> JudgedLimit:
     """The verdict on the run that keeps the limit worst."""
     found = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
     if not found:
@@ -155,7 +158,7 @@ def _lacking(bound: Bound, found: Sequence[tuple[Figure, HeldAgainst]], runs: Se
     return f"{lacking[0].folder} does not measure it" if lacking else ""
 
 
-def _unmeasured(bound: Bound, runs: Sequence[GatedRun]) -> JudgedLimit:
+def _unmeasured(bound: Bound, runs: Sequence[MeasuredRun]) -> JudgedLimit:
     test = test_named(bound.measure)
     if test and all(run.test != test for run in runs):
         return _nothing(bound, f"no run of {test}")
@@ -173,7 +176,7 @@ def _nothing(bound: Bound, reason: str) -> JudgedLimit:
     )
 
 
-def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: GatedRun, runs: int) -> JudgedLimit:
+def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: MeasuredRun, runs: int) -> JudgedLimit:
     refuse_unsigned(bound, figure.unit)
     value, asked = figure.value, bound.value_in(figure.unit)
     reason = _doubt(figure, run, limits) or _deviations(run, limits)
@@ -215,7 +218,7 @@ def _unsteady(state: str) -> str:
     return state if state.startswith(words) else f"{words} ({state})"
 
 
-def _deviations(run: GatedRun, limits: LimitSet) -> str:
+def _deviations(run: MeasuredRun, limits: LimitSet) -> str:
     ledger = run.run.ledger
     if not ledger or Allowed.DEVIATIONS in limits.allowed:
         return ""
@@ -224,7 +227,7 @@ def _deviations(run: GatedRun, limits: LimitSet) -> str:
 
 
 def _relative(
-    bound: Bound, limits: LimitSet, runs: Sequence[GatedRun], baseline: Sequence[HeldAgainst]
+    bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
 ) -> JudgedLimit:
     """The verdict on the ratio of two sets of runs."""
     candidates = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]

@@ -8,25 +8,25 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import RecordError, failing_as
+from openpts.limits.limits_file import LimitSet
 from openpts.record.decoding import decode_json
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts.run_folder_files import read_file
+from openpts.runs.measured_run import Figure, MeasuredRun, RunAttributes
 from openpts.vocabulary.document import filled
-from openpts_line.gate.figures import Figure, GatedRun, JudgedRun
-from openpts_line.gate.limits_file import LimitSet
 
 _LARGEST: Final = 1e30
 """No figure is above it, or below its inverse, so that all have ratios."""
 
 
-class BaselineRun(JudgedRun, frozen=True, kw_only=True):
+class BaselineRun(RunAttributes, frozen=True, kw_only=True):
     """A run of a baseline; ``figures`` are by limit."""
 
     figures: dict[str, Figure]
 
     @classmethod
-    def of(cls, run: GatedRun, limits: LimitSet) -> Self:
+    def of(cls, run: MeasuredRun, limits: LimitSet) -> Self:
         """What these limits need of a run. Raises UsageError where one means several of its measures."""
         found = {one.measure: run.find(one.measure) for one in limits.bounds if one.is_relative}
         figures = {measure: figure for measure, figure in found.items() if figure is not None}
@@ -37,19 +37,19 @@ class BaselineRun(JudgedRun, frozen=True, kw_only=True):
         return self.figures.get(measure)
 
 
-HeldAgainst = GatedRun | BaselineRun
+HeldAgainst = MeasuredRun | BaselineRun
 """A run of the baseline: read from its folder, or as another run keeps it."""
 
 
-def gated_runs(paths: Sequence[Path]) -> tuple[GatedRun, ...]:
+def gated_runs(paths: Sequence[Path]) -> tuple[MeasuredRun, ...]:
     """The runs that paths name, those of suites and lots included.
 
     Raises RecordError, and UsageError for a run that is named twice.
     """
-    return tuple(GatedRun.of(read_for_report(folder)) for folder in run_folders_of(paths))
+    return tuple(MeasuredRun.of(read_for_report(folder)) for folder in run_folders_of(paths))
 
 
-def kept_baseline(limits: LimitSet, baseline: Sequence[GatedRun]) -> bytes:
+def kept_baseline(limits: LimitSet, baseline: Sequence[MeasuredRun]) -> bytes:
     """The copy of a baseline that a record has."""
     runs = [BaselineRun.of(run, limits) for run in baseline]
     return msgspec.json.format(msgspec.json.encode(runs, order="deterministic"), indent=1)

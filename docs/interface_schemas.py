@@ -6,12 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.batch.named_drives import WrittenDrives
+from openpts.cli.batch import BatchDocument
 from openpts.cli.conformance import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts.cli.devices import DeviceList
 from openpts.cli.doctor import Audit
 from openpts.cli.idle_flush import IdleFlushDocument
 from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
-from openpts.cli.lot import LotDocument
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
@@ -19,8 +20,7 @@ from openpts.cli.sim import PresetList
 from openpts.cli.suite import SuiteDocument
 from openpts.cli.verify import VerifiedReport, VerifiedReports
 from openpts.limits.limits_file import LimitsFile
-from openpts.lot.named_drives import WrittenDrives
-from openpts.record.lot import Lot
+from openpts.record.batch import Batch
 from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.vocabulary.document import Failure
@@ -48,7 +48,7 @@ from openpts_traces.cli.trace_text import TraceDocument
 
 _DOCS: Final = Path(__file__).parent
 EVENTS: Final = _DOCS / "events.schema.json"
-LOT: Final = _DOCS / "lot.schema.json"
+BATCH: Final = _DOCS / "batch.schema.json"
 RUN: Final = _DOCS / "run.schema.json"
 OUTPUTS: Final = _DOCS / "outputs.schema.json"
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -100,8 +100,8 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "purge": (Purged,),
     "rehearse TEST": (RehearsalDocument,),
     "report": (RunFigures, RunsFigures),
-    "resume": (RunFigures, SuiteDocument, LotDocument),
-    "run TEST": (RunFigures, LotDocument),
+    "resume": (RunFigures, SuiteDocument, BatchDocument),
+    "run TEST": (RunFigures, BatchDocument),
     "run all": (SuiteDocument,),
     "sim check": (PresetCheck, TheoryCheck),
     "sim list": (PresetList,),
@@ -122,7 +122,7 @@ def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with Arrow's names of types."""
     return {
         EVENTS: _text(_schema("openpts-events 1.1", EventLine)),
-        LOT: _text(_schema("openpts-lot 1.0", Lot)),
+        BATCH: _text(_schema("openpts-batch 1.0", Batch)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
         TABLES: _text({"title": "openpts-tables 1.1", "tables": columns_of_tables()}),

@@ -12,9 +12,9 @@ import pytest
 import tomli_w
 from docs.interface_schemas import OF_FILES
 
+from openpts.batch.named_drives import read_drives
 from openpts.errors import UsageError
 from openpts.limits.limits_file import read_limits
-from openpts.lot.named_drives import read_drives
 from openpts_many.campaign.campaign_file import read_campaign
 from openpts_many.fleet.configuration import read_fleet
 

@@ -89,7 +89,7 @@ MAKES_FOLDERS = {
     "run_folder_files.py": "those below a run's, a suite's or a report's",
     "journal.py": "its own",
     "journal_lock.py": "the journal's",
-    "lot/lot_runner.py": "a lot's",
+    "batch/batch_runner.py": "a batch's",
     "ownership.py": "that of owners' files",
     "plots/drawing_cache.py": "for what is kept",
     "record/writer.py": "a run's",
@@ -132,7 +132,7 @@ STARTS_PROCESSES = {
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_fio/engine/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/services.py": "systemd-inhibit",
-    "lot/lot_runner.py": "openpts itself, for each drive of a lot",
+    "batch/batch_runner.py": "openpts itself, for each drive of a batch",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "openpts_many/sweep/executors.py": "copies of this process, to compute points",
     "runner/hooks.py": "the operator's own commands",
@@ -229,7 +229,7 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
     assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
     # commands, the exports of the package, plug-ins, parts of a test, the command line in its own process
     by_name = {"__init__.py", "cli/commands_on_demand.py", "procedures/kit/procedure.py"}
-    by_name |= {"lot/drive_process.py", "plugins.py"}
+    by_name |= {"batch/drive_process.py", "plugins.py"}
     assert _modules(lambda node: _called(node) == "import_module") == by_name
 
 

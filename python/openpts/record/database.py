@@ -42,7 +42,7 @@ def opened_record(folder: Path) -> Iterator[sqlite3.Connection]:
     if not os.path.lexists(database):
         if not os.path.lexists(folder):
             raise NoRecordError(f"{folder} can't be read: there is no such folder")
-        runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a lot, a suite, a campaign
+        runs = sorted(folder.glob(f"*/{DATABASE_NAME}"))  # of a batch, a suite, a campaign
         below = f"; name one of the runs below it, such as {runs[0].parent}" if runs else ""
         raise NoRecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}{below}")
     try:

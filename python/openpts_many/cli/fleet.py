@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 import msgspec
 
-from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.console import table_console, table_of
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.printed_document import print_document
@@ -189,7 +189,7 @@ def cancel(*, run_id: UUID, fleet_file: Path, as_json: bool) -> None:
 @fleet.command(short_help="Go on with a run that was interrupted.")
 @_RUN_ID
 @ACCEPT_OPTIONS
-@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @_ON_CLIENT
 def resume(
     *, run_id: UUID, confirm_serial: str | None, fleet_file: Path, as_json: bool, **options: Any

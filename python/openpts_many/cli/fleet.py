@@ -283,20 +283,6 @@ def fetch(*, run_ids: tuple[UUID, ...], out: Path, wait: bool, fleet_file: Path,
     return fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
 
 
-@fleet.command(short_help="Show what the configuration of hosts and scheduler gets wrong.")
-@_ON_CLIENT
-def check(*, fleet_file: Path, as_json: bool) -> int:
-    """Show what the configuration of hosts and scheduler gets wrong, with the reason and what to do.
-
-    It looks at Slurm's configuration where Slurm starts the runs, and over ssh at each host: programs,
-    versions, clock, disk, processors, the drives in the slots and the host audit. A host that measures is
-    spared most of it. Nothing is changed. Exit code 15 if there are errors.
-    """
-    from openpts_many.cli.fleet_check import checked  # noqa: PLC0415 likewise
-
-    return checked(fleet_file, as_json=as_json)
-
-
 def _show(runs: Sequence[Observation], *, as_json: bool, failure: FleetError | None = None) -> None:
     if as_json:
         print_document(FleetRuns(runs=tuple(runs)), failure)

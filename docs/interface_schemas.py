@@ -34,7 +34,6 @@ from openpts_many.archive.tables import VERSION, columns_of_archive
 from openpts_many.campaign.campaign_file import Campaign
 from openpts_many.campaign.status import CampaignStatus
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
-from openpts_many.cli.fleet_check import FleetFindings
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
@@ -83,7 +82,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "devices": (DeviceList,),
     "doctor": (Audit,),
     "fleet cancel": (FleetRuns,),
-    "fleet check": (FleetFindings,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
     "fleet list": (FleetRuns,),

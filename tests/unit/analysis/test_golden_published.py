@@ -13,6 +13,7 @@ from scipy import stats
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
 from openpts.analysis.saturation import TrackedStep, analyze_saturation
 from openpts.analysis.steady_state import judge
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.pts.hir.results import summarize_segment
 from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
 from openpts.procedures.shared.rounds.matrix import measure_cell
@@ -193,12 +194,14 @@ def test_cross_stimulus_table() -> None:
     assert first.iops == pytest.approx(known["iops"], abs=0.01)
     assert first.bandwidth_bytes_per_s / MB == pytest.approx(known["mb_per_s"], abs=0.01)
     # what is printed as MB/s is base 2: average, average and peak
-    shown = (first.bandwidth_bytes_per_s, second.bandwidth_bytes_per_s, third.peak_bandwidth_bytes_per_s)
+    peak = third.peak(THROUGHPUT)
+    assert peak is not None
+    shown = [one.bandwidth_bytes_per_s for one in (first, second, peak)]
     assert [round(bytes_per_s / MIB) for bytes_per_s in shown] == table["printed_bandwidth"]
-    assert [group.art_ns for group in results.groups] == pytest.approx(
+    assert [group.mean_latency_ns for group in results.groups] == pytest.approx(
         [art_ms * NS_PER_MS for art_ms in table["art_ms"]], rel=1e-6
     )
-    assert [group.mrt_ns for group in results.groups] == [
+    assert [group.max_latency_ns for group in results.groups] == [
         round(mrt_ms * NS_PER_MS) for mrt_ms in table["mrt_ms"]
     ]
     # by the clock, from the end of the second segment on, and not by counting minutes

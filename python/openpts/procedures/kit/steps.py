@@ -15,7 +15,7 @@ from openpts.pages.measure import NOT_MEASURED, Measure
 from openpts.pages.model import Axis, Cell, Column, Figure, Series, Table
 from openpts.record.reader import StepRecord
 from openpts.units import MB, NS_PER_MS
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import CpuShares, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 
 LINE_COLORS: Final = (2, 3, 1, 6, 4, 5)
@@ -62,6 +62,14 @@ class HasFigures(Protocol):
     @property
     def max_latency_ns(self) -> int | None:
         """Maximum response time; None without an I/O."""
+
+
+class HasCpu(Protocol):
+    """Processor use: a sample, a minute, or several samples summed up."""
+
+    @property
+    def cpu(self) -> CpuShares | None:
+        """Shares of the host's processors; None where not every part has them."""
 
 
 class HasResponseTimes(HasFigures, Protocol):
@@ -143,6 +151,21 @@ LONGEST: Final = Metric[HasFigures](
 ART: Final = replace(MEAN, key="art_ms", label="ART (ms)")
 MRT: Final = replace(LONGEST, key="mrt_ms", label="MRT (ms)")
 """Average and maximum response time under the specification's names."""
+
+CPU_SYS: Final = Metric[HasCpu](
+    "cpu_sys_pct",
+    "CPU Sys (%)",
+    "%",
+    lambda one: None if one.cpu is None else one.cpu.sys_pct,
+    decimals=2,
+    absent="not recorded",
+)
+CPU_IOWAIT: Final = replace(
+    CPU_SYS,
+    key="cpu_iowait_pct",
+    label="CPU IO Wait (%)",
+    of=lambda one: None if one.cpu is None else one.cpu.iowait_pct,
+)
 
 
 def percentile(pct: float) -> Metric[HasResponseTimes]:
@@ -247,6 +270,23 @@ def summarize(
     for applied, measured in rows:
         found[key(applied)] = (*found.get(key(applied), ()), figure(measured))
     return {each: found[each] for each in sorted(found)}
+
+
+def transpose(
+    table_id: str,
+    title: str,
+    rows: Iterable[Col[T]],
+    things: Iterable[tuple[str, T]],
+    *,
+    head: Col[str],
+    note: str = "",
+) -> Table:
+    """A row for each figure, a column for each of a few things by their heads."""
+    figures = {row.label: row for row in rows}
+    columns = [(Column(label), thing) for label, thing in things]
+    return grid(
+        table_id, title, head, columns, figures, cell=lambda row, thing: figures[row].cell(thing), note=note
+    )
 
 
 def line_series(shown: Table) -> tuple[Series, ...]:

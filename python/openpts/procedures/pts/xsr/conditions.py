@@ -25,6 +25,11 @@ class AccessGroup(Struct, frozen=True):
     qd: Annotated[int, usual.QD]
     duration_ns: Annotated[int, Field("Length")]
 
+    @property
+    def name(self) -> str:
+        """Order and size of the writes: ``SEQ 1024 KiB``."""
+        return self.workload.title.removesuffix(" RW0")
+
     def __str__(self) -> str:
         length = duration_text(self.duration_ns)
         return f"{workload_text(self.workload)} at TC {self.tc} QD {self.qd} for {length}"

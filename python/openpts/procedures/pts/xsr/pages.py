@@ -1,7 +1,8 @@
 """Pages of XSR: throughput and response times over time, both transitions, table of groups (PTS 12.3.2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final
 
 from openpts.analysis.minutes import Minute, pieces_between
@@ -10,11 +11,11 @@ from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, t
 from openpts.pages.model import Axis, Band, Cell, Column, Mark, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.header import demand_text
+from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import STABLE_SHARE, CrossStimulusResults, GroupSummary
-from openpts.procedures.pts.xsr.words import group_name, rate_cell
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
-from openpts.units import MB, format_duration, format_latency_ms
+from openpts.units import MB, format_duration
 from openpts.vocabulary.sample import Measured, Sample
 
 _COLOR: Final = 2
@@ -68,7 +69,7 @@ def group_page(group: GroupSummary, conditions: CrossStimulusConditions) -> Page
     name = PlotName(
         f"xsr-group-{group.number}",
         f"Plot X-XSR-G{group.number}",
-        f"XSR Throughput v Time - Access Group {group.number}: {group_name(group.number, conditions)}",
+        f"XSR Throughput v Time - Access Group {group.number}: {conditions.groups[group.number - 1].name}",
     )
     time = minutes_axis(group.minutes)
     placed = [(minute.end_ns, minute) for minute in group.minutes]
@@ -90,7 +91,7 @@ def transition_page(
     number: int,
 ) -> Page:
     """The change from group ``number`` to the next, enlarged, from the intervals as they were measured."""
-    names = (group_name(number, conditions), group_name(number + 1, conditions))
+    names = [group.name for group in conditions.groups[number - 1 : number + 1]]
     name = _TRANSITIONS[number - 1].named("xsr", f"XSR enlarged: {names[0]} to {names[1]}")
     if len(results.groups) <= number:
         return page(name, Verdict(f"Access group {number + 1} was not reached.", "fail"))
@@ -182,11 +183,9 @@ def _minutes_table(table_id: str, placed: Sequence[tuple[int, Minute]], time: Ti
     return table(table_id, "Values plotted: each minute", head, _COLUMNS, placed, printed=False)
 
 
-_COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = (
-    Col("Throughput (MB/s)", lambda one: rate_cell(one[1].bandwidth_bytes_per_s)),
-    Col("ART (ms)", lambda one: cells.latency(one[1].mean_latency_ns)),
-    Col("MRT (ms)", lambda one: cells.latency(one[1].max_latency_ns)),
-    Col("IOPS", lambda one: cells.number(one[1].iops, 0)),
+_COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = tuple(
+    metric.column(itemgetter(1))
+    for metric in (replace(THROUGHPUT, label="Throughput (MB/s)"), ART, MRT, replace(IOPS, decimals=0))
 )
 
 
@@ -207,7 +206,7 @@ def _intervals(before: Sequence[Sample], after: Sequence[Sample], span_ns: tuple
     """What was measured around the change, at its middle, counted from the change."""
     change_ns = after[0].started_ns
     near = [*_near(before, change_ns, span_ns[0], 0), *_near(after, change_ns, 0, span_ns[1])]
-    return [(at_ns, rate_cell(measured.bandwidth_bytes_per_s), False) for at_ns, measured in near]
+    return [(at_ns, THROUGHPUT.cell(measured), False) for at_ns, measured in near]
 
 
 def _minutes(before: GroupSummary, after: GroupSummary, span_ns: tuple[int, int]) -> list[_Placed]:
@@ -222,7 +221,7 @@ def _minutes(before: GroupSummary, after: GroupSummary, span_ns: tuple[int, int]
         for minute in group.minutes
     ]
     return [
-        ((start_ns + end_ns) // 2, rate_cell(minute.bandwidth_bytes_per_s), True)
+        ((start_ns + end_ns) // 2, THROUGHPUT.cell(minute), True)
         for start_ns, end_ns, minute in placed
         if span_ns[0] <= start_ns and end_ns <= span_ns[1]
     ]
@@ -253,21 +252,23 @@ def _span_text(values: Sequence[float], unit: str) -> str:
 
 def _band_name(number: int, conditions: CrossStimulusConditions) -> str:
     group = conditions.groups[number - 1]
-    return f"{group_name(number, conditions)}, {demand_text(group.tc, group.qd)}"
+    return f"{group.name}, {demand_text(group.tc, group.qd)}"
 
 
 def _summary_text(group: GroupSummary) -> str:
-    art = "n/a" if group.art_ns is None else f"{format_latency_ms(group.art_ns)} ms"
-    mrt = "n/a" if group.mrt_ns is None else f"{format_latency_ms(group.mrt_ns)} ms"
+    art, mrt = (
+        f"{cell.text} ms" if cell.value is not None else cell.text
+        for cell in (ART.cell(group), MRT.cell(group))
+    )
     return (
-        f"Access group {group.number}: {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s on average "
+        f"Access group {group.number}: {THROUGHPUT.cell(group).text} MB/s on average "
         f"over {format_duration(group.duration_ns)}, ART {art}, MRT {mrt}."
     )
 
 
 def _course_text(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> str:
     parts = [
-        f"{group_name(group.number, conditions)} {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s"
+        f"{conditions.groups[group.number - 1].name} {THROUGHPUT.cell(group).text} MB/s"
         for group in results.groups
     ]
     return f"Averages: {'; '.join(parts)}." if parts else "No access group was completed."

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.pages import cells
-from openpts.pages.kit import Col, PlotName, Required, grid, page, rows_table
+from openpts.pages.kit import Col, PlotName, Required, page, rows_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Verdict
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, MRT, THROUGHPUT, transpose
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import (
     MEDIAN_MINUTES,
@@ -14,8 +15,7 @@ from openpts.procedures.pts.xsr.results import (
     GroupSummary,
     Recovery,
 )
-from openpts.procedures.pts.xsr.words import group_name, rate_cell
-from openpts.units import NS_PER_S, format_duration
+from openpts.units import MB, NS_PER_S, format_duration
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
 TABLE: Final = Required("5", "Plot 12-3")
@@ -27,22 +27,23 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
     if not results.groups:
         return page(name, Verdict("No access group was begun.", "fail"))
     columns = [
-        Column(
-            f"{format_duration(group.end_ns - group.start_ns)}, {kind} {group_name(group.number, conditions)}"
-        )
+        Column(f"{format_duration(group.duration_ns)}, {kind} {conditions.groups[group.number - 1].name}")
         for group in results.groups
         for kind in ("Avg", "Peak")
     ]
     rows = (
-        _row("MB/s", results, _rates),
-        _row("ART (ms)", results, lambda g: (cells.latency(g.art_ns), cells.latency(g.peak_art_ns))),
-        _row("MRT (ms)", results, lambda g: (Cell("-"), cells.latency(g.mrt_ns))),
+        Row(
+            Cell(metric.label),
+            tuple(metric.cell(one) for group in results.groups for one in (group, group.peak(metric))),
+        )
+        for metric in (THROUGHPUT, ART)
     )
+    longest = (cell for group in results.groups for cell in (Cell("-"), MRT.cell(group)))
     table = rows_table(
         "xsr-table",
         f"{name.number} - Recovery (Min): {_recovery_text(results.peak_recovery_ns)}",
         (":<0.6", *columns),
-        rows,
+        (*rows, (MRT.label, *longest)),
         note="Peaks are the best minute's throughput and the worst minute's ART; MRT is the largest of all "
         "I/Os. Recovery: from the end of group 2 to the end of group 3's best minute, as 12.1 defines it.",
     )
@@ -56,25 +57,16 @@ def secondary_page(
     head_line: str,
 ) -> Page:
     """Average power, by the number of a group, and processor use of each (Plot 12-4)."""
-    values: dict[str, Callable[[GroupSummary], Cell]] = {
-        "Avg Power (mW)": lambda group: power(group.number),
-        "CPU Sys (%)": lambda group: cells.cpu_share(group.cpu_sys_pct, 2),
-        "CPU IO Wait (%)": lambda group: cells.cpu_share(group.cpu_iowait_pct, 2),
-    }
+    rows: list[Col[GroupSummary]] = [
+        Col("Avg Power (mW)", lambda group: power(group.number)),
+        Col(CPU_SYS.label, CPU_SYS.cell),
+        Col(CPU_IOWAIT.label, CPU_IOWAIT.cell),
+    ]
     name = PlotName("xsr-6", "", "XSR Secondary Metrics")
-    shown = grid(
-        "xsr-secondary",
-        name.title,
-        Col("", cells.words, align="left", width=0.8),
-        [(Column(group_name(group.number, conditions)), group) for group in results.groups],
-        values,
-        cell=lambda item, group: values[item](group),
-    )
+    groups = [(conditions.groups[group.number - 1].name, group) for group in results.groups]
+    head: Col[str] = Col("", cells.words, align="left", width=0.8)
+    shown = transpose("xsr-secondary", name.title, rows, groups, head=head)
     return page(name, Verdict(head_line), shown, mandatory=False)
-
-
-def _rates(group: GroupSummary) -> tuple[Cell, Cell]:
-    return rate_cell(group.bandwidth_bytes_per_s), rate_cell(group.peak_bandwidth_bytes_per_s)
 
 
 def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
@@ -90,7 +82,7 @@ def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
         tuple(
             Row(
                 Cell(f"First minute at or above {100 * recovery.share:g} % of group 1's last hour"),
-                (rate_cell(recovery.bandwidth_bytes_per_s), _minutes_cell(recovery.after_ns)),
+                (THROUGHPUT.shown(recovery.bandwidth_bytes_per_s / MB), _minutes_cell(recovery.after_ns)),
             )
             for recovery in results.recoveries
         )
@@ -108,7 +100,9 @@ def _peak_rows(results: CrossStimulusResults) -> tuple[Row, ...]:
     if peak is None:
         return ()
     rule = f"Highest median of {MEDIAN_MINUTES} minutes of group 3: its last minute"
-    return (Row(Cell(rule), (rate_cell(peak.bandwidth_bytes_per_s), _minutes_cell(peak.after_ns))),)
+    return (
+        Row(Cell(rule), (THROUGHPUT.shown(peak.bandwidth_bytes_per_s / MB), _minutes_cell(peak.after_ns))),
+    )
 
 
 def _stable_text(recovery: Recovery) -> str:
@@ -116,12 +110,6 @@ def _stable_text(recovery: Recovery) -> str:
     if recovery.after_ns is None:
         return f"Recovery by the {rule}: not reached in group 3."
     return f"Recovery by the {rule}: {recovery.after_ns / _NS_PER_MIN:.2f} min after the end of group 2."
-
-
-def _row(
-    name: str, results: CrossStimulusResults, of_group: Callable[[GroupSummary], tuple[Cell, Cell]]
-) -> Row:
-    return Row(Cell(name), tuple(cell for group in results.groups for cell in of_group(group)))
 
 
 def _minutes_cell(time_ns: int | None) -> Cell:

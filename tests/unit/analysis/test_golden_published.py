@@ -154,9 +154,9 @@ def test_idle_recovery_table() -> None:
         assert summary is not None
         # active time alone counts: with its idle time, wait state 10 would have an eleventh of its IOPS
         assert summary.iops == pytest.approx(iops)
-        assert summary.mrt_ns == round(mrt_ms * NS_PER_MS)
-        assert summary.art_ns is not None
-        assert summary.iops * summary.art_ns / NS_PER_S == pytest.approx(outstanding, abs=0.005)
+        assert summary.max_latency_ns == round(mrt_ms * NS_PER_MS)
+        assert summary.mean_latency_ns is not None
+        assert summary.iops * summary.mean_latency_ns / NS_PER_S == pytest.approx(outstanding, abs=0.005)
         summaries.append(summary)
     ratios = [summary.iops / summaries[0].iops for summary in summaries]
     assert ratios == pytest.approx(table["iops_ratio_to_baseline"], abs=5e-5)

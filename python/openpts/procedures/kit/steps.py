@@ -276,17 +276,20 @@ def transpose(
     table_id: str,
     title: str,
     rows: Iterable[Col[T]],
-    things: Iterable[tuple[str, T]],
+    things: Iterable[tuple[str, T | None]],
     *,
     head: Col[str],
+    absent: str = NOT_MEASURED,
     note: str = "",
 ) -> Table:
-    """A row for each figure, a column for each of a few things by their heads."""
-    figures = {row.label: row for row in rows}
+    """A row for each figure, a column for each thing by its head; ``absent`` where it is None."""
+    figures = {row.label: row.cell for row in rows}
     columns = [(Column(label), thing) for label, thing in things]
-    return grid(
-        table_id, title, head, columns, figures, cell=lambda row, thing: figures[row].cell(thing), note=note
-    )
+
+    def cell(row: str, thing: T | None) -> Cell:
+        return cells.missing(absent) if thing is None else figures[row](thing)
+
+    return grid(table_id, title, head, columns, figures, cell=cell, note=note)
 
 
 def line_series(shown: Table) -> tuple[Series, ...]:

@@ -24,6 +24,7 @@ from openpts.procedures.kit.header import (
     stimulus_rows,
 )
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.steps import ART, IOPS, MRT, values_json
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
 from openpts.procedures.pts.hir.pages import (
     ALL_WAIT_STATES,
@@ -36,8 +37,12 @@ from openpts.procedures.pts.hir.pages import (
     secondary_page,
     wait_state_page,
 )
-from openpts.procedures.pts.hir.results import SegmentSummary
-from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyze_idle_recovery
+from openpts.procedures.pts.hir.results import (
+    IdleRecoveryResults,
+    Segment,
+    SegmentSummary,
+    analyze_idle_recovery,
+)
 from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
@@ -59,9 +64,7 @@ _PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-condit
 _WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Measurement Plot")
 
 _LONGEST_WAIT_STATE: Final = 10
-_BASELINE: Final = Measure[SegmentSummary](
-    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops
-)
+_BASELINE: Final = IOPS.measure("baseline_iops", "Baseline", decimals=0)
 _GAIN: Final = Measure[Cell](
     "gain", "Gain of WS {name} over the baseline", "%", lambda gain: gain, better=Better.HIGHER
 )
@@ -242,9 +245,7 @@ def _figures(results: IdleRecoveryResults, tracked: TrackedPhase) -> dict[str, A
 
 
 def _summary_figures(summary: SegmentSummary | None) -> dict[str, Any] | None:
-    if summary is None:
-        return None
-    return {"iops": summary.iops, "art_ms": in_ms(summary.art_ns), "mrt_ms": in_ms(summary.mrt_ns)}
+    return None if summary is None else values_json(summary, (IOPS, ART, MRT))
 
 
 _MEAN_GAIN, _LOW_GAIN, _HIGH_GAIN = 4, 5, 6
@@ -372,7 +373,7 @@ def _cycles_table(results: IdleRecoveryResults) -> Table:
         [(Column(f"WS {segment.state.number}"), segment.active) for segment in results.segments],
         range(1, length + 1),
         cell=lambda number, active: (
-            cells.number(active[number - 1].iops, 0) if number <= len(active) else cells.none()
+            cells.number(active[number - 1].sample.iops, 0) if number <= len(active) else cells.none()
         ),
         printed=False,
     )

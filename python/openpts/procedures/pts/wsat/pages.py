@@ -8,12 +8,14 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
 from openpts.analysis.saturation import SaturationResults, spread_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.units import GB, MB, format_duration
+from openpts.pages.kit import Col, Plot, PlotName, page, table, values_of
+from openpts.pages.model import Axis, Figure, Page, Rule, Series, Table, Verdict
+from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
+from openpts.procedures.shared.minutes_table import MinuteSpread, spread_columns
+from openpts.units import GB, NS_PER_MS, format_duration
 
 PRINTED_VALUES: Final = 200
-MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MRT = range(7)
+MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MAX_LATENCY = range(7)
 """Columns of ``minutes_table``."""
 MEAN_COLOR: Final = 2
 _SPREAD_COLOR: Final = 6
@@ -70,43 +72,25 @@ def minutes_table(course: Trajectory, along: XAxis) -> Table:
     """A row per minute, in its place on the axis: what all plots over this axis are drawn from."""
     results = course.results
     spreads = spread_of(results.minutes, results.pieces)
-    rows = tuple(
-        Row(Cell(cells.fixed(along.of(minute), 3), along.of(minute)), _minute_cells(minute, spread))
-        for minute, spread in zip(results.minutes, spreads, strict=True)
-    )
-    return rows_table(
+    head: Col[MinuteSpread] = Col(along.axis.title, lambda one: cells.number(along.of(one[0]), 3))
+    return table(
         f"{course.prefix}-{along.key}-values",
         "Values plotted: mean of each minute, at its end",
-        (
-            Column(along.axis.title),
-            "IOPS | Lowest interval (IOPS) | Highest interval (IOPS) | MB/s | ART (ms) | 99.999 % (ms) | "
-            "MRT (ms)",
-        ),
-        rows,
+        head,
+        _COLUMNS,
+        list(zip(results.minutes, spreads, strict=True)),
         note=f"99.999 %: only of minutes with {ios_needed(TAIL_PERCENTILE):,} I/Os or more.",
-        printed=7 * len(rows) <= PRINTED_VALUES,
+        printed=PRINTED_VALUES,
     )
 
 
-def _minute_cells(minute: Minute, spread: tuple[float, float] | None) -> tuple[Cell, ...]:
-    low, high = spread or (None, None)
-    return (
-        cells.number(minute.iops, 1),
-        _rate(low),
-        _rate(high),
-        cells.number(minute.bandwidth_bytes_per_s / MB, 1),
-        _latency(minute.mean_latency_ns),
-        _latency(minute.tail_ns),
-        _latency(minute.max_latency_ns),
-    )
-
-
-def _rate(value: float | None) -> Cell:
-    return Cell("n/a", tone="missing") if value is None else cells.number(value, 1)
-
-
-def _latency(value_ns: float | None) -> Cell:
-    return Cell("n/a", tone="missing") if value_ns is None else cells.latency(value_ns)
+_COLUMNS: Final = spread_columns(
+    "",
+    THROUGHPUT,
+    replace(ART, absent=""),
+    Metric[Minute]("tail_ms", "99.999 % (ms)", "ms", lambda one: one.tail_ns, NS_PER_MS, None, ""),
+    replace(MRT, absent=""),
+)
 
 
 def iops_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page:
@@ -147,7 +131,7 @@ def response_times_page(course: Trajectory, name: PlotName) -> Page | None:
     if _nothing(course, along):
         return None
     shown = minutes_table(course, along)
-    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MRT, 0))
+    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MAX_LATENCY, 0))
     measured = [entry for entry in kinds if values_of(shown, entry[1])]
     times = Plot(
         x=along.axis,

@@ -14,6 +14,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, common_header, data_text, setup_rows, stimulus_rows
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.steps import ART, Metric
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.consistency_pages import consistency_pages
 from openpts.procedures.pts.wsat.cycle import SaturationCycle
@@ -72,15 +73,10 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         on_cover=False,
     ),
 )
+_ART: Final[Metric[ResponseTimes]] = ART
 _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
     Measure("histogram_iops", "{name}, histogram", "IOPS", lambda times: times.iops, is_key=False),
-    Measure(
-        "histogram_art",
-        "{name}, histogram ART",
-        "ms",
-        lambda times: None if times.mean_latency_ns is None else cells.latency(times.mean_latency_ns),
-        is_key=False,
-    ),
+    _ART.measure("histogram_art", "{name}, histogram ART", is_key=False),
     Measure(
         "histogram_five_nines",
         "{name}, histogram 5 9s",

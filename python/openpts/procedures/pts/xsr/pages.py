@@ -7,14 +7,14 @@ from typing import Final
 
 from openpts.analysis.minutes import Minute, pieces_between
 from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, table, values_of
+from openpts.pages.kit import Col, Plot, PlotName, Required, page, rows_table, values_of
 from openpts.pages.model import Axis, Band, Cell, Column, Mark, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import STABLE_SHARE, CrossStimulusResults, GroupSummary
-from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
+from openpts.procedures.shared.minutes_table import elapsed_cell, list_minutes, minutes_axis
 from openpts.units import MB, format_duration
 from openpts.vocabulary.sample import Measured, Sample
 
@@ -177,10 +177,9 @@ def _all_minutes(results: CrossStimulusResults) -> Table:
 
 def _minutes_table(table_id: str, placed: Sequence[tuple[int, Minute]], time: TimeAxis) -> Table:
     """Each minute with the moment of its end."""
-    head: Col[tuple[int, Minute]] = Col(
-        elapsed_column(time).label, lambda one: elapsed_cell(one[0], time), width=0
+    return list_minutes(
+        table_id, "Values plotted: each minute", _COLUMNS, placed, time=time, end_ns=itemgetter(0)
     )
-    return table(table_id, "Values plotted: each minute", head, _COLUMNS, placed, printed=False)
 
 
 _COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = tuple(

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.minutes import pieces_between
+from openpts.analysis.minutes import pieces_between, sum_parts
 from openpts.analysis.steady_state import judge
-from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import Sample
+from openpts.procedures.kit.steps import summarize
+from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 
 # A minute of which less was measured is no record of it.
@@ -93,14 +93,14 @@ def other_minutes(
 
 def _minutes(samples: Sequence[Sample], first_ns: int, last_ns: int, minute_ns: int) -> dict[int, float]:
     """IOPS of the minutes from one moment to another, by their number from 0."""
-    ios: dict[int, int] = {}
-    elapsed_ns: dict[int, int] = {}
-    for piece in pieces_between(samples, first_ns, last_ns):
-        number = (piece.middle_ns - first_ns) // minute_ns
-        ios[number] = ios.get(number, 0) + piece.measured.ios
-        elapsed_ns[number] = elapsed_ns.get(number, 0) + piece.measured.elapsed_ns
+    parts = (
+        ((piece.middle_ns - first_ns) // minute_ns, piece.measured)
+        for piece in pieces_between(samples, first_ns, last_ns)
+    )
+    by_minute = summarize(parts, int, lambda measured: measured)
+    sums = {number: Measured(**sum_parts(found)) for number, found in by_minute.items()}
     return {
-        number: ios[number] * NS_PER_S / length_ns
-        for number, length_ns in elapsed_ns.items()
-        if _LEAST * minute_ns <= length_ns <= minute_ns / _LEAST
+        number: one.iops
+        for number, one in sums.items()
+        if _LEAST * minute_ns <= one.elapsed_ns <= minute_ns / _LEAST
     }

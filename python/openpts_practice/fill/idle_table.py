@@ -7,8 +7,10 @@ from typing import Final
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, table
 from openpts.pages.model import Cell, Column, Page, Table, Verdict
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.methodology import nothing_page
-from openpts.units import GB, MB
+from openpts.units import GB
+from openpts.vocabulary.sample import Sample
 from openpts_practice.fill.conditions import IdleTime
 from openpts_practice.fill.results import LEAST_GAIN, Returned, Trajectory, returned
 
@@ -58,21 +60,19 @@ def _values_table(rewrites: Sequence[Rewrite]) -> Table:
         Col("Written since the idle time (GB)", lambda n: cells.number(longest[n].end_bytes / GB, 2)),
         [(Column(rewrite.name), rewrite.course) for rewrite in rewrites],
         range(len(longest)),
-        cell=lambda number, course: _rate(course, number),
+        cell=lambda number, course: THROUGHPUT.cell(_step(course, number)),
     )
 
 
-def _rate(course: Trajectory, number: int) -> Cell:
-    if number >= len(course.points):
-        return cells.missing("not measured")
-    return cells.number(course.points[number].bytes_per_s / MB, 1)
+def _step(course: Trajectory, number: int) -> Sample | None:
+    return course.points[number].step if number < len(course.points) else None
 
 
 def _returned_table(rewrites: Sequence[Rewrite], without_idle: Trajectory) -> Table:
     columns: list[Col[Rewrite]] = [
         Col("Cache returned (GB)", lambda one: _returned_cell(returned(one.course, without_idle))),
-        Col("First segment (MB/s)", lambda one: cells.number(one.course.segments[0].bytes_per_s / MB, 1)),
-        Col("Last segment (MB/s)", lambda one: cells.number(one.course.segments[-1].bytes_per_s / MB, 1)),
+        Col("First segment (MB/s)", lambda one: THROUGHPUT.cell(one.course.segments[0])),
+        Col("Last segment (MB/s)", lambda one: THROUGHPUT.cell(one.course.segments[-1])),
         Col("Written (GB)", lambda one: cells.number(one.course.written_bytes / GB, 1)),
     ]
     return table(

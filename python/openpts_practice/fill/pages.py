@@ -1,11 +1,13 @@
 """The page of the fill curve: MB/s over the fill level, with its break points and segments."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, rows_table, table
 from openpts.pages.model import Cell, Mark, Page, Series, Table, Verdict
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB
@@ -13,8 +15,7 @@ from openpts.vocabulary.sample import Sample
 from openpts_practice.fill.change_points import RULE
 from openpts_practice.fill.conditions import FillConditions
 from openpts_practice.fill.idle_table import Rewrite
-from openpts_practice.fill.rate_fall import Fall
-from openpts_practice.fill.results import READING, FillPoint, FillSegment, Trajectory
+from openpts_practice.fill.results import READING, Fall, FillPoint, FillSegment, Trajectory
 
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
 _SPREAD: Final = (
@@ -58,18 +59,16 @@ def breaks_sentence(measured: FillRun) -> Verdict:
         f"{cells.fixed(fill.written_bytes / GB, 1)} GB = "
         f"{cells.fixed(measured.share_pct(fill.written_bytes), 1)} % of the user capacity written"
     )
+    rates = [cells.fixed(one.bandwidth_bytes_per_s / MB, 0) for one in (first, last)]
     if len(fill.segments) == 1:
-        return Verdict(f"Fill: no break point, {cells.fixed(first.bytes_per_s / MB, 0)} MB/s; {whole}.")
+        return Verdict(f"Fill: no break point, {rates[0]} MB/s; {whole}.")
     falls = [
         f"{name} at {_gigabytes(fall.at_bytes)} GB (between {_bounds(fall)})"
         for name, fall in zip(_FALLS, fill.falls, strict=False)
     ]
     places = [f"{name} at {_gigabytes(place)} GB" for name, place in _marks_of(fill) if name not in _FALLS]
     marks = ", ".join((*falls, *places))
-    return Verdict(
-        f"Fill: {cells.fixed(first.bytes_per_s / MB, 0)} MB/s at first, "
-        f"{cells.fixed(last.bytes_per_s / MB, 0)} MB/s at the end; {marks}; {whole}."
-    )
+    return Verdict(f"Fill: {rates[0]} MB/s at first, {rates[1]} MB/s at the end; {marks}; {whole}.")
 
 
 # HYP-FILL-02
@@ -100,14 +99,14 @@ def curve_page(measured: FillRun) -> Page:
     if not fill.points:
         return nothing_page(_NAME.id, _NAME.title, "nothing was filled")
     shown = _points_table(measured)
-    spread = any(point.lowest_bytes_per_s for point in fill.points)
-    highest = [point.highest_bytes_per_s / MB for point in fill.points if point.highest_bytes_per_s]
+    spreads = [spread for point in fill.points if (spread := point.spread_bytes_per_s)]
+    highest = [high / MB for _, high in spreads]
     sentence = breaks_sentence(measured)
     plot = Plot(
         x=ticks.span_axis("Fill level (% of user capacity)", 0, measured.share_pct(fill.written_bytes)),
         y=lambda values: ticks.linear_axis("MB/s", 0, max([*values, *highest])),
         series=(
-            *(_SPREAD if spread else ()),
+            *(_SPREAD if any(low for low, _ in spreads) else ()),
             Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
         alt=f"{{rows}} steps. {sentence.text}",
@@ -139,7 +138,7 @@ def _rate_before(fill: Trajectory, place_bytes: int) -> float:
 
 
 def _segments_table(measured: FillRun) -> Table:
-    first = measured.fill.segments[0].bytes_per_s
+    first = measured.fill.segments[0].bandwidth_bytes_per_s
     return rows_table(
         f"{_NAME.id}-segments",
         "Segments between break points",
@@ -162,8 +161,8 @@ def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: f
         cells.number(segment.end_bytes / GB, 1),
         cells.percent(measured.share_pct(start)),
         cells.percent(measured.share_pct(segment.end_bytes)),
-        cells.number(segment.bytes_per_s / MB, 1),
-        cells.percent(100 * segment.bytes_per_s / first_bytes_per_s),
+        THROUGHPUT.cell(segment),
+        cells.percent(100 * segment.bandwidth_bytes_per_s / first_bytes_per_s),
     )
 
 
@@ -181,10 +180,12 @@ def _beginnings(fill: Trajectory) -> list[str]:
 
 def _points_table(measured: FillRun) -> Table:
     columns: list[Col[FillPoint]] = [
-        Col("Mean (MB/s)", lambda point: cells.number(point.bytes_per_s / MB, 1)),
+        Col("Mean (MB/s)", lambda point: THROUGHPUT.cell(point.step)),
         Col("Written (GB)", lambda point: cells.number(point.end_bytes / GB, 2)),
-        Col("Lowest interval (MB/s)", lambda point: _interval(point.lowest_bytes_per_s)),
-        Col("Highest interval (MB/s)", lambda point: _interval(point.highest_bytes_per_s)),
+        *(
+            Col(f"{label} interval (MB/s)", partial(_interval, end=end))
+            for end, label in enumerate(("Lowest", "Highest"))
+        ),
     ]
     return table(
         f"{_NAME.id}-values",
@@ -199,5 +200,6 @@ def _points_table(measured: FillRun) -> Table:
     )
 
 
-def _interval(bytes_per_s: float | None) -> Cell:
-    return cells.number_or("no whole interval", bytes_per_s, 1, per=MB)
+def _interval(point: FillPoint, end: int) -> Cell:
+    spread = point.spread_bytes_per_s
+    return cells.number_or("no whole interval", spread and spread[end], 1, per=MB)

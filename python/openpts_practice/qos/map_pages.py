@@ -127,22 +127,20 @@ def _contour_table(measured: QosRun, table_id: str, limits: Sequence[Limit]) -> 
         label, peak = ("Writes", "Reads")[at], peaks[at]
         return Col(
             f"{label} (IOPS)",
-            lambda one: cells.number_or("no peak", None if peak is None else one[2 + at] / 100 * peak, 1),
+            lambda one: cells.number_or("no peak", None if peak is None else one[2:][at] / 100 * peak, 1),
         )
 
-    return table(
-        table_id,
-        "Contours, interpolated between neighboring pairs",
-        Col("Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6),
-        [
-            Col("Line", lambda one: cells.count(one[1])),
-            Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),
-            Col("Reads (% of the peak)", lambda one: cells.number(one[3], 1)),
-            rate(0),
-            rate(1),
-        ],
-        points,
+    columns: list[Col[tuple[Limit, int, float, float]]] = [
+        Col("Line", lambda one: cells.count(one[1])),
+        Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),
+        Col("Reads (% of the peak)", lambda one: cells.number(one[3], 1)),
+        rate(0),
+        rate(1),
+    ]
+    head: Col[tuple[Limit, int, float, float]] = Col(
+        "Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6
     )
+    return table(table_id, "Contours, interpolated between neighboring pairs", head, columns, points)
 
 
 def _between(loads: Sequence[float], place: float) -> float:

@@ -51,7 +51,7 @@ def _title(demand: DemandRun) -> str:
 def _pages(demand: DemandRun) -> tuple[Page, ...]:
     """What the PTS has no plot for."""
     drive = [
-        DemandPoint(str(one.point), one.point.toio, one.iops, one.art_ns)
+        DemandPoint(str(one.point), one.point.toio, one.iops, one.mean_latency_ns)
         for one in demand.results.results.values()
     ]
     capture = _capture(demand)

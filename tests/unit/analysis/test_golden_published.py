@@ -16,7 +16,7 @@ from openpts.analysis.steady_state import judge
 from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.pts.hir.results import summarize_segment
 from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
-from openpts.procedures.shared.rounds.matrix import measure_cell
+from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
@@ -70,7 +70,7 @@ def test_iops_tables(source: dict[str, Any]) -> None:
     table = cells(source["iops"], "iops_by_kib")
     assert len(table) == 56
     for kib, rw_mix, iops in table:
-        cell = measure_cell([sample(iops, kib, rw_mix)] * 5)
+        cell = MatrixCell((sample(iops, kib, rw_mix),) * 5)
         assert f"{cell.iops:.1f}" == f"{iops:.1f}"
 
 
@@ -91,8 +91,8 @@ def test_a_minute_of_large_blocks_has_too_few_ios_for_five_nines() -> None:
     for kib, rw_mix, art_ms in cells(table, "art_ms_by_kib"):
         # Little's law gives the IOPS that the table leaves out
         iops = Fraction(toio * 1000) / Fraction(str(art_ms))
-        cell = measure_cell([sample(str(iops), kib, rw_mix, tc_qd=(table["tc"], table["qd"]))] * 5)
-        assert cell.art_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
+        cell = MatrixCell((sample(str(iops), kib, rw_mix, tc_qd=(table["tc"], table["qd"])),) * 5)
+        assert cell.mean_latency_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
         enough = art_ms <= table["enough_for_five_nines_up_to_ms"]
         assert (cell.tail.mean_of_rounds_ns is not None) == enough
         short += not enough
@@ -111,10 +111,10 @@ def test_latency_table() -> None:
         ):
             at_rate = sample(iops, kib, rw_mix)
             slowest = _with_latencies(at_rate, art_ms, mrt_ms)
-            cell = measure_cell([slowest, *[_with_latencies(at_rate, art_ms, 0.9 * mrt_ms)] * 4])
+            cell = MatrixCell((slowest, *[_with_latencies(at_rate, art_ms, 0.9 * mrt_ms)] * 4))
             assert cell.iops == pytest.approx(iops)
-            assert cell.art_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
-            assert cell.mrt_ns == round(mrt_ms * NS_PER_MS)
+            assert cell.mean_latency_ns == pytest.approx(art_ms * NS_PER_MS, rel=1e-6)
+            assert cell.max_latency_ns == round(mrt_ms * NS_PER_MS)
             assert cell.tail.mean_of_rounds_ns is not None
             fewest.append(cell.tail.fewest_ios)
     assert min(fewest) == table["fewest_ios_in_a_minute"]
@@ -212,7 +212,7 @@ def test_cross_stimulus_table() -> None:
 @pytest.mark.proves("TKP-SS-02")
 def test_tkperf_windows_give_its_cells() -> None:
     window = WINDOWS[TKPERF["iops"]["window"]]
-    cell = measure_cell([sample(iops) for iops in window["values"]])
+    cell = MatrixCell(tuple(sample(iops) for iops in window["values"]))
     assert cell.iops == TKPERF["iops"]["iops_by_kib"][4][-1] == 444696
     assert min(cell.deviations_pct) == pytest.approx(-9.9158, abs=5e-5)
     assert cell.range_pct == pytest.approx(window["expected"]["range_pct_of_average"], abs=5e-5)

@@ -186,6 +186,11 @@ def response_times(pcts: Iterable[float]) -> tuple[Metric[HasResponseTimes], ...
     return (MEAN, *map(percentile, pcts), LONGEST)
 
 
+def columns_of(metrics: Iterable[Metric[T]]) -> list[Col[T]]:
+    """A column for each metric of a table whose rows are what was measured."""
+    return [Col(metric.label, metric.cell) for metric in metrics]
+
+
 def values_json(measured: T | None, metrics: Iterable[Metric[T]]) -> dict[str, float | None]:
     """Each metric under its key, JSON-ready."""
     return {metric.key: metric.value(measured) for metric in metrics}

@@ -13,6 +13,7 @@ from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, tr
 from openpts.procedures.pts.hir.results import Access, IdleRecoveryResults, Segment, SegmentSummary
 from openpts.procedures.shared.minutes_table import list_minutes
 from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.sample import Sample
 
 WAIT_COLOR: Final = 2
 RETURN_COLOR: Final = 0
@@ -140,10 +141,14 @@ def _accesses_table(table_id: str, segments: Sequence[Segment], time: TimeAxis) 
     columns: list[Col[tuple[Access, bool]]] = [
         Col("IOPS, with pauses", lambda one: nothing if one[1] else _IOPS.cell(one[0].sample)),
         Col("IOPS, return to baseline", lambda one: _IOPS.cell(one[0].sample) if one[1] else nothing),
-        *(metric.column(lambda one: one[0].sample) for metric in (ART, MRT)),
+        *(metric.column(_sample_of) for metric in (ART, MRT)),
     ]
     title = "Values plotted: each access at its end"
     return list_minutes(table_id, title, columns, accesses, time=time, end_ns=lambda one: one[0].ended_ns)
+
+
+def _sample_of(one: tuple[Access, bool]) -> Sample:
+    return one[0].sample
 
 
 def baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:

@@ -6,11 +6,12 @@ from typing import Final
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
-from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.measure import Measured, Subject
 from openpts.pages.model import Band, Cell, Column, Page, Rule, Section, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
@@ -150,7 +151,7 @@ _KEY_READ_PCTS: Final = (0, 65, 100)
 _KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 
-_IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops)
+_IOPS: Final = IOPS.measure("iops", "{name}", decimals=0)
 
 
 def report(run: Run) -> ReportContent:

@@ -32,7 +32,7 @@ class EngineOverhead:
 
 def engine_overhead(own_ns: float | None, results: RoundTestResults) -> EngineOverhead | None:
     """None where the engine's own latency is not known, or nothing was averaged."""
-    averages = {point: cell.art_ns for point, cell in results.cells.items() if cell.art_ns}
+    averages = {point: cell.mean_latency_ns for point, cell in results.cells.items() if cell.mean_latency_ns}
     if own_ns is None or not averages:
         return None
     shares = {point: 100 * own_ns / art_ns for point, art_ns in averages.items()}

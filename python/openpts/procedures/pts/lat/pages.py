@@ -10,9 +10,10 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, rows_table, values_of
 from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.kit.header import data_text
-from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
+from openpts.procedures.kit.steps import ART, IOPS, MRT
+from openpts.procedures.shared.rounds.matrix import MINIMUM, TAIL_PERCENTILE, MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series
-from openpts.procedures.shared.rounds.secondary_pages import art_cell, minimum_cell, mrt_cell, tail_cell
+from openpts.procedures.shared.rounds.secondary_pages import tail_cell
 from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
@@ -56,7 +57,7 @@ def tabular_page(
         _merged,
     )
     minimum = matrix_table(
-        matrix, "minimum", "Minimum Response Time (ms): minimum of the Rounds (ours)", minimum_cell
+        matrix, "minimum", "Minimum Response Time (ms): minimum of the Rounds (ours)", MINIMUM.cell
     )
     return Page(
         name.id, name.title, (Verdict(matrix.head_line), table, *host_part, merged, minimum), mandatory=True
@@ -76,10 +77,10 @@ def _merged(cell: MatrixCell) -> Cell:
 
 
 _BLOCKS: Final[Sequence[tuple[str, Callable[[MatrixCell], Cell]]]] = (
-    ("IOPS", lambda cell: cells.number(cell.iops, 1)),
-    ("ART (ms)", art_cell),
+    (IOPS.label, IOPS.cell),
+    (ART.label, ART.cell),
     ("99.999 % (ms)", tail_cell),
-    ("MRT (ms)", mrt_cell),
+    (MRT.label, MRT.cell),
     ("N of I/Os", lambda cell: Cell(f"{cell.tail.merged_ios:,}", float(cell.tail.merged_ios))),
 )
 

@@ -14,6 +14,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.steps import ART, MRT
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.lat.engine_overhead import engine_overhead
 from openpts.procedures.pts.lat.levels_page import levels_page
@@ -34,7 +35,7 @@ from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figure
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
+from openpts.procedures.shared.rounds.secondary_pages import tail_cell
 from openpts.procedures.shared.rounds.words import (
     alerts,
     demand,
@@ -71,7 +72,7 @@ _MOST_NINES: Final = 7
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
 
 _MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
-    Measure("art", "{name}, ART", "ms", art_cell),
+    ART.measure("art", "{name}, ART"),
     Measure(
         "five_nines",
         "{name}, 5 9s",
@@ -247,13 +248,13 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
             matrix,
             PlotName(f"{PREFIX}-3d-average", "Plot 9-5", "Average Latency v BS and R/W Mix - 3D Plot"),
             "Average",
-            art_cell,
+            ART.cell,
         ),
         columns_3d_page(
             matrix,
             PlotName(f"{PREFIX}-3d-maximum", "Plot 9-6", "Maximum Latency v BS and R/W Mix - 3D Plot"),
             "Maximum",
-            mrt_cell,
+            MRT.cell,
         ),
         exceedance_page(
             times,

@@ -1,17 +1,19 @@
 """The figures of CBW and DIRTH for machines: what ``--json`` prints."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from openpts.analysis.distribution import period_shares
 from openpts.analysis.response_times import response_times
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, percentile, values_json
 from openpts.procedures.shared.demand.histogram_pages import Histogram, histograms, measured_histogram
-from openpts.procedures.shared.demand.operating_points import MeasuredPoint
 from openpts.procedures.shared.demand.results import PointResults
 from openpts.procedures.shared.demand.words import DemandRun
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
-from openpts.units import in_ms
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.verdict import SteadyStateReport
+
+_MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
 
 
 def demand_figures(demand: DemandRun) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def demand_figures(demand: DemandRun) -> dict[str, Any]:
             "iops": list(tracked.iops),
         },
         "steady_state": _steady_state(results.steady, results.window.rounds, results.verdict),
-        "operating_points": [_point(result) for result in results.results.values()],
+        "operating_points": [_point(result, *_MEASURED) for result in results.results.values()],
         "chosen_points": _chosen(demand),
         "knee_toio": results.knee_toio(),
         "histograms": [
@@ -49,16 +51,8 @@ def _steady_state(steady: bool, window: tuple[int, ...], verdict: SteadyStateRep
     }
 
 
-def _point(result: PointResults) -> dict[str, Any]:
-    return {
-        "tc": result.point.tc,
-        "qd": result.point.qd,
-        "iops": result.iops,
-        "bandwidth_bytes_per_s": result.bandwidth_bytes_per_s,
-        "art_ms": in_ms(result.art_ns),
-        "mrt_ms": in_ms(result.mrt_ns),
-        "cpu_sys_pct": result.cpu_sys_pct,
-    }
+def _point(result: PointResults, *metrics: Metric[PointResults]) -> dict[str, Any]:
+    return {"tc": result.point.tc, "qd": result.point.qd, **values_json(result, metrics)}
 
 
 def _chosen(demand: DemandRun) -> dict[str, Any] | None:
@@ -67,19 +61,10 @@ def _chosen(demand: DemandRun) -> dict[str, Any] | None:
         return None
     return {
         "below_art_limit": chosen.below_art_limit,
-        "max": _measured(chosen.maximum),
-        "min": _measured(chosen.minimum),
-        "mid": [_measured(middle) for middle in chosen.middles],
+        "max": _point(chosen.maximum, IOPS, ART),
+        "min": _point(chosen.minimum, IOPS, ART),
+        "mid": [_point(middle, IOPS, ART) for middle in chosen.middles],
         "mid_targets_iops": list(chosen.mid_targets_iops),
-    }
-
-
-def _measured(measured: MeasuredPoint) -> dict[str, Any]:
-    return {
-        "tc": measured.point.tc,
-        "qd": measured.point.qd,
-        "iops": measured.iops,
-        "art_ms": in_ms(measured.art_ns),
     }
 
 
@@ -95,11 +80,7 @@ def _histogram(demand: DemandRun, histogram: Histogram) -> dict[str, Any] | None
         "iops": times.iops,
         "ios": times.ios,
         "recorded_ios": times.recorded_ios,
-        "art_ms": in_ms(times.mean_latency_ns),
-        "p99_9_ms": in_ms(times.percentile_ns(99.9)),
-        "p99_99_ms": in_ms(times.percentile_ns(99.99)),
-        "p99_999_ms": in_ms(times.percentile_ns(99.999)),
-        "mrt_ms": in_ms(times.max_latency_ns),
+        **values_json(times, (ART, *map(percentile, (99.9, 99.99, 99.999)), MRT)),
     }
 
 

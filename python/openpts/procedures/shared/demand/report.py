@@ -14,6 +14,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, active_range_text, common_header, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.steps import ART, IOPS
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
 from openpts.procedures.shared.demand.figures import demand_figures
 from openpts.procedures.shared.demand.histogram_pages import (
@@ -21,7 +22,6 @@ from openpts.procedures.shared.demand.histogram_pages import (
     histogram_prewrite_page,
     histograms,
 )
-from openpts.procedures.shared.demand.operating_points import MeasuredPoint
 from openpts.procedures.shared.demand.pages import demand_pages, points_page, toio_pages
 from openpts.procedures.shared.demand.results import PointResults
 from openpts.procedures.shared.demand.rounds_pages import (
@@ -50,9 +50,9 @@ from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
 
-_MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
-    Measure("iops", "{name}", "IOPS", lambda measured: measured.iops, cover_label="{name} at {point}"),
-    Measure("art", "ART at {name}", "ms", lambda measured: cells.latency(measured.art_ns)),
+_MEASURES: Final[tuple[Measure[PointResults], ...]] = (
+    IOPS.measure("iops", "{name}", decimals=0, cover_label="{name} at {point}"),
+    ART.measure("art", "ART at {name}"),
 )
 
 
@@ -94,7 +94,7 @@ def _demand_curve(results: Iterable[PointResults]) -> Curve:
         "ART (ms) of each operating point at its IOPS",
         OVER_IOPS,
         partial(ticks.log_axis, "ART (ms)"),
-        tuple((point.iops, point.art_ns) for point in results if point.iops and point.art_ns),
+        tuple((one.iops, one.mean_latency_ns) for one in results if one.iops and one.mean_latency_ns),
         cells.latency,
         dots=True,
     )

@@ -8,8 +8,7 @@ from openpts.pages.kit import PlotName, Required
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.demand.conditions import DemandConditions
-from openpts.procedures.shared.demand.operating_points import OperatingPoint
-from openpts.procedures.shared.demand.results import DemandResults, analyze_demand
+from openpts.procedures.shared.demand.results import DemandResults, OperatingPoint, analyze_demand
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_latency_ms
@@ -155,7 +154,7 @@ def choice_sentence(demand: DemandRun) -> Verdict:
     limit = format_latency_ms(demand.conditions.art_limit_ns)
     points = [
         f"{name} {measured.point} with {measured.iops:,.0f} IOPS"
-        + ("" if measured.art_ns is None else f" and ART {format_latency_ms(measured.art_ns)} ms")
+        + ("" if (art_ns := measured.mean_latency_ns) is None else f" and ART {format_latency_ms(art_ns)} ms")
         for name, measured in [
             ("MaxIOPS", chosen.maximum),
             ("MinIOPS", chosen.minimum),

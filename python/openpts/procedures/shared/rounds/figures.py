@@ -3,11 +3,11 @@
 from typing import Any
 
 from openpts.procedures.kit.header import of_cycle
+from openpts.procedures.kit.steps import ART, IOPS, MRT, values_json
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.matrix import MatrixCell
+from openpts.procedures.shared.rounds.matrix import MINIMUM, TAIL, MatrixCell
 from openpts.procedures.shared.rounds.results import RoundTestResults, analyze_round_test
 from openpts.record.reader import Run
-from openpts.units import in_ms
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
@@ -64,11 +64,7 @@ def _verdict(verdict: SteadyStateReport | None) -> dict[str, Any]:
 def _cell(point: RoundPoint, cell: MatrixCell) -> dict[str, Any]:
     return {
         **_point(point),
-        "iops": cell.iops,
-        "art_ms": in_ms(cell.art_ns),
-        "min_ms": in_ms(cell.minimum_ns),
-        "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
-        "mrt_ms": in_ms(cell.mrt_ns),
+        **values_json(cell, (IOPS, ART, MINIMUM, TAIL, MRT)),
         "range_pct": cell.range_pct,
     }
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.analysis.response_times import response_times
+from openpts.analysis.rounds import RoundsMean
+from openpts.procedures.kit.steps import Metric
+from openpts.units import NS_PER_MS
 from openpts.vocabulary.sample import Sample
 
 TAIL_PERCENTILE: Final = 99.999
@@ -28,25 +32,13 @@ class Tail:
     merged_ios: int
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixCell:
-    """A test point over the window: means of the rounds' values, the least minimum, the largest maximum.
+class MatrixCell(RoundsMean):
+    """A test point over the window, as the results matrix has it."""
 
-    Latencies in ns; CPU shares in per cent, None where a round did not record them.
-    """
-
-    iops_by_round: tuple[float, ...]
-    art_ns: float | None
-    minimum_ns: int | None
-    mrt_ns: int | None
-    tail: Tail
-    cpu_sys_pct: float | None
-    cpu_iowait_pct: float | None
-
-    @property
-    def iops(self) -> float:
-        """Mean of the rounds' IOPS: the cell of Plot 7-3."""
-        return fmean(self.iops_by_round)
+    @cached_property
+    def tail(self) -> Tail:
+        """99.999 % response time."""
+        return _tail(self.samples)
 
     @property
     def deviations_pct(self) -> tuple[float, ...]:
@@ -59,29 +51,12 @@ class MatrixCell:
         return max(self.deviations_pct) - min(self.deviations_pct)
 
 
-def measure_cell(samples: Sequence[Sample]) -> MatrixCell:
-    """Average one test point over its rounds. Raises ValueError without a sample."""
-    if not samples:
-        raise ValueError("a cell needs at least one round")
-    mean_latencies = [sample.mean_latency_ns for sample in samples]
-    minima = [sample.min_latency_ns for sample in samples]
-    maxima = [sample.max_latency_ns for sample in samples]
-    shares = [sample.cpu for sample in samples if sample.cpu is not None]
-    has_cpu = len(shares) == len(samples)
-    return MatrixCell(
-        iops_by_round=tuple(sample.iops for sample in samples),
-        art_ns=_mean_of_all(mean_latencies),
-        minimum_ns=min((value for value in minima if value is not None), default=None),
-        mrt_ns=max((value for value in maxima if value is not None), default=None),
-        tail=_tail(samples),
-        cpu_sys_pct=fmean(share.sys_pct for share in shares) if has_cpu else None,
-        cpu_iowait_pct=fmean(share.iowait_pct for share in shares) if has_cpu else None,
-    )
-
-
-def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
+MINIMUM: Final = Metric[MatrixCell](
+    "min_ms", "Minimum (ms)", "ms", lambda cell: cell.min_latency_ns, NS_PER_MS, None, "no I/O timed"
+)
+TAIL: Final = Metric[MatrixCell](
+    "p99_999_ms", "99.999 % (ms)", "ms", lambda cell: cell.tail.mean_of_rounds_ns, NS_PER_MS, None
+)
 
 
 def _tail(samples: Sequence[Sample]) -> Tail:

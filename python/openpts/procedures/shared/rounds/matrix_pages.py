@@ -7,6 +7,7 @@ from functools import partial
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, heat_map, page, rows_table, values_of
 from openpts.pages.model import Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
+from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.units import block_size_kib
@@ -94,7 +95,7 @@ def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
         matrix,
         "iops-table",
         f"{number} - average IOPS: {matrix.results.window.averaging}",
-        lambda cell: cells.number(cell.iops, 1),
+        IOPS.cell,
         note=absences_note(matrix, sector_bytes),
     )
 

@@ -13,7 +13,7 @@ from openpts.analysis.rounds import (
     measurement_window,
 )
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.matrix import MatrixCell, measure_cell
+from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
@@ -63,7 +63,7 @@ def analyze_round_test(
         rounds=rounds,
         window=window,
         verdicts=judge_window(rounds, window, conditions.tracking),
-        cells={point: measure_cell([samples[point] for samples in chosen]) for point in points if chosen},
+        cells={point: MatrixCell(tuple(samples[point] for samples in chosen)) for point in points if chosen},
     )
 
 

@@ -1,6 +1,7 @@
 """Secondary metrics over the cells of a results matrix: response times and processor use (PTS 7.3.6.4)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from openpts.analysis.latency import ios_needed
@@ -9,6 +10,7 @@ from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Page, Verdict
 from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, MRT
 from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, matrix_table, placed_table
 from openpts.record.reader import Run, StepRecord
@@ -27,7 +29,7 @@ def response_times_page(matrix: Matrix, title: str) -> Page:
         (
             Verdict(matrix.head_line),
             matrix_table(
-                matrix, "art", "Average Response Time, ART (ms): mean of the Rounds' averages", art_cell
+                matrix, "art", "Average Response Time, ART (ms): mean of the Rounds' averages", ART.cell
             ),
             matrix_table(
                 matrix,
@@ -37,7 +39,7 @@ def response_times_page(matrix: Matrix, title: str) -> Page:
                 note=f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer, the "
                 "cell has the maximum and N, the smallest Round's count.",
             ),
-            matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", mrt_cell),
+            matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", MRT.cell),
         ),
     )
 
@@ -90,35 +92,18 @@ def power_page(matrix: Matrix, run: Run, title: str) -> Page | None:
 def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
     """Two tables, or a sentence where no step has a figure for them: two pages of n/a would not help."""
     measured = matrix.results.cells.values()
-    if measured and all(cell.cpu_sys_pct is None for cell in measured):
+    if measured and all(cell.cpu is None for cell in measured):
         return (Verdict(_NO_CPU),)
     return (
-        matrix_table(
-            matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: cells.cpu_share(cell.cpu_sys_pct)
-        ),
+        matrix_table(matrix, "cpu-sys", "CPU System Usage (%)", replace(CPU_SYS, decimals=1).cell),
         matrix_table(
             matrix,
             "cpu-iowait",
-            "CPU IO Wait (%)",
-            lambda cell: cells.cpu_share(cell.cpu_iowait_pct),
+            CPU_IOWAIT.label,
+            replace(CPU_IOWAIT, decimals=1).cell,
             note="Share of all processors.",
         ),
     )
-
-
-def art_cell(cell: MatrixCell) -> Cell:
-    """Average response time."""
-    return cells.latency(cell.art_ns)
-
-
-def minimum_cell(cell: MatrixCell) -> Cell:
-    """Minimum response time."""
-    return cells.latency(cell.minimum_ns)
-
-
-def mrt_cell(cell: MatrixCell) -> Cell:
-    """Maximum response time."""
-    return cells.latency(cell.mrt_ns)
 
 
 def tail_cell(cell: MatrixCell) -> Cell:
@@ -126,9 +111,9 @@ def tail_cell(cell: MatrixCell) -> Cell:
     tail = cell.tail
     if tail.mean_of_rounds_ns is not None:
         return cells.latency(tail.mean_of_rounds_ns, note=_low_count(tail.fewest_ios))
-    if not tail.fewest_ios and cell.mrt_ns is not None:
+    if not tail.fewest_ios and cell.max_latency_ns is not None:
         return cells.too_few(0)
-    return cells.latency(cell.mrt_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
+    return cells.latency(cell.max_latency_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
 
 
 def _tail_merged(cell: MatrixCell) -> Cell:

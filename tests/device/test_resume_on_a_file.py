@@ -31,7 +31,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
-from openpts_practice.lifetime.conditions import LifetimeConditions
+from openpts_practice.lifetime import LifetimeConditions
 
 SIZE_BYTES = 32 * 2**20
 SECTOR_BYTES = 512

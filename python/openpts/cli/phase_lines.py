@@ -6,8 +6,8 @@ from typing import Any, Final
 from openpts.cli.progress import RunProgress
 from openpts.procedures.kit.spread import spread_words
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.procedures.shared.benchmark.results import passes_of as passes_of_row
-from openpts.procedures.shared.benchmark.results import row_figure
+from openpts.procedures.shared.benchmark.rows import passes_of as passes_of_row
+from openpts.procedures.shared.benchmark.rows import row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second

@@ -28,7 +28,7 @@ from openpts_fio.fio_job.times import (
     times_of_stream,
     whole_of,
 )
-from openpts_fio.workload.conditions import RoundFigure, WorkloadConditions
+from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.results import WorkloadResults, analyze, tracked_name
 
 _TITLE: Final = "Workload of a Job File"

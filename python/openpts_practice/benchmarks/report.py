@@ -18,7 +18,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.shared.benchmark.conditions import free_space_words
-from openpts.procedures.shared.benchmark.results import Score, as_ssd_score
+from openpts.procedures.shared.benchmark.rows import Score, as_ssd_score
 from openpts.procedures.shared.benchmark.tables import (
     MeasuredRow,
     cover_rows,
@@ -39,7 +39,7 @@ from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}

@@ -35,7 +35,7 @@ from openpts.procedures.shared.settling import settle
 from openpts.units import KIB
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 
 # The popular benchmarks as they come, on a purged drive.
 standard_conditions: Final = Standard(

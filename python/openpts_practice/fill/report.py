@@ -20,9 +20,8 @@ from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
-from openpts_practice.fill.conditions import FillConditions
-from openpts_practice.fill.idle_table import Rewrite, idle_page
-from openpts_practice.fill.pages import FillRun, breaks_sentence, curve_page, fall_cell
+from openpts_practice.fill import FillConditions
+from openpts_practice.fill.pages import FillRun, Rewrite, breaks_sentence, curve_page, fall_cell, idle_page
 from openpts_practice.fill.results import Fall, Trajectory, course_of, returned
 
 # the cycles: that of the fill curve, that of the bursts by fill level

@@ -16,7 +16,7 @@ from openpts.units import GB, TB, format_duration
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
-from openpts_practice.lifetime.conditions import LifetimeConditions, ReadBack
+from openpts_practice.lifetime import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.results import (
     Crossing,
     DriveCycle,

@@ -20,8 +20,8 @@ from openpts.procedures.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
+from openpts_practice.lifetime import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.age_page import age_page, age_verdict
-from openpts_practice.lifetime.conditions import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.cycles import (
     FoundErrors,
     LifetimeRun,

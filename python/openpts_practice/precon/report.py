@@ -26,12 +26,12 @@ from openpts.procedures.shared.methodology import (
 )
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
-from openpts_practice.precon.conditions import DriveState, PreconConditions
-from openpts_practice.precon.results import CourseResults
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.rows_pages import definition_pages, entropy_page, rows_pages
 from openpts_practice.precon.states import (
     STATES,
     Comparison,
+    CourseResults,
     comparisons_of,
     counting_state,
     loss_of,

@@ -21,7 +21,7 @@ from openpts.procedures.shared.benchmark.tables import (
     value_text,
 )
 from openpts.procedures.shared.methodology import nothing_page
-from openpts_practice.precon.conditions import DriveState
+from openpts_practice.precon import DriveState
 from openpts_practice.precon.states import STATES, Comparison, StateRow, counting_state, loss_of
 from openpts_practice.precon.trajectory_pages import COLORS
 

@@ -59,7 +59,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
-from openpts_practice.precon.conditions import DriveState, InitialState, PreconConditions
+from openpts_practice.precon import DriveState, InitialState, PreconConditions
 
 
 # LSI-PRE-01, 05

@@ -24,9 +24,8 @@ from openpts.procedures.shared.minutes_table import list_minutes, minutes_axis, 
 from openpts.record.reader import Run
 from openpts.units import GB, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_practice.sustained.claims import ClaimSource
-from openpts_practice.sustained.conditions import SustainedConditions
-from openpts_practice.sustained.results import ClaimResult, Pair
+from openpts_practice.sustained import SustainedConditions
+from openpts_practice.sustained.results import ClaimResult, ClaimSource, Pair
 
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6

@@ -41,7 +41,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WRITE_INTENSIVE
-from openpts_practice.sustained.conditions import SustainedConditions
+from openpts_practice.sustained import SustainedConditions
 
 FRESH: Final = 1
 SUSTAINED: Final = 2

@@ -17,7 +17,7 @@ from openpts_traces.captured.pages import (
     workload_page,
 )
 from openpts_traces.characteristics.capture import Capture
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
 
 NAMES: Final = Names(
     prefix="rwsdirth",

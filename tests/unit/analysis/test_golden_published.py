@@ -16,7 +16,7 @@ from openpts.analysis.steady_state import judge
 from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.pts.hir.results import summarize_segment
 from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
-from openpts.procedures.shared.rounds.matrix import MatrixCell
+from openpts.procedures.shared.rounds.results import MatrixCell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import ios_needed
-from openpts.procedures.shared.rounds.matrix import MatrixCell
+from openpts.procedures.shared.rounds.results import MatrixCell
 from tests.support.synthetic_run import step_sample
 
 

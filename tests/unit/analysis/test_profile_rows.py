@@ -6,7 +6,7 @@ import pytest
 
 from openpts.analysis.run_comparison import SetRule
 from openpts.procedures.kit.benchmark_profile import FigureUnit, Statistic
-from openpts.procedures.shared.benchmark.results import as_ssd_score, loss_pct, row_figure
+from openpts.procedures.shared.benchmark.rows import as_ssd_score, loss_pct, row_figure
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample
 

@@ -10,7 +10,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim
+from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim
 from openpts_practice.sustained.results import (
     HELD_INTERVALS,
     ClaimResult,

@@ -1,19 +1,59 @@
 """Pages that show how a test converged over its rounds (PTS 7.3.3; design: section 4)."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Series, Table, Verdict
-from openpts.procedures.shared.interface_limit import InterfaceLimit
+from openpts.pages.texts import fact_text
 from openpts.procedures.shared.metric import IOPS, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.units import block_size_kib, format_block_size
+from openpts.record.manifest import Manifest
+from openpts.units import MB, block_size_kib, format_block_size
+from openpts.vocabulary.link_rates import PCIE_LANE_BYTES_PER_S, serial_bytes_per_s
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable
+
+_PCIE: Final = re.compile(r"Gen (\d) x(\d+)")
+_SERIAL: Final = re.compile(r"^(?:SATA|SAS|SATA behind SAS), (\d+(?:\.\d+)?) Gb")
+# SATA and SAS up to 12 Gbit/s send ten bits for eight.
+_MOST_SERIAL_GBIT_PER_S: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceLimit:
+    """``name`` of the link and what it carries at most, in MB/s of 10^6 bytes, before packet overhead."""
+
+    name: str
+    mb_per_s: float
+
+
+def interface_limit(manifest: Manifest) -> InterfaceLimit | None:
+    """The slowest link that the record names on the way to the drive; None where it names none."""
+    interface = fact_text(manifest.dut, "interface", "")
+    if serial := _SERIAL.match(interface):
+        gbit_per_s = float(serial[1])
+        if gbit_per_s <= _MOST_SERIAL_GBIT_PER_S:
+            rate = serial_bytes_per_s(gbit_per_s) / MB
+            return InterfaceLimit(serial[0].removesuffix(" Gb") + " Gbit/s", rate)
+        return None
+    if "PCIe" not in interface:
+        return None
+    # "Gen 4 x4 of Gen 5 x4, behind the bridge ... at Gen 3 x4": what the drive could do is no link in use
+    in_use = re.sub(r" of Gen \d x\d+", "", fact_text(manifest.dut, "pcie", ""))
+    links = [(int(generation), int(lanes)) for generation, lanes in _PCIE.findall(in_use)]
+    known = [
+        InterfaceLimit(f"PCIe Gen {generation} x{lanes}", lanes * PCIE_LANE_BYTES_PER_S[generation] / MB)
+        for generation, lanes in links
+        if generation in PCIE_LANE_BYTES_PER_S
+    ]
+    return min(known, key=lambda limit: limit.mb_per_s, default=None)
+
 
 # Many rounds make two tables below the plot; a lower plot keeps them on its page.
 _ROUNDS_IN_ONE_TABLE = 13

@@ -17,7 +17,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.fio_job.conditions import by_name
-from openpts_fio.fiosynth.conditions import Suite
+from openpts_fio.fiosynth import Suite
 from openpts_fio.fiosynth.script import script, standard_conditions
 from openpts_fio.fiosynth.suite_file import read_suite
 from tests.support.job_subjects import CLONE

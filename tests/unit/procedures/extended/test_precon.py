@@ -16,7 +16,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.precon.conditions import DriveState, PreconConditions
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.script import order_of, possible_on, standard_conditions
 from openpts_practice.precon.script import script as precon_test
 from tests.unit.procedures.pts.trace.player import Drive, Played

@@ -19,7 +19,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 from openpts_practice.benchmarks.script import possible_on, standard_conditions
 from openpts_practice.benchmarks.script import script as benchmarks_test
 from tests.unit.procedures.extended.benchmark_tables import (

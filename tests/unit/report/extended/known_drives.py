@@ -15,8 +15,8 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_practice.lifetime.conditions import Continued, ReadBack, StopOn
-from openpts_practice.precon.conditions import PreconConditions
+from openpts_practice.lifetime import Continued, ReadBack, StopOn
+from openpts_practice.precon import PreconConditions
 from openpts_practice.thermal.script import COLD
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_samples
 

@@ -44,7 +44,7 @@ from openpts.procedures.pts.hir.results import (
     analyze_idle_recovery,
 )
 from openpts.procedures.shared.preparation_page import preparation_page
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
+from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     TrackedPhase,
     between_verdicts,

@@ -13,19 +13,24 @@ from openpts.procedures.kit.header import Rows, common_header, head_line, stimul
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.preparation_page import loop_preparation_page
-from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
-from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
     Matrix,
     columns_3d_page,
     iops_table,
+    merged_tail_page,
     mix,
     plot_2d_page,
+    power_page,
     ranges_table,
+    response_times_page,
     tabular_page,
 )
-from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, power_page, response_times_page
+from openpts.procedures.shared.rounds.results import (
+    MatrixCell,
+    RoundTestResults,
+    analyze_cycle,
+    round_figures,
+)
 from openpts.procedures.shared.rounds.words import (
     alerts,
     demand,

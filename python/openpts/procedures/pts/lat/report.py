@@ -16,26 +16,27 @@ from openpts.procedures.kit.header import Rows, common_header, head_line, stimul
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.kit.steps import ART, MRT
 from openpts.procedures.pts.lat.conditions import LatencyConditions
-from openpts.procedures.pts.lat.engine_overhead import engine_overhead
-from openpts.procedures.pts.lat.levels_page import levels_page
+from openpts.procedures.pts.lat.findings import engine_overhead
 from openpts.procedures.pts.lat.pages import (
     BLOCK_SIZES_KIB,
     READ_PCTS,
     columns_3d_page,
     exceedance_page,
+    levels_page,
     measured_points,
     mix_title,
     tabular_page,
 )
-from openpts.procedures.shared.confidence_page import Applied, confidence_page
-from openpts.procedures.shared.histogram_figures import times_figures
+from openpts.procedures.shared.confidence_page import Applied, confidence_page, times_figures
 from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
 from openpts.procedures.shared.preparation_page import loop_preparation_page
-from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
-from openpts.procedures.shared.rounds.matrix import MatrixCell
-from openpts.procedures.shared.rounds.matrix_pages import Matrix
-from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.procedures.shared.rounds.secondary_pages import tail_cell
+from openpts.procedures.shared.rounds.matrix_pages import Matrix, tail_cell
+from openpts.procedures.shared.rounds.results import (
+    MatrixCell,
+    RoundTestResults,
+    analyze_cycle,
+    round_figures,
+)
 from openpts.procedures.shared.rounds.words import (
     alerts,
     demand,

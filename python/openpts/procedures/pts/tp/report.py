@@ -9,7 +9,7 @@ from openpts.procedures.kit.header import Rows, common_header, demand_text, stim
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
-from openpts.procedures.shared.rounds.figures import analyze_cycle, round_figures
+from openpts.procedures.shared.rounds.results import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.words import (
     alerts,
     loop_setup_rows,

@@ -9,8 +9,7 @@ from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import Trajectory
-from openpts.procedures.shared.tracking.other_minutes import other_minutes
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
+from openpts.procedures.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 

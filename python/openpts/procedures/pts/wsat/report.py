@@ -27,12 +27,12 @@ from openpts.procedures.pts.wsat.pages import (
     end_sentence,
     iops_page,
     response_times_page,
+    stimulus_page,
+    zones_page,
 )
-from openpts.procedures.pts.wsat.tables import stimulus_page, zones_page
-from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell
-from openpts.procedures.shared.histogram_figures import times_figures
+from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell, times_figures
 from openpts.procedures.shared.metric import IOPS
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
+from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run

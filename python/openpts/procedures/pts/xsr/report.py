@@ -20,11 +20,16 @@ from openpts.procedures.kit.header import (
 )
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
-from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.pts.xsr.pages import group_page, response_times_page, throughput_page, transition_page
+from openpts.procedures.pts.xsr.pages import (
+    group_page,
+    response_times_page,
+    secondary_page,
+    table_page,
+    throughput_page,
+    transition_page,
+)
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
-from openpts.procedures.pts.xsr.tables import secondary_page, table_page
 from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_duration
@@ -36,7 +41,7 @@ _NO_STEADY_STATE: Final = "n.a."
 # A group lasts until its last I/O is answered: a little longer than planned, or shorter if nothing was.
 _WHOLE: Final = 0.99
 
-REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
+REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_pages.TABLE)
 _GROUP: Final = Measure[Cell](
     "bandwidth", "Group {name} average", "MB/s", lambda average: average, is_key=False
 )

@@ -15,7 +15,7 @@ from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
-from openpts.procedures.shared.benchmark.results import RowFigure, passes_of, row_figure
+from openpts.procedures.shared.benchmark.rows import RowFigure, passes_of, row_figure
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text

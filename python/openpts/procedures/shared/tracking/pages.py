@@ -23,8 +23,11 @@ from openpts.procedures.shared.minutes_table import (
     minutes_axis,
 )
 from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
-from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
-from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
+from openpts.procedures.shared.tracking.other_minutes import (
+    OtherMinutes,
+    other_minutes,
+    other_minutes_verdicts,
+)
 from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.measure import Measured, Subject, measured
@@ -11,7 +10,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
 from openpts.procedures.shared.metric import METRICS, Metric
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_duration
@@ -85,11 +84,7 @@ def _sentence(results: WorkloadResults) -> Verdict:
             f"the last five ({results.window.label}) are shown."
         )
         return Verdict(text, "fail")
-    return Verdict(f"Steady State can't be judged: n/a ({_reason(results)}).", "fail")
-
-
-def _reason(results: WorkloadResults) -> str:
-    return f"{len(results.window.rounds)} of {WINDOW_ROUNDS} rounds"
+    return Verdict(f"Steady State can't be judged: n/a ({rounds_reason(results)}).", "fail")
 
 
 def _measures(results: WorkloadResults) -> list[Measured]:
@@ -174,7 +169,7 @@ def _window(results: WorkloadResults) -> Window:
         metric=_METRICS[results.conditions.figure],
         verdict=results.verdict,
         values=results.values,
-        reason=_reason(results),
+        reason=rounds_reason(results),
         conditions=f"Job file {job.name if job else ''}; tracked: {tracked_name(results.conditions)}.",
     )
 

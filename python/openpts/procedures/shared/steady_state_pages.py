@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
-from openpts.analysis.rounds import by_round
+from openpts.analysis.rounds import MeasurementWindow, by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
@@ -61,6 +61,18 @@ _TALL_PX, _LOW_PX = 380, 300
 _LIMIT_SHOWN_UP_TO = 2.5  # x the highest value: beyond that a line would press the values flat
 
 
+class HasWindow(Protocol):
+    """Results of rounds that are judged: of test points, of operating points, of tracked minutes."""
+
+    @property
+    def window(self) -> MeasurementWindow:
+        """Rounds that the results are of."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether they are steady in it."""
+
+
 def height_over_rounds(rounds: int) -> int:
     """The height of a plot with a table of so many rounds below it."""
     return _TALL_PX if rounds <= _ROUNDS_IN_ONE_TABLE else _LOW_PX
@@ -74,7 +86,7 @@ def point_name(point: RoundPoint) -> str:
     )
 
 
-def rounds_reason(results: RoundTestResults) -> str:
+def rounds_reason(results: HasWindow) -> str:
     """Why there is no full window: ``2 of 5 rounds``."""
     return f"{len(results.window.rounds)} of {WINDOW_ROUNDS} rounds"
 
@@ -99,6 +111,26 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
         "rounds.",
         "fail",
     )
+
+
+def judged_sentence(
+    what: str, results: HasWindow, completed: int, reason: str, word: str = "Round"
+) -> Verdict:
+    """Whether ``what`` came to steady state within so many rounds, with its rule."""
+    rounds, label = results.window.rounds, results.window.label
+    if results.steady:
+        return Verdict(
+            f"{what}: Steady State reached in {word} {rounds[-1]}; range and slope rules of 2.1.24 hold in "
+            f"{word}s {label}.",
+            "pass",
+        )
+    if results.window.is_full:
+        return Verdict(
+            f"{what}: Steady State not reached within {completed} {word}s; "
+            f"the last five ({label}) are shown.",
+            "fail",
+        )
+    return Verdict(f"{what}: Steady State can't be judged: n/a ({reason}).", "fail")
 
 
 def convergence_page(
@@ -140,7 +172,7 @@ def _convergence_plot(results: RoundTestResults, points: Sequence[RoundPoint], m
         alt=f"{{rows}} series over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} "
         f"{metric.unit}. {steady_state_sentence(results).text}",
         decimals=metric.decimals,
-        bands=_window_band(results),
+        bands=window_band(results),
         height_px=height_over_rounds(len(results.rounds)),
     )
 
@@ -174,7 +206,8 @@ def _size_color(results: RoundTestResults, point: RoundPoint) -> int:
     return sizes.index(point.block_size_bytes)
 
 
-def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
+def window_band(results: HasWindow) -> tuple[Band, ...]:
+    """Shades the rounds of the window, if it is full."""
     if not results.window.is_full:
         return ()
     first, last = results.window.rounds[0], results.window.rounds[-1]
@@ -231,7 +264,7 @@ def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
         alt=f"the tracking variables in per cent of their window averages, from {{low}} % to {{high}} %. "
         f"{sentence.text}",
         rules=(Rule("100 %", 100, "average"), Rule("110 %", 110, "limit"), Rule("90 %", 90, "limit")),
-        bands=(*_window_band(results), Band("y", 90, 110, "allowed")),
+        bands=(*window_band(results), Band("y", 90, 110, "allowed")),
     )
     return page(name, plot.over(name, shown), sentence, shown)
 

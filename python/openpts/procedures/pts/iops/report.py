@@ -7,10 +7,9 @@ from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
 from openpts.pages.measure import Measured, Subject
-from openpts.pages.model import Band, Cell, Column, Page, Rule, Section, Series, Table, Verdict
+from openpts.pages.model import Band, Cell, Column, Page, Rule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import IOPS
 from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.matrix_pages import (
@@ -32,12 +31,11 @@ from openpts.procedures.shared.rounds.results import (
     round_figures,
 )
 from openpts.procedures.shared.rounds.words import (
-    alerts,
-    demand,
     loop_setup_rows,
+    loop_test_rows,
     not_steady,
+    red_lines,
     short_name,
-    steady_rounds,
     summary_state,
     verification_record,
 )
@@ -165,7 +163,19 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),
-        sections=lambda standing, report_date: (_section(run, results, standing, report_date),),
+        sections=sections_of(
+            run,
+            TestSection(
+                test=PREFIX,
+                title="IOPS Test",
+                bar="IOPS Test (REQUIRED) - Report Page",
+                heading="IOPS - Block Size x RW Mix Matrix",
+                setup=loop_setup_rows(run, results, "IOPS Loop"),
+                test_rows=loop_test_rows(run, results, "IOPS Loop"),
+                red_lines=red_lines(results),
+                pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results)),
+            ),
+        ),
         figures=round_figures(results),
     )
 
@@ -179,38 +189,6 @@ def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
     return tuple(
         _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
         for point in points
-    )
-
-
-def _section(run: Run, results: RoundTestResults, standing: Standing, report_date: str) -> Section:
-    """All pages of the test with their common header."""
-    return Section(
-        test=PREFIX,
-        title="IOPS Test",
-        header=common_header(
-            run.manifest,
-            report_date,
-            bar="IOPS Test (REQUIRED) - Report Page",
-            title="IOPS - Block Size x RW Mix Matrix",
-            setup=loop_setup_rows(run, results, "IOPS Loop"),
-            test=_test_rows(run, results),
-        ),
-        alerts=alerts(results, standing),
-        pages=(*_evidence_pages(run, results), *_result_pages(run, results)),
-    )
-
-
-def _test_rows(run: Run, results: RoundTestResults) -> Rows:
-    return stimulus_rows(
-        run,
-        ("Test Stimulus 1", "IOPS Loop"),
-        ("RW Mix", "Outer Loop"),
-        ("Block Sizes", "Inner Loop"),
-        ("TOIO - TC/QD", demand(results)),
-        ("Steady State", steady_rounds(results)),
-        ("Test Stimulus 2", "-"),
-        ("TOIO - TC/QD", "-"),
-        ("Steady State", "-"),
     )
 
 

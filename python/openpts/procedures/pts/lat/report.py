@@ -9,11 +9,10 @@ from openpts.analysis.response_times import ResponseTimes, nines_supported, resp
 from openpts.pages import cells, ticks
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Page, Section, Verdict
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
-from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import ART, MRT
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.lat.findings import engine_overhead
@@ -38,11 +37,11 @@ from openpts.procedures.shared.rounds.results import (
     round_figures,
 )
 from openpts.procedures.shared.rounds.words import (
-    alerts,
     demand,
     loop_setup_rows,
+    loop_test_rows,
     not_steady,
-    steady_rounds,
+    red_lines,
     summary_state,
     verification_record,
 )
@@ -100,7 +99,21 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),
-        sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
+        sections=sections_of(
+            run,
+            TestSection(
+                test=PREFIX,
+                title="Latency Test",
+                bar="Latency Test (REQUIRED) - Report Page",
+                heading="LAT - Response Time OIO=1",
+                setup=loop_setup_rows(run, results, "LAT Loop"),
+                test_rows=loop_test_rows(
+                    run, results, "LAT Loop", second=f"{HISTOGRAM_WORKLOAD}, {_length(times)}"
+                ),
+                red_lines=red_lines(results),
+                pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results, times)),
+            ),
+        ),
         figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
         curves=lambda: () if times is None or not times.recorded_ios else (_levels(times),),
     )
@@ -143,39 +156,8 @@ def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
     )
 
 
-def _section(
-    run: Run, results: RoundTestResults, times: ResponseTimes | None, standing: Standing, report_date: str
-) -> Section:
-    """All pages of the test with their common header."""
-    return Section(
-        test=PREFIX,
-        title="Latency Test",
-        header=common_header(
-            run.manifest,
-            report_date,
-            bar="Latency Test (REQUIRED) - Report Page",
-            title="LAT - Response Time OIO=1",
-            setup=loop_setup_rows(run, results, "LAT Loop"),
-            test=_test_rows(run, results, times),
-        ),
-        alerts=alerts(results, standing),
-        pages=(*_evidence_pages(run, results), *_result_pages(run, results, times)),
-    )
-
-
-def _test_rows(run: Run, results: RoundTestResults, times: ResponseTimes | None) -> Rows:
-    length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
-    return stimulus_rows(
-        run,
-        ("Test Stimulus 1", "LAT Loop"),
-        ("RW Mix", "Outer Loop"),
-        ("Block Sizes", "Inner Loop"),
-        ("TOIO - TC/QD", demand(results)),
-        ("Steady State", steady_rounds(results)),
-        ("Test Stimulus 2", f"{HISTOGRAM_WORKLOAD}, {length}"),
-        ("TOIO - TC/QD", demand(results)),
-        ("Steady State", "N/A"),
-    )
+def _length(times: ResponseTimes | None) -> str:
+    return "NOT RUN" if times is None else format_duration(times.elapsed_ns)
 
 
 def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:

@@ -6,15 +6,16 @@ from typing import Any, Final
 from msgspec.structs import replace as with_changes
 
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Page, Section, Verdict
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import (
     Rows,
-    common_header,
+    TestSection,
     demand_text,
     head_line,
+    sections_of,
     setup_rows,
     stimulus_rows,
 )
@@ -67,20 +68,16 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(_verdict(results, conditions),),
         measures=_measures(results, conditions),
-        sections=lambda standing, report_date: (
-            Section(
+        sections=sections_of(
+            run,
+            TestSection(
                 test="xsr",
                 title="XSR Test",
-                header=common_header(
-                    run.manifest,
-                    report_date,
-                    bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
-                    title=f"XSR - {' / '.join(group.name for group in conditions.groups)}",
-                    setup=_setup_rows(run),
-                    test=_test_rows(run, conditions),
-                ),
-                alerts=(standing.red_line,) if standing.red_line else (),
-                pages=_pages(run, results, groups),
+                bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
+                heading=f"XSR - {' / '.join(group.name for group in conditions.groups)}",
+                setup=_setup_rows(run),
+                test_rows=_test_rows(run, conditions),
+                pages=lambda: _pages(run, results, groups),
             ),
         ),
         figures=_figures(results),

@@ -11,11 +11,17 @@ from openpts.analysis.distribution import period_shares
 from openpts.analysis.response_times import response_times
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Page, Section, Verdict
+from openpts.pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
-from openpts.procedures.kit.header import Rows, active_range_text, common_header, data_text, demand_text
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.header import (
+    Rows,
+    TestSection,
+    active_range_text,
+    data_text,
+    demand_text,
+    sections_of,
+)
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, percentile, values_json
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
 from openpts.procedures.shared.demand.histogram_pages import (
@@ -40,7 +46,7 @@ from openpts.procedures.shared.demand.words import (
     steady_state_sentence,
 )
 from openpts.procedures.shared.preparation_page import preparation_page, wipc_table
-from openpts.procedures.shared.rounds.words import not_steady, summary_state
+from openpts.procedures.shared.rounds.words import not_steady, red_lines, steady_rounds, summary_state
 from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     between_verdicts,
@@ -176,7 +182,22 @@ def _content(demand: DemandRun, title: str, own_pages: Pages) -> ReportContent:
             choice_sentence(demand),
         ),
         measures=_measures(demand),
-        sections=lambda standing, report_date: (_section(demand, title, own_pages, standing, report_date),),
+        sections=sections_of(
+            demand.run,
+            TestSection(
+                test=demand.names.prefix,
+                title=f"{demand.names.test} Test",
+                bar=demand.names.bar,
+                heading=title,
+                setup=_setup_rows(demand),
+                test_rows=_test_rows(demand),
+                red_lines=_red_lines(demand),
+                pages=lambda: with_transfer_size(
+                    (*_pages(demand), *own_pages(demand)),
+                    (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
+                ),
+            ),
+        ),
         figures=demand_figures(demand),
         conditions=between_verdicts(demand.preconditioning),
         curves=lambda: (_demand_curve(demand.results.results.values()),),
@@ -194,29 +215,6 @@ def _demand_curve(results: Iterable[PointResults]) -> Curve:
         tuple((one.iops, one.mean_latency_ns) for one in results if one.iops and one.mean_latency_ns),
         cells.latency,
         dots=True,
-    )
-
-
-def _section(
-    demand: DemandRun, title: str, own_pages: Pages, standing: Standing, report_date: str
-) -> Section:
-    names = demand.names
-    return Section(
-        test=names.prefix,
-        title=f"{names.test} Test",
-        header=common_header(
-            demand.run.manifest,
-            report_date,
-            bar=names.bar,
-            title=title,
-            setup=_setup_rows(demand),
-            test=_test_rows(demand),
-        ),
-        alerts=_alerts(demand, standing),
-        pages=with_transfer_size(
-            (*_pages(demand), *own_pages(demand)),
-            (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
-        ),
     )
 
 
@@ -247,10 +245,8 @@ def _state(demand: DemandRun) -> str:
     return "; ".join(word for word in words if word)
 
 
-def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
-    """The red lines of every page."""
-    results, tracked = demand.results, demand.preconditioning.results
-    lines = [standing.red_line] if standing.red_line else []
+def _red_lines(demand: DemandRun) -> tuple[str, ...]:
+    results, tracked, lines = demand.results, demand.preconditioning.results, []
     if not tracked.steady:
         reached = (
             f"after {len(tracked.minutes)} Tracking Rounds"
@@ -258,10 +254,7 @@ def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
             else f"{demand.preconditioning.reason} completed"
         )
         lines.append(f"PRE-CONDITIONING NOT STEADY - {reached}")
-    if results.window.is_full and not results.steady:
-        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
-    elif not results.window.is_full:
-        lines.append(f"STEADY STATE NOT REACHED - {demand.rounds_reason} completed")
+    lines += red_lines(results)
     if results.chosen is not None and not results.chosen.below_art_limit:
         limit_ms = demand.conditions.art_limit_ns / 1e6
         lines.append(f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms")
@@ -311,7 +304,7 @@ def _test_rows(demand: DemandRun) -> Rows:
         ("Min IOPS Point", str(chosen.minimum.point) if chosen else not_known),
         ("Mid IOPS Point", middles or "none between"),
         ("Max IOPS Point", str(chosen.maximum.point) if chosen else not_known),
-        ("Steady State", results.window.label if results.steady else "NOT REACHED"),
+        ("Steady State", steady_rounds(results)),
     )
 
 

@@ -18,7 +18,12 @@ from openpts.pages.ticks import TimeAxis
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
 from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.steady_state_pages import (
+    height_over_rounds,
+    round_columns,
+    rounds_reason,
+    window_band,
+)
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import StepRecord
 from openpts.units import MB, format_capacity, format_duration
@@ -180,21 +185,11 @@ def variation_page(demand: DemandRun) -> Page:
         ),
         alt=f"{{rows}} queue depths over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} IOPS. "
         f"{sentence.text}",
-        bands=window_band(demand),
+        bands=window_band(results),
         palette="mix",
         height_px=height_over_rounds(len(results.rounds)),
     )
     return page(name, lead, plot.over(name, shown), sentence, shown)
-
-
-def window_band(demand: DemandRun) -> tuple[Band, ...]:
-    """The rounds of the window, if it is full."""
-    results = demand.results
-    if not results.window.is_full:
-        return ()
-    first, last = results.window.rounds[0], results.window.rounds[-1]
-    name = "Measurement Window" if results.steady else "Last five Rounds"
-    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
 
 
 def variation_window_page(demand: DemandRun, record: str) -> Page:
@@ -209,7 +204,7 @@ def variation_window_page(demand: DemandRun, record: str) -> Page:
             metric=IOPS,
             verdict=results.verdict,
             values=results.iops_by_round(results.tracked),
-            reason=demand.rounds_reason,
+            reason=rounds_reason(results),
             conditions=record,
         ),
         demand.names.plot(5),

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.results import DemandResults, OperatingPoint, analyze_demand
+from openpts.procedures.shared.steady_state_pages import judged_sentence, rounds_reason
 from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_latency_ms
@@ -83,11 +83,6 @@ class DemandRun:
         """The pattern of preconditioning and pre-writes."""
         return pattern_text(self.conditions.workload, 0)
 
-    @property
-    def rounds_reason(self) -> str:
-        """Why there is no full window: ``2 of 5 rounds``."""
-        return f"{len(self.results.window.rounds)} of {WINDOW_ROUNDS} rounds"
-
 
 def demand_run(run: Run, names: Names) -> DemandRun:
     """Analyze a run from its record alone."""
@@ -120,19 +115,7 @@ def steady_state_sentence(demand: DemandRun) -> Verdict:
     """Whether demand variation came to steady state, with its rule."""
     results = demand.results
     what = f"Demand variation (IOPS of {demand.pattern} at {results.tracked})"
-    if results.steady:
-        return Verdict(
-            f"{what}: Steady State reached in Round {results.window.rounds[-1]}; range and slope rules of "
-            f"2.1.24 hold in Rounds {results.window.label}.",
-            "pass",
-        )
-    if results.window.is_full:
-        return Verdict(
-            f"{what}: Steady State not reached within {len(results.rounds)} Rounds; "
-            f"the last five ({results.window.label}) are shown.",
-            "fail",
-        )
-    return Verdict(f"{what}: Steady State can't be judged: n/a ({demand.rounds_reason}).", "fail")
+    return judged_sentence(what, results, len(results.rounds), rounds_reason(results))
 
 
 def choice_rule(demand: DemandRun) -> str:

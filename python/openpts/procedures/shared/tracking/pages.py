@@ -22,7 +22,7 @@ from openpts.procedures.shared.minutes_table import (
     minute_row,
     minutes_axis,
 )
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.steady_state_pages import height_over_rounds, judged_sentence, round_columns
 from openpts.procedures.shared.tracking.other_minutes import (
     OtherMinutes,
     other_minutes,
@@ -115,21 +115,8 @@ def between_verdicts(tracked: TrackedPhase, subject: str = "Pre-conditioning") -
 
 def tracking_sentence(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> Verdict:
     """Whether the part came to steady state, with its rule; ``subject`` begins the sentence."""
-    results = tracked.results
     what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
-    if results.steady:
-        return Verdict(
-            f"{what}: Steady State reached in {ROUND_WORD} {results.window.rounds[-1]}; range and slope "
-            f"rules of 2.1.24 hold in {ROUND_WORD}s {results.window.label}.",
-            "pass",
-        )
-    if results.window.is_full:
-        return Verdict(
-            f"{what}: Steady State not reached within {len(results.minutes)} {ROUND_WORD}s; "
-            f"the last five ({results.window.label}) are shown.",
-            "fail",
-        )
-    return Verdict(f"{what}: Steady State can't be judged: n/a ({tracked.reason}).", "fail")
+    return judged_sentence(what, tracked.results, len(tracked.results.minutes), tracked.reason, ROUND_WORD)
 
 
 def tracking_time_page(

@@ -10,8 +10,7 @@ from typing import TypeVar
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, judge
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable, figure_of
+from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable
 
 CompleteRound = Mapping[RoundPoint, Sample]
 P = TypeVar("P")
@@ -49,11 +48,6 @@ def consecutive_rounds(
     while (samples := measured.get(len(rounds) + 1)) is not None and set(points) <= set(samples):
         rounds.append(samples)
     return tuple(rounds)
-
-
-def by_round(rounds: Sequence[CompleteRound], point: RoundPoint, figure: SteadyFigure) -> tuple[float, ...]:
-    """A figure of one test point in rounds 1, 2, ..., in its unit; empty if the point was never measured."""
-    return tuple(figure_of(figure, samples[point]) for samples in rounds if point in samples)
 
 
 @dataclass(frozen=True, slots=True)

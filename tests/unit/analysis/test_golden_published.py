@@ -21,8 +21,7 @@ from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, 
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration, SteadyFigure
-from openpts.vocabulary.verdict import figure_of
+from openpts.vocabulary.stop import Duration
 from tests.unit.procedures.pts.trace.player import Drive
 from tests.unit.procedures.pts.trace.scenario import play
 
@@ -61,7 +60,7 @@ def cells(table: dict[str, Any], field: str) -> list[tuple[float, str, float]]:
 
 
 def throughput_mb_per_s(measured: Measured) -> float:
-    return figure_of(SteadyFigure.THROUGHPUT, measured)
+    return THROUGHPUT.value(measured) or 0.0
 
 
 @pytest.mark.parametrize("source", [SPECIFICATION, TKPERF], ids=["specification", "tkperf"])

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from openpts.analysis.rounds import MeasurementWindow, by_round
+from openpts.analysis.rounds import MeasurementWindow
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table, values_of
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Rule, Series, Table, Verdict
 from openpts.pages.texts import fact_text
-from openpts.procedures.shared.metric import IOPS, Metric
+from openpts.procedures.kit.steps import IOPS, METRICS, HasFigures, Metric
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.record.manifest import Manifest
 from openpts.units import MB, block_size_kib, format_block_size
@@ -137,7 +137,7 @@ def convergence_page(
     results: RoundTestResults,
     name: PlotName,
     points: Sequence[RoundPoint],
-    metric: Metric = IOPS,
+    metric: Metric[HasFigures] = IOPS,
     *,
     limit: InterfaceLimit | None = None,
 ) -> Page:
@@ -155,7 +155,9 @@ def convergence_page(
     return page(name, figure, sentence, _limit_sentence(limit), shown)
 
 
-def _convergence_plot(results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric) -> Plot:
+def _convergence_plot(
+    results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric[HasFigures]
+) -> Plot:
     return Plot(
         x=ticks.rounds_axis(len(results.rounds)),
         y=partial(_convergence_axis, metric),
@@ -177,7 +179,7 @@ def _convergence_plot(results: RoundTestResults, points: Sequence[RoundPoint], m
     )
 
 
-def _with_limit(plot: Plot, shown: Table, metric: Metric, limit: InterfaceLimit | None) -> Plot:
+def _with_limit(plot: Plot, shown: Table, metric: Metric[HasFigures], limit: InterfaceLimit | None) -> Plot:
     highest = max(values_of(shown))
     if limit is None or limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
         return plot
@@ -192,9 +194,9 @@ def _limit_sentence(limit: InterfaceLimit | None) -> Verdict | None:
     return Verdict(f"The interface ({limit.name}) carries at most {rate} before packet overhead.")
 
 
-def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
+def _convergence_axis(metric: Metric[HasFigures], values: Sequence[float]) -> Axis:
     above_zero = [value for value in values if value > 0]
-    if metric.is_latency and above_zero:
+    if metric.decimals is None and above_zero:
         return ticks.log_axis(metric.axis_title, above_zero)
     return ticks.amount_axis(metric.axis_title, values)
 
@@ -216,7 +218,7 @@ def window_band(results: HasWindow) -> tuple[Band, ...]:
 
 
 def _rounds_table(
-    table_id: str, results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric
+    table_id: str, results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric[HasFigures]
 ) -> Table:
     return rows_table(
         table_id,
@@ -225,7 +227,7 @@ def _rounds_table(
         (
             (
                 Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
-                *(metric.cell(value) for value in metric.by_round(results.rounds, point)),
+                *(metric.shown(value) for value in metric.of_rounds(results.rounds, point)),
             )
             for point in points
         ),
@@ -281,7 +283,7 @@ def _shares_table(
                 point_name(variable),
                 *(
                     cells.percent(100 * value / verdict.average)
-                    for value in by_round(results.rounds, variable.point, variable.figure)
+                    for value in METRICS[variable.figure].of_rounds(results.rounds, variable.point)
                 ),
             )
             for variable, verdict in judged

@@ -8,11 +8,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import pieces_of
-from openpts.analysis.rounds import by_round, judge_window
+from openpts.analysis.rounds import judge_window
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, labels_axis, page, rows_table, values_of
 from openpts.pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
-from openpts.procedures.shared.metric import METRICS
+from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.matrix_pages import mix
 from openpts.procedures.shared.rounds.results import RoundTestResults
@@ -84,7 +84,6 @@ _CONVERGENCE: Final = (Required("write", "Plot 8-1"), Required("read", "Plot 8-2
 _WINDOW: Final = Required("window", "Plot 8-3")
 LARGE: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-4"), Required("bars", "Plot 8-6"))
 OTHERS: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-5"), Required("bars", "Plot 8-7"))
-_METRIC: Final = METRICS[SteadyFigure.THROUGHPUT]
 _BAR_COLOR: Final = 2
 _MOST_BINS: Final = 100
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
@@ -120,7 +119,7 @@ class Cycle:
 
     def mb_per_s(self, read_pct: int) -> tuple[float, ...]:
         """Average throughput of each complete round."""
-        return by_round(self.results.rounds, self.point(read_pct), SteadyFigure.THROUGHPUT)
+        return THROUGHPUT.of_rounds(self.results.rounds, self.point(read_pct))
 
     def window_mb_per_s(self, read_pct: int) -> tuple[float, ...]:
         """Throughputs of the window's rounds."""
@@ -177,7 +176,7 @@ def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
             cycle.results,
             plot.named(cycle.prefix, f"Throughput Test - SS Convergence - {name} {compact}"),
             [cycle.point(read_pct)],
-            _METRIC,
+            THROUGHPUT,
             limit=limit,
         )
         for read_pct, name, plot in zip(READ_PCTS, ("Write", "Read"), _CONVERGENCE, strict=True)
@@ -201,7 +200,7 @@ def _read_window(cycle: Cycle) -> Page:
     measured = cycle.results.window.is_full
     window = Window(
         variable=f"{cycle.title} 100/0",
-        metric=_METRIC,
+        metric=THROUGHPUT,
         verdict=verdict,
         values=cycle.mb_per_s(100),
         reason="not part of this run" if measured else rounds_reason(cycle.results),
@@ -237,7 +236,7 @@ def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
     plot = Plot(
         kind="bars",
         x=labels_axis("R/W mix %", names),
-        y=lambda values: ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
+        y=lambda values: ticks.linear_axis(THROUGHPUT.axis_title, 0, max(values)),
         series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
         alt="",
         height_px=320,

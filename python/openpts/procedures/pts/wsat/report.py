@@ -13,7 +13,7 @@ from openpts.pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, TestSection, data_text, sections_of, setup_rows, stimulus_rows
-from openpts.procedures.kit.steps import ART, Metric
+from openpts.procedures.kit.steps import ART, IOPS, Metric
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.consistency_pages import consistency_pages
 from openpts.procedures.pts.wsat.cycle import SaturationCycle
@@ -30,7 +30,6 @@ from openpts.procedures.pts.wsat.pages import (
     zones_page,
 )
 from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell, times_figures
-from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.tracking.other_minutes import other_minutes_figures
 from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.procedures.shared.window_page import Window, window_page

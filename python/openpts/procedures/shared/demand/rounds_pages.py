@@ -15,8 +15,8 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Cells, Col, Plot, grid, page, rows_table
 from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
+from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
 from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
-from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
 from openpts.procedures.shared.steady_state_pages import (
     height_over_rounds,
@@ -26,7 +26,7 @@ from openpts.procedures.shared.steady_state_pages import (
 )
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import StepRecord
-from openpts.units import MB, format_capacity, format_duration
+from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
@@ -146,10 +146,7 @@ def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Cells:
     complete = sample.state is StepState.COMPLETE
     return (
         Cell(str(prewrite.number), float(prewrite.number)),
-        cells.number(sample.iops, 1),
-        cells.number(sample.bandwidth_bytes_per_s / MB, 1),
-        cells.latency(sample.mean_latency_ns),
-        cells.latency(sample.max_latency_ns),
+        *(metric.cell(sample) for metric in (IOPS, THROUGHPUT, ART, MRT)),
         format_duration(sample.elapsed_ns),
         f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %",
         Cell((sample.ended_by or "-").replace("_", " "))

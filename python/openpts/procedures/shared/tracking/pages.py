@@ -15,7 +15,7 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, rows_table
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
-from openpts.procedures.shared.metric import IOPS
+from openpts.procedures.kit.steps import ART, IOPS, MRT
 from openpts.procedures.shared.minutes_table import (
     elapsed_column,
     minute_columns,
@@ -221,9 +221,9 @@ def _rounds_table(name: PlotName, tracked: TrackedPhase) -> Table:
     first_ns = tracked.samples[0].started_ns if tracked.samples else 0
     began_s = [(minute.started_ns - first_ns) / NS_PER_S for minute in results.minutes]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
-        ("IOPS", tuple(IOPS.cell(iops) for iops in results.iops)),
-        ("ART (ms)", tuple(cells.latency(minute.mean_latency_ns) for minute in results.minutes)),
-        ("MRT (ms)", tuple(cells.latency(minute.max_latency_ns) for minute in results.minutes)),
+        ("IOPS", tuple(map(IOPS.cell, results.minutes))),
+        (ART.label, tuple(map(ART.cell, results.minutes))),
+        (MRT.label, tuple(map(MRT.cell, results.minutes))),
         ("Start (s)", tuple(cells.number(start_s, 3) for start_s in began_s)),
     )
     return rows_table(
@@ -253,5 +253,5 @@ def _tracked_cell(results: TrackingResults, row: Minute) -> Cell:
     """The IOPS of the tracked minute whose middle lies in this minute, if one does."""
     for minute, start_ns, end_ns in zip(results.minutes, results.starts_ns, results.ends_ns, strict=True):
         if row.start_ns <= (start_ns + end_ns) // 2 < row.end_ns:
-            return IOPS.cell(minute.iops)
+            return IOPS.cell(minute)
     return Cell("-")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, TargetError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState

@@ -25,7 +25,7 @@ from openpts.procedures.kit.header import (
     stimulus_rows,
 )
 from openpts.procedures.kit.steps import ART, IOPS, MRT, values_json
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.hir import IdleRecoveryConditions
 from openpts.procedures.pts.hir.pages import (
     ALL_WAIT_STATES,
     WAIT_COLOR,

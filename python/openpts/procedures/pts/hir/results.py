@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from openpts.analysis.comparison import gain_pct
 from openpts.analysis.minutes import sum_parts
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions, WaitState
+from openpts.procedures.pts.hir import IdleRecoveryConditions, WaitState
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample, StepState
 from openpts.vocabulary.stop import Duration

@@ -14,7 +14,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import ART, MRT
-from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.lat import LatencyConditions
 from openpts.procedures.pts.lat.findings import engine_overhead
 from openpts.procedures.pts.lat.pages import (
     BLOCK_SIZES_KIB,

@@ -6,7 +6,7 @@ from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import TestSection, sections_of
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.pts.tp import ThroughputConditions
 from openpts.procedures.pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
 from openpts.procedures.shared.rounds.results import analyze_cycle, round_figures
 from openpts.procedures.shared.rounds.words import (

@@ -9,7 +9,7 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, rows_table, values_of
 from openpts.pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
 from openpts.procedures.kit.steps import THROUGHPUT
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.pts.tp import ThroughputConditions
 from openpts.procedures.shared.short_report import (
     PLOT_PX,
     Picked,

@@ -19,7 +19,7 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, Plot, PlotName, page, table, values_of
 from openpts.pages.model import Axis, Cell, Figure, Page, Rule, Series, Table, Verdict
 from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.shared.minutes_table import MinuteSpread, spread_columns
 from openpts.procedures.shared.preparation_page import active_range, preparation_page
 from openpts.record.reader import Run

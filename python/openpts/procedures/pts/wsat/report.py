@@ -14,7 +14,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, TestSection, data_text, sections_of, setup_rows, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, Metric
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.consistency_pages import consistency_pages
 from openpts.procedures.pts.wsat.cycle import SaturationCycle
 from openpts.procedures.pts.wsat.pages import (

@@ -12,7 +12,7 @@ from openpts.pages.model import Axis, Band, Block, Cell, Column, Mark, Page, Row
 from openpts.pages.ticks import TimeAxis
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, THROUGHPUT, transpose
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.procedures.pts.xsr.results import (
     MEDIAN_MINUTES,
     STABLE_SHARE,

@@ -20,8 +20,8 @@ from openpts.procedures.kit.header import (
     stimulus_rows,
 )
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
+from openpts.procedures.pts.xsr import CrossStimulusConditions
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import (
     group_page,
     response_times_page,

@@ -186,7 +186,7 @@ def test_only_the_registry_names_tests_other_than_its_own() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions",
+        "from openpts.procedures.pts.xsr import CrossStimulusConditions",
         "from openpts_practice import fill",
         "import openpts.procedures.pts.iops.report",
         "found = test == 'wsat'",

@@ -20,7 +20,7 @@ from openpts_fio.imports.fio_output import FioJobResult, FioOutput, parse_output
 from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
 from openpts_fio.jobs.job_file import job_lines, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling
-from openpts_fio.workload.conditions import WorkloadConditions
+from openpts_fio.workload import WorkloadConditions
 from openpts_fio.workload.script import standard_conditions
 
 _STATED: Final = "options as fio states them"

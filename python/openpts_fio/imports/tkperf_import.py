@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from openpts.analysis.saturation import TrackedStep, steady_round_of
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat import WriteSaturationConditions
 from openpts.procedures.pts.wsat.script import workload_stimulus
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.rounds.conditions import RoundConditions

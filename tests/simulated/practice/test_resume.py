@@ -50,7 +50,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.purpose import Purpose
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 from tests.support.job_subjects import with_subject
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_blocks import rows, tables, texts

@@ -29,7 +29,7 @@ from openpts_traces.characteristics.capture import (
     StreamPattern,
     capture_of,
 )
-from openpts_traces.rws.conditions import Part, RwsConditions
+from openpts_traces.rws import Part, RwsConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.job_subjects import CAPTURE, SECOND_NS, WEB
 from tests.support.oracle_presets import write_oracle

@@ -23,10 +23,10 @@ from openpts.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
 from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
+from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.document import Failure
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.compare.figures import ComparisonDocument
-from openpts_line.exchange.events import EventLine
 from openpts_line.gate.documents import GateDocument, PowerDocument
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer

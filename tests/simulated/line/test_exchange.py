@@ -19,9 +19,9 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.sources import read_for_report
 from openpts.report.summary import summarize
+from openpts.runner.event_stream import EventStream
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
-from openpts_line.exchange.event_stream import EventStream
 from openpts_line.exchange.ocp_diag import OcpDiagStream
 from tests.device.openpts_process import openpts
 from tests.simulated.line.test_export import check_fio_outputs, check_other_forms

@@ -8,17 +8,17 @@ import msgspec
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.limited_seconds import evidence_words
+from openpts.runner import event_lines as lines
 from openpts.runner import events
+from openpts.runner.event_lines import EventLine, utc_now
 from openpts.runner.events import Event
+from openpts.runner.recent_rate import RecentRate
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text, what_to_do
 from openpts.units import format_duration
 from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import OperationSample, Sample
-from openpts_line.exchange import events as lines
-from openpts_line.exchange.events import EventLine, utc_now
-from openpts_line.exchange.recent_rate import RecentRate
 
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from docs.schema_files import ARCHIVE_TABLES, BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
 
 from openpts.batch.named_drives import WrittenDrives
 from openpts.cli.batch import BatchDocument
@@ -45,20 +46,10 @@ from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_characterize import NearestRecipes
 from openpts_traces.cli.trace_text import TraceDocument
 
-_DOCS: Final = Path(__file__).parent
-EVENTS: Final = _DOCS / "events.schema.json"
-BATCH: Final = _DOCS / "batch.schema.json"
-RUN: Final = _DOCS / "run.schema.json"
-OUTPUTS: Final = _DOCS / "outputs.schema.json"
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-TABLES: Final = _DOCS / "tables.json"
-ARCHIVE_TABLES: Final = _DOCS / "archive-tables.json"
-WRITTEN_BY_HAND: Final = tuple(
-    _DOCS / f"{name}.schema.json" for name in ("characterize", "trace-distances", "synthesize")
-)
 
 OF_FILES: Final = {
-    _DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
+    DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
     for name, title, shape in (
         ("campaign", "campaign", Campaign),
         ("drives", "list of drives", WrittenDrives),

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from docs.interface_schemas import BATCH
+from docs.schema_files import BATCH
 from jsonschema import Draft202012Validator
 
 from openpts.batch.batch_runner import BatchRunner, new_batch

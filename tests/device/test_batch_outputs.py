@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs.interface_schemas import EVENTS
+from docs.schema_files import EVENTS
 from jsonschema_rs import Draft202012Validator
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -25,8 +25,8 @@ from openpts.record.suite import SuiteState
 from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_batch import PATIENCE_S, QUICK, TEST
-from tests.simulated.line.test_notify import Service
 from tests.support.free_ports import free_ports
+from tests.support.message_service import Service
 
 DRIVES = ("sim:theory?capacity=1GB&seed=1", "sim:mlc?capacity=1GB&seed=2")
 FOLDERS = ("1-SIM0001", "2-SIM0002")

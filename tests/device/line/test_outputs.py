@@ -14,7 +14,8 @@ from typing import Any, Final, get_args, get_type_hints, is_typeddict
 import click
 import pytest
 from click.testing import CliRunner
-from docs.interface_schemas import EVENTS, OF_COMMANDS, OUTPUTS, RUN, WRITTEN_BY_HAND
+from docs.interface_schemas import OF_COMMANDS
+from docs.schema_files import EVENTS, OUTPUTS, RUN, WRITTEN_BY_HAND
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
@@ -30,7 +31,7 @@ from openpts_fio.engine.process import find_fio
 from openpts_traces.cli import trace_characterize
 from openpts_traces.recipes import recipes
 from tests.device.openpts_process import openpts
-from tests.simulated.practice.test_resume import Killed, killed, nth
+from tests.simulated.killed_run import Killed, killed, nth
 from tests.support.command_tree import all_commands
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle

@@ -32,8 +32,8 @@ from openpts_fio.workload import RoundFigure, WorkloadConditions
 from tests.device import openpts_process
 from tests.device.openpts_process import Ended
 from tests.simulated.whole_tests import run_whole
-from tests.support.job_subjects import CLONE
 from tests.support.oracle_presets import write_oracle
+from tests.support.subject_files import CLONE
 
 MS = 1_000_000
 TWO = FioJob(

@@ -18,7 +18,7 @@ from openpts.limits.limits_file import read_limits
 from openpts_many.campaign.campaign_file import read_campaign
 from openpts_many.fleet.configuration import read_fleet
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
+DOCS: Final = Path(__file__).parents[3] / "docs"
 PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
     "campaign": ("campaigns.md", read_campaign),
     "drives": ("many-drives.md", read_drives),

@@ -22,7 +22,7 @@ from openpts.cli.main import cli
 from openpts.errors import EngineUnavailableError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.batch import read_batch, write_batch
-from openpts.record.suite import SuiteState
+from openpts.record.manifest import RunState
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
@@ -156,7 +156,7 @@ def _resume(at: Place) -> Iterator[_Document]:
     batch = read_batch(at.folder / "batch-to-resume")
     first, last = batch.entries
     shutil.rmtree(at.folder / "batch-to-resume" / last.folder)
-    waiting = replace(last, state=SuiteState.WAITING, exit_code=None)
+    waiting = replace(last, state=RunState.WAITING, exit_code=None)
     write_batch(at.folder / "batch-to-resume", replace(batch, entries=(first, waiting), ended_at=None))
     yield at.printed("resume", at.folder / "batch-to-resume", "--no-report")
 

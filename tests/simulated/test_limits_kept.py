@@ -11,9 +11,9 @@ import pytest
 from openpts.cli import run as run_command
 from openpts.errors import LimitError, NotSteadyError, OpenptsError, RecordError, UsageError
 from openpts.procedures.kit.procedure import Procedure
+from openpts.record.batch import read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
-from openpts.record.suite import read_suite
 from openpts.report.summary import summarize
 from openpts.runner import suite as runner_suite
 from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
@@ -185,5 +185,5 @@ def test_a_resumed_suite_ends_as_one_that_was_left_alone(
     found, _ = invoke("resume", cut, "--no-report")
     error = NotSteadyError if "--require-steady" in more else LimitError
     assert [type(undisturbed), type(found)] == [error, error]
-    ends = [[(one.state, one.exit_code) for one in read_suite(each).entries] for each in (folder, cut)]
+    ends = [[(one.state, one.exit_code) for one in read_batch(each).entries] for each in (folder, cut)]
     assert ends[0] == ends[1]

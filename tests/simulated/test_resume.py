@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace as with_changes
@@ -22,10 +23,10 @@ from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import PROCEDURES
+from openpts.record.batch import SUITE_NAME, read_batch
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
-from openpts.record.suite import Suite, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.health_page import health_page
 from openpts.report.run_conditions_page import run_conditions_page
@@ -365,11 +366,11 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
     (not_begun / "2-hir" / "input").mkdir(parents=True)
     (not_begun / "2-hir" / DATABASE_NAME).touch()
     for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1]), (not_begun, [1, 1, 1])):
-        states = [entry.state.value for entry in read_suite(cut).entries]
+        states = [entry.state.value for entry in read_batch(cut).entries]
         assert states == ["complete", "running", "waiting"]
         again = CliRunner().invoke(resume, [str(cut), "--no-report"], catch_exceptions=False)
         assert again.exit_code == 0, again.output
-        suite = read_suite(cut)
+        suite = read_batch(cut)
         assert [entry.state.value for entry in suite.entries] == ["complete"] * 3
         assert suite.ended_at is not None
         runs = [read_run(cut / entry.folder) for entry in suite.entries]
@@ -385,7 +386,8 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_suite_from_before_runs_could_be_resumed_is_refused(tmp_path: Path) -> None:
-    write_suite(tmp_path, Suite("sim:x", "2.0.1", (), "2026-01-01T00:00:00+00:00"))
+    suite = {"target": "sim:x", "revision": "2.0.1", "command_line": [], "started_at": "2026-01-01T00:00:00Z"}
+    (tmp_path / SUITE_NAME).write_bytes(msgspec.json.encode(suite))
     with pytest.raises(RecordError, match=r"an earlier openpts made its suite\.json"):
         CliRunner().invoke(resume, [str(tmp_path)], catch_exceptions=False)
 

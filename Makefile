@@ -70,7 +70,7 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
 	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 
-test: test-rust test-python  ## all tests, of the longest a sample
+test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core: with no plug-in importable
 
 test-full: test-rust test-python-full  ## all tests, in all their cases
 
@@ -84,7 +84,7 @@ test-build:  # what test-rust runs, while the processors have nothing else to do
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab --ignore tests/crash
 
 test-python: setup
-	$(PYTEST) --sample
+	$(PYTEST) --sample $(if $(P),--package $(P))
 
 test-python-full: setup $(VENV)/swift/.made
 	$(PYTEST)

@@ -37,15 +37,15 @@ from tests.simulated.one_point import run_one_point
 
 from openpts.analysis.ratio import ErrorRule, ratio_of
 from openpts.analysis.sessions import Made, are_apart
+from openpts.limits.judge import judge
+from openpts.limits.limits_file import parse_limits
 from openpts.record.reader import Run, read_run
+from openpts.runs.measured_run import MeasuredRun
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import judge
-from openpts_line.gate.limits_file import parse_limits
 
 PRESET: Final = Path("python/openpts/simulation/presets/enterprise-tlc.toml")
 PROGRAM: Final = "program_us = 2880.0"
@@ -120,7 +120,7 @@ def factor_of(place: Path, measure: str, wanted: float, workers: ProcessPoolExec
 
 
 def measured(preset: str, measure: str, seed: int) -> float:
-    figure = GatedRun.of(short_run(preset, seed)).find(measure)
+    figure = MeasuredRun.of(short_run(preset, seed)).find(measure)
     assert figure is not None
     assert figure.value is not None
     return figure.value
@@ -129,11 +129,11 @@ def measured(preset: str, measure: str, seed: int) -> float:
 def compared(before: str, after: str, first_seed: int) -> tuple[Judgement, int]:
     """The verdict on runs of seeds from the first one on, and how many of a side it took."""
     limits = parse_limits(LIMITS.encode(), "limits of the bench")
-    bases: list[GatedRun] = []
-    candidates: list[GatedRun] = []
+    bases: list[MeasuredRun] = []
+    candidates: list[MeasuredRun] = []
     for runs in RUNS:
         for side, preset, seed in ((bases, before, first_seed), (candidates, after, first_seed + RUNS[-1])):
-            side += [GatedRun.of(short_run(preset, seed + number)) for number in range(len(side), runs)]
+            side += [MeasuredRun.of(short_run(preset, seed + number)) for number in range(len(side), runs)]
         verdict = judge(limits, candidates, bases).verdict
         if verdict is not Judgement.NO_VERDICT:
             break

@@ -1,8 +1,8 @@
 """How often the exact miss ratio is within the error that is printed beside that of a sample.
 
-Traces: all kinds of `tests/unit/characteristics/reused_blocks.py` and the recipes that ship, each with blocks
-of other numbers for each seed, so that other ones are in the sample. A point is one size of cache. Points of
-a trace are not independent: a block that is used all the time is in the sample for all of them.
+Traces: all kinds of `tests/unit/traces/characteristics/reused_blocks.py` and the recipes that ship, each with
+blocks of other numbers for each seed, so that other ones are in the sample. A point is one size of cache. Points
+of a trace are not independent: a block that is used all the time is in the sample for all of them.
 
     .venv/bin/python -m benches.miss_ratio_errors [--seeds 20] [--no-recipes]
 """
@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow.parquet as pq
 from click.testing import CliRunner
-from tests.unit.characteristics.reused_blocks import KINDS, blocks_of, curve_of, exact_miss_ratios
+from tests.unit.traces.characteristics.reused_blocks import KINDS, blocks_of, curve_of, exact_miss_ratios
 
 from openpts import _native
 from openpts.cli.main import cli

@@ -18,22 +18,21 @@ from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.cli.purge import Purged
 from openpts.cli.sim import PresetList
 from openpts.cli.verify import VerifiedReport, VerifiedReports
+from openpts.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
 from openpts.report.arrow_files import columns_of_tables
 from openpts.report.summary import RunFigures, RunsFigures
+from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.document import Failure
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_line.compare.figures import ComparisonDocument
-from openpts_line.exchange.events import EventLine
 from openpts_line.gate.documents import GateDocument, PowerDocument
-from openpts_line.gate.limits_file import LimitsFile
 from openpts_many.archive.check import ArchiveCheck
 from openpts_many.archive.query import ArchiveAnswer
 from openpts_many.archive.tables import VERSION, columns_of_archive
 from openpts_many.campaign.campaign_file import Campaign
 from openpts_many.campaign.status import CampaignStatus
 from openpts_many.cli.fleet import FleetHosts, FleetRuns
-from openpts_many.cli.fleet_check import FleetFindings
 from openpts_many.cli.fleet_fetch import FleetFetched
 from openpts_many.fleet.configuration import FleetFile
 from openpts_many.population.figures import PopulationFigures
@@ -82,7 +81,6 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
     "devices": (DeviceList,),
     "doctor": (Audit,),
     "fleet cancel": (FleetRuns,),
-    "fleet check": (FleetFindings,),
     "fleet fetch": (FleetFetched,),
     "fleet hosts": (FleetHosts,),
     "fleet list": (FleetRuns,),

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from openpts import journal
 from tests.device.openpts_process import Starts
+from tests.support.core_alone import OF_PLUGINS, leave_the_core_alone
 from tests.support.forks import Forks
 
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
@@ -28,11 +29,26 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def pytest_addoption(parser: pytest.Parser) -> None:
     sample = "leave out what is slow, and of each full matrix all but some cases in which each value occurs"
     parser.addoption("--sample", action="store_true", help=sample)
+    package = "the tests of one package alone, such as traces; core: with no plug-in importable"
+    parser.addoption("--package", choices=["core", *sorted(OF_PLUGINS)], help=package)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--sample"):
         settings.load_profile("sample")
+    if config.getoption("--package") == "core":
+        leave_the_core_alone()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders of plug-ins' tests lie below those of each kind; tests of the fleet have their own."""
+    wanted = config.getoption("--package")
+    parts = collection_path.relative_to(Path(__file__).parent).parts
+    package = {"fleet": "many"}.get(parts[0]) or next(
+        (part for part in parts[1:2] if part in OF_PLUGINS), "core"
+    )
+    is_a_test = collection_path.name.startswith("test_")
+    return True if wanted is not None and is_a_test and package != wanted else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,7 +25,7 @@ from openpts.record.reader import read_run
 from openpts.report.sources import run_folders_of
 from tests.device.openpts_process import openpts, start_openpts
 from tests.device.test_batch import PATIENCE_S, QUICK, TEST
-from tests.simulated.test_notify import Service
+from tests.simulated.line.test_notify import Service
 from tests.support.free_ports import free_ports
 
 DRIVES = ("sim:theory?capacity=1GB&seed=1", "sim:mlc?capacity=1GB&seed=2")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, TargetError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.iops import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
@@ -31,7 +31,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
-from openpts_practice.lifetime.conditions import LifetimeConditions
+from openpts_practice.lifetime import LifetimeConditions
 
 SIZE_BYTES = 32 * 2**20
 SECTOR_BYTES = 512

@@ -19,6 +19,10 @@ from openpts.batch.named_drives import read_drives
 from openpts.cli.main import cli
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.simulated import SimulatedDrive
+from openpts.limits.baseline import kept_baseline, stored_baseline
+from openpts.limits.judge import judge, judge_finished
+from openpts.limits.limits_file import parse_limits, read_limits
+from openpts.limits.words import judged_figures, limit_line
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes
@@ -35,6 +39,7 @@ from openpts.report.redaction import redacted_run
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource, read_for_report
 from openpts.report.write import ReportOptions, make_report
+from openpts.runs.measured_run import MeasuredRun
 from openpts.simulation.presets import load_preset
 from openpts.units import TB
 from openpts.vocabulary.drive_class import DriveClass
@@ -53,12 +58,7 @@ from openpts_line.compare.contenders import compare_runs
 from openpts_line.compare.figures import comparison_document
 from openpts_line.compare.sources import read_entries
 from openpts_line.exchange.run_verdicts import junit_of
-from openpts_line.gate.baseline import kept_baseline, stored_baseline
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import judge, judge_finished
-from openpts_line.gate.limits_file import parse_limits, read_limits
 from openpts_line.gate.power import power_of
-from openpts_line.gate.words import judged_figures, limit_line
 from openpts_many.campaign.campaign_file import parse_campaign, read_campaign
 from openpts_many.campaign.journal import JOURNAL_NAME, begin, note_replaced, note_seen, read_state
 from openpts_many.fleet.configuration import read_fleet
@@ -70,7 +70,7 @@ from tests.mutations.damaged_records import LooseRecord
 from tests.mutations.mutator import damaged
 from tests.mutations.seeds import Seeds
 from tests.support.made_traces import reads_and_writes
-from tests.unit.engine.fio.steps import SECOND, stimulus
+from tests.unit.fio.engine.steps import SECOND, stimulus
 
 Inputs = Callable[[int], bytes]
 MIB = 2**20
@@ -436,7 +436,7 @@ def imported(results: Callable[[Source, Wanted], object]) -> Callable[[Path], ob
     return lambda path: results(Source.read(path), wanted)
 
 
-def limits(run: GatedRun) -> Callable[[Path], object]:
+def limits(run: MeasuredRun) -> Callable[[Path], object]:
     """As `openpts gate` and a run take a file: what it limits, in words and as figures."""
 
     def read(path: Path) -> object:
@@ -448,7 +448,7 @@ def limits(run: GatedRun) -> Callable[[Path], object]:
     return read
 
 
-def baselines(run: GatedRun) -> bytes:
+def baselines(run: MeasuredRun) -> bytes:
     """Three runs of a baseline, as a record keeps them; a simulated drive had other seeds in each."""
     kept = json.loads(kept_baseline(parse_limits(LIMITS[1], ""), [run] * 3))
     for number, one in enumerate(kept):
@@ -458,7 +458,7 @@ def baselines(run: GatedRun) -> bytes:
     return json.dumps(kept).encode()
 
 
-def baseline(run: GatedRun) -> Callable[[Path], object]:
+def baseline(run: MeasuredRun) -> Callable[[Path], object]:
     """As a report on a run reads it, and judges by it."""
     held = parse_limits(LIMITS[1], "")
 
@@ -510,7 +510,7 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
     run, cut = seeds.run, seeds.cut
     databases = [(folder / DATABASE_NAME).read_bytes() for folder in (cut, cut, seeds.streams, run)]
     reports = [(run / name).read_bytes() for name in (*[SHORT_REPORT] * 7, "report.json")]
-    gated = GatedRun.of(read_for_report(run))
+    gated = MeasuredRun.of(read_for_report(run))
     values = from_records(*[LooseRecord(cut)] * 3, LooseRecord(run))
     with_streams = from_records(LooseRecord(cut), LooseRecord(seeds.streams))
     return {

@@ -16,7 +16,7 @@ from openpts.record.reader import read_run
 from openpts.runner import suite as runner_suite
 from openpts.runner.run import run_test
 from tests.device.openpts_process import Ended, start_openpts
-from tests.simulated.test_gate import ALLOW, TARGET, invoke
+from tests.simulated.line.test_gate import ALLOW, TARGET, invoke
 from tests.support.processes import until
 
 AT_ONCE = 4

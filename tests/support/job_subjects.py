@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FigureOrder
-from openpts_app.app.conditions import AppConditions
+from openpts_app.app import AppConditions
 from openpts_fio.fio_job.conditions import FioJob
-from openpts_fio.fiosynth.conditions import FiosynthConditions
+from openpts_fio.fiosynth import FiosynthConditions
 from openpts_fio.fiosynth.suite_file import read_suite
-from openpts_fio.workload.conditions import WorkloadConditions
+from openpts_fio.workload import WorkloadConditions
 from openpts_traces.characteristics.capture import (
     Capture,
     CaptureStep,
@@ -19,10 +19,10 @@ from openpts_traces.characteristics.capture import (
     StreamKind,
     StreamPattern,
 )
-from openpts_traces.replay.conditions import ReplayConditions
-from openpts_traces.rws.conditions import RwsConditions
-from openpts_traces.rwsdirth.conditions import RwsDemandConditions
-from openpts_traces.score.conditions import ScoreConditions
+from openpts_traces.replay import ReplayConditions
+from openpts_traces.rws import RwsConditions
+from openpts_traces.rwsdirth import RwsDemandConditions
+from openpts_traces.score import ScoreConditions
 from openpts_traces.trace_replay.conditions import TraceFile
 
 CLONE: Final = Path(__file__).parents[1] / "data" / "fiosynth"

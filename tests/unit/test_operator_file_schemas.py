@@ -14,7 +14,7 @@ from docs.interface_schemas import OF_FILES
 
 from openpts.batch.named_drives import read_drives
 from openpts.errors import UsageError
-from openpts_line.gate.limits_file import read_limits
+from openpts.limits.limits_file import read_limits
 from openpts_many.campaign.campaign_file import read_campaign
 from openpts_many.fleet.configuration import read_fleet
 

@@ -109,7 +109,7 @@ REMOVES_FOLDERS = {
     "temporary_folder.py": "those that it has made in a process which was killed",
 }
 OPENS_DATABASES = {
-    "record/reader.py": "a record, once its files are known to be files",
+    "record/database.py": "a record, once its files are known to be files",
     "record/writer.py": "a new record",
 }
 SENDS_IOCTLS = {
@@ -139,7 +139,6 @@ STARTS_PROCESSES = {
 }
 CARRIES_OUT_PURGES = {
     "device/purge/purge.py": "a method, once marks were written to its target",
-    "runner/array_device.py": "that of an array: of each of its members",
 }
 MAKES_TARGETS = {
     "device/guard/guard.py": "for writing",
@@ -158,7 +157,6 @@ CHANGES_DRIVES = {
     "hdparm": {"device/purge/ata_commands.py"},
     "sg_format": {"device/purge/scsi_format.py"},
     "sg_sanitize": {"device/purge/scsi_sanitize.py"},
-    "mdadm": {"device/md_array.py"},
     "wipefs": {"device/guard/signatures.py"},
     "mkfs.ext4": {"device/mounted/prepared_drive.py"},
     "mkfs.xfs": {"device/mounted/prepared_drive.py"},

@@ -1,4 +1,4 @@
-"""Several runs on this host: an executor for tests in turn and one for drives side by side; which drives, on what.
+"""Several runs on this host: tests in turn on one drive, or drives side by side; which ones, on what processors.
 
 Of several drives each is tested by a process of its own, and nothing here knows the test.
 """

@@ -35,13 +35,13 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import remove_unbegun
 from openpts.run_folder_files import open_file, open_to_append
+from openpts.runner.event_lines import EventLine, StreamFinished
 from openpts.runner.memory_bandwidth import memory_for_batch
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import printable
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
-from openpts_line.exchange.events import EventLine, StreamFinished
 
 _POLL_S: Final = 0.5
 _TIMEOUT_S: Final = 5.0

@@ -17,10 +17,10 @@ from openpts.cli.log_lines import host_limit_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.record.batch import Batch, BatchEntry, counts_text
 from openpts.record.manifest import RunState
+from openpts.runner import event_lines as lines
+from openpts.runner.event_lines import EventLine
 from openpts.units import MB
 from openpts.vocabulary.phase import phase_text
-from openpts_line.exchange import events as lines
-from openpts_line.exchange.events import EventLine
 
 _REFRESH_PER_S: Final = 4
 _UNKNOWN: Final = "-"

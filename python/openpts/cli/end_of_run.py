@@ -33,8 +33,8 @@ from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
 if TYPE_CHECKING:
-    from openpts_line.gate.figures import GatedRun
-    from openpts_line.gate.limits_file import LimitSet
+    from openpts.limits.limits_file import LimitSet
+    from openpts.runs.measured_run import MeasuredRun
 
 _FILE: Final = "--limits-file"
 
@@ -75,7 +75,7 @@ class RunLimits:
     """What runs are held against when they are finished, or while they run."""
 
     limits: "LimitSet | None"
-    baseline: "tuple[GatedRun, ...]"
+    baseline: "tuple[MeasuredRun, ...]"
     stop_on_fail: bool
     require_steady: bool
 
@@ -90,8 +90,8 @@ class RunLimits:
                     f"{BASELINE if baseline else '--stop-on-fail'} needs a limits file: give --limits FILE"
                 )
             return cls(None, (), stop_on_fail=False, require_steady=require_steady)
-        from openpts_line.gate.baseline import gated_runs  # noqa: PLC0415 slow to load
-        from openpts_line.gate.limits_file import read_limits  # noqa: PLC0415 likewise
+        from openpts.limits.baseline import gated_runs  # noqa: PLC0415 slow to load
+        from openpts.limits.limits_file import read_limits  # noqa: PLC0415 likewise
 
         limits = read_limits(limits_path)
         return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
@@ -101,8 +101,8 @@ class RunLimits:
         order = replace(order, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
         if self.limits is None:
             return order
-        from openpts_line.gate.baseline import kept_baseline  # noqa: PLC0415 slow to load
-        from openpts_line.gate.judge import refuse_undecidable  # noqa: PLC0415 likewise
+        from openpts.limits.baseline import kept_baseline  # noqa: PLC0415 slow to load
+        from openpts.limits.judge import refuse_undecidable  # noqa: PLC0415 likewise
 
         refuse_undecidable(self.limits, test.name, self.baseline)
         copies = {LIMITS_NAME: self.limits.raw}
@@ -123,7 +123,7 @@ class StopOnFail:
         """A step ends the run at once, a cycle when another follows: the last one ends it anyway."""
         match event:
             case RunStarted():
-                from openpts_line.gate.of_run import stored_limits  # noqa: PLC0415 slow to load
+                from openpts.limits.of_run import stored_limits  # noqa: PLC0415 slow to load
 
                 self._folder = event.folder
                 limits = stored_limits(event.folder)
@@ -132,14 +132,14 @@ class StopOnFail:
                 self._failed = self._of_step(event.sample)
                 self._stop()
             case CycleEnded():
-                from openpts_line.gate.of_run import failed_so_far  # noqa: PLC0415 slow to load
+                from openpts.limits.of_run import failed_so_far  # noqa: PLC0415 slow to load
 
                 self._failed = failed_so_far(stored_run(self._folder))
             case PurgeStarted() | StepsStarted():
                 self._stop()
 
     def _of_step(self, sample: Sample) -> str:
-        from openpts_line.gate.limits_file import Required  # noqa: PLC0415 slow to load
+        from openpts.limits.limits_file import Required  # noqa: PLC0415 slow to load
 
         if Required.NO_MEDIA_ERRORS in self._required and (sample.failure is not None or sample.errors):
             return "fail: no media errors: an I/O failed"
@@ -187,11 +187,11 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
 
     Raises LimitError, NotSteadyError or NoVerdictError.
     """
+    from openpts.limits.conditions import steady  # noqa: PLC0415 slow to load
+    from openpts.limits.of_run import judged_run  # noqa: PLC0415 likewise
+    from openpts.limits.page import left_out_words  # noqa: PLC0415 likewise
+    from openpts.limits.words import limit_line, verdict_line  # noqa: PLC0415 likewise
     from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
-    from openpts_line.gate.conditions import steady  # noqa: PLC0415 slow to load
-    from openpts_line.gate.of_run import judged_run  # noqa: PLC0415 likewise
-    from openpts_line.gate.page import left_out_words  # noqa: PLC0415 likewise
-    from openpts_line.gate.words import limit_line, verdict_line  # noqa: PLC0415 likewise
 
     run = read_for_report(folder)
     result = judged_run(run)

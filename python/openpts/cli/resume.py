@@ -7,7 +7,6 @@ import click
 
 from openpts.cli.consent_options import (
     ACCEPT_OPTIONS,
-    CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
     consent_of_one,
@@ -37,7 +36,6 @@ RESUME_OPTIONS = together(
     ACCEPT_OPTIONS,
     *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
-    CONFIRM_MEMBER,
     click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
     LIVE_OPTIONS,

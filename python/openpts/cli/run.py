@@ -15,7 +15,6 @@ from openpts.cli.background_listener import background_listener
 from openpts.cli.batch_options import BATCH_OPTIONS, refuse_alone
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_tests
 from openpts.cli.consent_options import (
-    CONFIRM_MEMBER,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
     consent_of_one,
@@ -246,7 +245,7 @@ def _command(test: Procedure) -> click.Command:
     @together(*(_CONTINUE_OPTIONS if test.resumes else []))
     @together(*limit_options(test.conditions))
     @_RUN_ID_OPTION
-    @together(*BATCH_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE, CONFIRM_MEMBER)
+    @together(*BATCH_OPTIONS, *CONSENT_OPTIONS_OF_SEVERAL, CONFIRM_NAMESPACE)
     @RUN_OPTIONS
     def command(
         *,

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
+from openpts.limits.page import limits_page
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
@@ -37,7 +38,6 @@ from openpts.report.standing import requirements_of, standing_of
 from openpts.report.summary import summarize
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
-from openpts_line.gate.page import limits_page
 
 Applied = tuple[int, int]
 """Thread count and queue depth."""

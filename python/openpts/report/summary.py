@@ -5,6 +5,8 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 
 from openpts.analysis.run_comparison import measured_median
+from openpts.limits.of_run import judged_run, stored_limits
+from openpts.limits.words import judged_figures
 from openpts.pages.measure import measure_figures
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
@@ -16,8 +18,6 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.gate.of_run import judged_run, stored_limits
-from openpts_line.gate.words import judged_figures
 
 SCHEMA: Final = "openpts.run/1"
 SCHEMA_OF_RUNS: Final = "openpts.runs/1"

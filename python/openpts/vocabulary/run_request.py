@@ -6,12 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-_CONSENTS: Final = (
-    "--confirm-serial",
-    "--confirm-device-path",
-    "--confirm-namespace",
-    "--confirm-member",
-)
+_CONSENTS: Final = ("--confirm-serial", "--confirm-device-path", "--confirm-namespace")
 _CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from openpts.analysis.limits import judge_limit, worst
 from openpts.pages import cells
 from openpts.pages.kit import Col, PlotName, page, table
 from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
@@ -17,6 +16,7 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import Judgement, LimitVerdict
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts_fio.fio_job.limits import judge_limit, worst
 from openpts_fio.fio_job.pages import job_page, stream_blocks
 from openpts_fio.fio_job.times import (
     STREAM_MEASURES,
@@ -25,7 +25,8 @@ from openpts_fio.fio_job.times import (
     times_of_stream,
     whole_of,
 )
-from openpts_fio.fiosynth.conditions import FiosynthConditions, SuiteWorkload
+from openpts_fio.fiosynth import FiosynthConditions
+from openpts_fio.fiosynth.suite import SuiteWorkload
 
 _TITLE: Final = "FioSynth Suite"
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}

@@ -12,21 +12,21 @@ from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.limits.baseline import gated_runs
+from openpts.limits.judge import GateResult, judge
+from openpts.limits.limits_file import Allowed, LimitSet, parse_limits, read_limits
+from openpts.limits.words import error_words, judged_figures, limit_line, verdict_line
 from openpts.record.manifest import Manifest
 from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
+from openpts.runs.measured_run import OF_SUBJECTS, MeasuredRun
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_line.cli.report_files import file_options, written_files
 from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.verdicts import gate_junit, gate_tap
-from openpts_line.gate.baseline import gated_runs
 from openpts_line.gate.documents import ErrorRates, GateDocument, PowerDocument
-from openpts_line.gate.figures import OF_SUBJECTS, GatedRun
-from openpts_line.gate.judge import GateResult, judge
-from openpts_line.gate.limits_file import Allowed, LimitSet, parse_limits, read_limits
 from openpts_line.gate.page import gate_report
 from openpts_line.gate.power import Power, PowerOfLimit, power_of
-from openpts_line.gate.words import error_words, judged_figures, limit_line, verdict_line
 
 _OUT = Path("openpts-gate")
 _EXIT_CODES = {
@@ -151,7 +151,7 @@ def _limits(path: Path | None, lines: Sequence[str], allow: Sequence[Allowed]) -
     return parse_limits(b"", "--limit", lines, allow) if lines else None
 
 
-def _list_measures(runs: Sequence[GatedRun], *, err: bool) -> None:
+def _list_measures(runs: Sequence[MeasuredRun], *, err: bool) -> None:
     """What each test of the runs measures, with the key values of its first run."""
     first = {run.test: run for run in reversed(runs)}
     for run in first.values():
@@ -179,7 +179,7 @@ def _print(result: GateResult) -> None:
 
 
 def _print_power(
-    limits: LimitSet | None, runs: Sequence[GatedRun], baseline: Sequence[GatedRun], *, as_json: bool
+    limits: LimitSet | None, runs: Sequence[MeasuredRun], baseline: Sequence[MeasuredRun], *, as_json: bool
 ) -> None:
     rule, found = power_of(limits, runs, baseline)
     if as_json:

@@ -9,6 +9,7 @@ from openpts.pages.texts import NOT_REPORTED, fact_text
 from openpts.procedures.kit.header import first_known, of_cycle, purge_method, target_kind, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.condition_rows import condition_rows
+from openpts.runs.measured_run import NO_CONDITION
 from openpts.units import format_capacity
 from openpts.vocabulary.purpose import Purpose, declared_rows
 from openpts_line.compare.contenders import ComparedRun, ComparedTest, RunComparison
@@ -30,8 +31,6 @@ _HOST: Final = (
 )
 # Of an engine's facts those that are chosen or built; the others are measured in each run.
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
-# What an operator chooses for each run, or what is no condition of the figures.
-_UNJUDGED: Final = ("seed", "secondary_metrics", "battery_wh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ def _of_test(test: ComparedTest) -> Conditions:
         Field(
             label,
             tuple(tuple(dict.fromkeys(run.get(name, _NOT_SET) for run in runs)) for runs in values),
-            judged=name not in _UNJUDGED,
+            judged=name not in NO_CONDITION,
         )
         for name, label in labels.items()
     )

@@ -7,9 +7,6 @@ under the same conditions.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
 from openpts.analysis.sessions import Made
@@ -21,10 +18,8 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
+from openpts.runs.measured_run import conditions_key
 from openpts.units import format_capacity
-
-# What differs between repeats by its nature, or concerns the report alone.
-_NO_CONDITION = ("seed", "secondary_metrics", "battery_wh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +214,6 @@ def _sets_of(name: str, entries: Sequence[Entry]) -> list[Contender]:
         sets.setdefault(conditions_key(entry.run), []).append(_compared(entry))
     numbers = range(1, len(sets) + 1) if len(sets) > 1 else (0,)
     return [Contender(name, n, tuple(runs)) for n, runs in zip(numbers, sets.values(), strict=False)]
-
-
-def conditions_key(run: Run) -> str:
-    """The same text for runs that were made under the same conditions of their test."""
-    conditions: dict[str, Any] = msgspec.to_builtins(run.manifest.conditions)
-    for field in _NO_CONDITION:
-        conditions.pop(field, None)
-    return msgspec.json.encode(conditions).decode()
 
 
 def _compared(entry: Entry) -> ComparedRun:

@@ -9,11 +9,11 @@ from typing import Final
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT
 from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule
 from openpts.analysis.sessions import are_apart
+from openpts.limits.words import compared_words
 from openpts.pages import cells
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.units import format_count
 from openpts_line.compare.metrics import ComparedMetrics, Metric, SetValue
-from openpts_line.gate.words import compared_words
 
 NO_DIFFERENCE: Final = "no difference shown"
 

@@ -94,7 +94,7 @@ def _said(event: Event) -> tuple[NotifyType, str, str] | None:
 
 def _judged(limits: Sequence[JudgedLimit]) -> tuple[NotifyType, str, str]:
     """How many limits became what, and those that were not kept, each with what was found."""
-    from openpts_line.gate.words import limit_line  # noqa: PLC0415 slow to load
+    from openpts.limits.words import limit_line  # noqa: PLC0415 slow to load
 
     found = Counter(limit.judgement for limit in limits)
     text = ", ".join(f"{found[judgement]} {judgement}" for judgement in Judgement if found[judgement])

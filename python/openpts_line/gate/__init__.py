@@ -1,4 +1,1 @@
-"""The gate: limits on measures by key, held against runs and against a baseline of runs.
-
-Knows no test by name and no device.
-"""
+"""What `openpts gate` adds to limits: its report, its documents, and what relative limits can find."""

@@ -6,11 +6,11 @@ from typing import Self
 from msgspec import Struct
 
 from openpts.analysis.ratio import ErrorRule
+from openpts.limits.judge import GateResult
+from openpts.limits.limits_file import Allowed
+from openpts.runs.measured_run import MeasuredRun
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import GateResult
-from openpts_line.gate.limits_file import Allowed
 from openpts_line.gate.power import PowerOfLimit
 
 
@@ -46,8 +46,8 @@ class GateDocument(Document, frozen=True, kw_only=True, tag="openpts.gate/1"):
     def by(
         cls,
         result: GateResult,
-        runs: Sequence[GatedRun],
-        baseline: Sequence[GatedRun],
+        runs: Sequence[MeasuredRun],
+        baseline: Sequence[MeasuredRun],
         reports: Sequence[str] = (),
     ) -> Self:
         """Document of a gate's result, with the folders of the runs that were judged."""

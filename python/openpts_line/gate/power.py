@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Final
 
 from openpts.analysis.ratio import ErrorRule, alarm_probability, found_ratio, pooled_spread
+from openpts.limits.bound import Bound
+from openpts.limits.judge import mean_rounds_spread
+from openpts.limits.limits_file import LimitSet
+from openpts.runs.measured_run import MeasuredRun
 from openpts.vocabulary.better import Better
-from openpts_line.gate.bound import Bound
-from openpts_line.gate.figures import GatedRun
-from openpts_line.gate.judge import mean_rounds_spread
-from openpts_line.gate.limits_file import LimitSet
 
 FEWEST_RUNS: Final = 3
 
@@ -42,7 +42,7 @@ class PowerOfLimit:
 
 
 def power_of(
-    limits: LimitSet | None, runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+    limits: LimitSet | None, runs: Sequence[MeasuredRun], baseline: Sequence[MeasuredRun]
 ) -> tuple[ErrorRule, tuple[PowerOfLimit, ...]]:
     """The power of each relative limit; without any, of "no change" on each key measure."""
     bounds = [bound for bound in limits.bounds if bound.is_relative] if limits else []
@@ -52,7 +52,7 @@ def power_of(
     return rule, tuple(_of_limit(bound, rule, runs, baseline) for bound in bounds)
 
 
-def _no_change(runs: Sequence[GatedRun]) -> Iterator[Bound]:
+def _no_change(runs: Sequence[MeasuredRun]) -> Iterator[Bound]:
     known: set[str] = set()
     for run in runs:
         for one in run.content.measures:
@@ -68,7 +68,7 @@ def _no_change(runs: Sequence[GatedRun]) -> Iterator[Bound]:
 
 
 def _of_limit(
-    bound: Bound, rule: ErrorRule, runs: Sequence[GatedRun], baseline: Sequence[GatedRun]
+    bound: Bound, rule: ErrorRule, runs: Sequence[MeasuredRun], baseline: Sequence[MeasuredRun]
 ) -> PowerOfLimit:
     sides = [[found for run in side if (found := run.find(bound.measure))] for side in (runs, baseline)]
     figures = [figure for side in sides for figure in side]

@@ -9,10 +9,10 @@ import msgspec
 
 from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
+from openpts.runs.measured_run import test_named
+from openpts.runs.reference import Tokens, percentile_name, tokens_of
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.document import Document
-from openpts_line.gate.figures import test_named
-from openpts_line.gate.reference import Tokens, percentile_name, tokens_of
 from openpts_many.archive.distributions import STEP_BUCKETS_PER_OCTAVE, distribution_of, error_bound_pct
 from openpts_many.archive.engine import Engine
 from openpts_many.archive.tables import LATENCIES, RUN_VIEW

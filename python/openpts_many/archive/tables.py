@@ -15,7 +15,7 @@ from openpts.record.frames import FRAMES, PLACE, Columns, Part, Row, declared_ta
 from openpts.record.reader import Run
 from openpts.report.arrow_files import MEASURE_COLUMNS, RUN_NAME, columns_of_tables, with_run
 from openpts.report.flat_rows import RUN_COLUMNS, run_row
-from openpts_line.gate.figures import parts_of
+from openpts.runs.subjects import parts_of
 from openpts_many.archive.distributions import (
     INTERVAL_BUCKETS_PER_OCTAVE,
     STEP_BUCKETS_PER_OCTAVE,

@@ -13,7 +13,7 @@ from openpts.cli.printed_document import print_document
 from openpts.cli.report import REDACT
 from openpts.errors import RecordError, UsageError
 from openpts.report.sources import run_folders_of
-from openpts_line.gate.reference import percentile_of, words_of
+from openpts.runs.reference import percentile_of, words_of
 from openpts_many.archive.add import Added, add_runs
 from openpts_many.archive.catalogue import existing
 from openpts_many.archive.check import check as checked_archive

@@ -21,10 +21,10 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
 from openpts.report.standing import red_line_of
 from openpts.report.telemetry_series import mean_over_time
+from openpts.runs.measured_run import MeasuredRun
 from openpts.units import format_capacity
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import fact_of
-from openpts_line.gate.figures import GatedRun
 
 _TAIL: Final = "p99.9"
 _RATES: Final = frozenset({"IOPS", "MB/s"})
@@ -190,7 +190,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
     groups = {"host": labels.get("host") or manifest.host_name}
     groups |= {name: fact_of(dut, key) or "" for key, name in _PATH_FACTS.items()}
     groups |= {name: text for name, text in labels.items() if name not in _NO_GROUPS}
-    gated = GatedRun.of(run)
+    gated = MeasuredRun.of(run)
     return DriveRun(
         folder=str(run.folder),
         test=manifest.conditions.test,
@@ -208,7 +208,7 @@ def drive_run(run: Run, slot: str | None = None) -> DriveRun:
     )
 
 
-def _key_values(run: GatedRun) -> Iterator[Measured]:
+def _key_values(run: MeasuredRun) -> Iterator[Measured]:
     """The key values, and the tail of the response times of each rate among them."""
     for one in run.content.measures:
         if one.is_key and one.value is not None and not one.stands_in:
@@ -216,7 +216,7 @@ def _key_values(run: GatedRun) -> Iterator[Measured]:
             yield from _tail(run, one)
 
 
-def _tail(run: GatedRun, one: Measured) -> Iterator[Measured]:
+def _tail(run: MeasuredRun, one: Measured) -> Iterator[Measured]:
     subject = one.key.rpartition(".")[0]
     if one.unit not in _RATES or f"{run.test}.{subject}" not in run.subjects:
         return

@@ -19,10 +19,10 @@ from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.units import format_capacity
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts_practice.benchmark_rows import is_path
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
 
 _MOST_PASSES: Final = 99
 

@@ -14,10 +14,15 @@ from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
 from openpts.fields.parsing import amount_bytes
 from openpts.fields.readers import block_size_bytes, data_of
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.units import NS_PER_S, S_PER_YEAR
 from openpts.vocabulary.stimulus import BlockSize
 from openpts_practice.benchmark_rows import CATALOGUE, NAMES, is_path
+from openpts_practice.benchmark_rows.benchmark_profile import (
+    BenchmarkProfile,
+    FigureUnit,
+    ProfileRow,
+    Statistic,
+)
 
 _MOST_KIB: Final = 256
 _WHOLE_RANGE: Final = "all"

@@ -13,7 +13,6 @@ from openpts.pages import cells
 from openpts.pages.kit import rows_table
 from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table, Verdict
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
@@ -22,7 +21,13 @@ from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_practice.benchmark_rows.results import RowFigure, passes_of, row_figure
+from openpts_practice.benchmark_rows.benchmark_profile import (
+    BenchmarkProfile,
+    FigureUnit,
+    ProfileRow,
+    Statistic,
+)
+from openpts_practice.benchmark_rows.rows import RowFigure, passes_of, row_figure
 
 R = TypeVar("R")
 _NOT_MEASURED = "not measured"

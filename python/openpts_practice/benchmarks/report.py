@@ -13,7 +13,6 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.kit import category_axis
 from openpts.pages.measure import Subject, key_of
 from openpts.pages.model import Block, Figure, Page, Series, Table, Verdict
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.procedures.kit.spread import repeat_figures
@@ -23,8 +22,9 @@ from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts_practice.benchmark_rows.conditions import free_space_words
-from openpts_practice.benchmark_rows.results import Score, as_ssd_score
+from openpts_practice.benchmark_rows.rows import Score, as_ssd_score
 from openpts_practice.benchmark_rows.tables import (
     MeasuredRow,
     cover_rows,
@@ -39,7 +39,7 @@ from openpts_practice.benchmark_rows.tables import (
     start_and_end,
     times_table,
 )
-from openpts_practice.benchmarks.conditions import BenchmarksConditions
+from openpts_practice.benchmarks import BenchmarksConditions
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}

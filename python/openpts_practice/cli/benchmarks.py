@@ -10,10 +10,10 @@ from openpts.cli.console import table_console, table_of
 from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
 from openpts.fields.readers import data_word, size_text
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document
 from openpts_practice.benchmark_rows import CATALOGUE, is_path
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts_practice.benchmark_rows.profiles import BENCHMARKS, benchmark_of
 
 _HOW_TO_OWN = """\b

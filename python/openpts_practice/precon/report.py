@@ -11,7 +11,6 @@ from openpts.analysis.minutes import whole_minutes
 from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts.pages.model import Block, Page, Verdict
 from openpts.pages.texts import capitalised
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
@@ -24,14 +23,15 @@ from openpts.procedures.shared.methodology import (
 )
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile
 from openpts_practice.benchmark_rows.conditions import free_space_words
 from openpts_practice.benchmark_rows.tables import cover_rows, row_measure, spread_verdicts, start_and_end
-from openpts_practice.precon.conditions import DriveState, PreconConditions
-from openpts_practice.precon.results import CourseResults
+from openpts_practice.precon import DriveState, PreconConditions
 from openpts_practice.precon.rows_pages import definition_pages, entropy_page, rows_pages
 from openpts_practice.precon.states import (
     STATES,
     Comparison,
+    CourseResults,
     comparisons_of,
     counting_state,
     loss_of,

@@ -10,9 +10,9 @@ from openpts.pages import cells, ticks
 from openpts.pages.kit import labels_axis, rows_table, values_of
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.texts import capitalised
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts.procedures.kit.spread import rse_cell
 from openpts.procedures.shared.methodology import nothing_page
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.benchmark_rows.tables import (
     definition_table,
     definition_verdicts,
@@ -21,7 +21,7 @@ from openpts_practice.benchmark_rows.tables import (
     times_table,
     value_text,
 )
-from openpts_practice.precon.conditions import DriveState
+from openpts_practice.precon import DriveState
 from openpts_practice.precon.states import STATES, Comparison, StateRow, counting_state, loss_of
 from openpts_practice.precon.trajectory_pages import COLORS
 

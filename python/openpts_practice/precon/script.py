@@ -30,7 +30,6 @@ from typing import Final
 
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.procedures.shared.judged_rounds import JudgedRounds
 from openpts.units import KIB, NS_PER_S
@@ -48,6 +47,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
+from openpts_practice.benchmark_rows.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts_practice.benchmark_rows.profiles import SHORT
 from openpts_practice.benchmark_rows.rows import (
     LONGEST_NS,
@@ -59,7 +59,7 @@ from openpts_practice.benchmark_rows.rows import (
     sequential_writes,
     without_impossible_rows,
 )
-from openpts_practice.precon.conditions import DriveState, InitialState, PreconConditions
+from openpts_practice.precon import DriveState, InitialState, PreconConditions
 
 
 # LSI-PRE-01, 05

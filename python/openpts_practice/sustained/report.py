@@ -12,7 +12,6 @@ from openpts.analysis.saturation import spread_of
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Page, Verdict
-from openpts.procedures.kit.benchmark_profile import FigureUnit
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
@@ -24,9 +23,9 @@ from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.phase import Phase
+from openpts_practice.benchmark_rows.benchmark_profile import FigureUnit
 from openpts_practice.benchmark_rows.tables import MeasuredRow, measured_row, spread_verdicts, value_text
-from openpts_practice.sustained.claims import ClaimSource, claims_page, claims_verdict
-from openpts_practice.sustained.conditions import DATA_SHEET_FIGURES, Claim, SustainedConditions
+from openpts_practice.sustained import DATA_SHEET_FIGURES, Claim, SustainedConditions
 from openpts_practice.sustained.pages import (
     Load,
     SustainedRun,
@@ -35,7 +34,7 @@ from openpts_practice.sustained.pages import (
     load_sentence,
     ratio_page,
 )
-from openpts_practice.sustained.results import Pair, claim_result
+from openpts_practice.sustained.results import ClaimSource, Pair, claim_result, claims_page, claims_verdict
 
 _TITLE: Final = "Sustained Performance and Claims"
 _MOST_ON_COVER: Final = 16

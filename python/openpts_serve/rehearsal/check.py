@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.engine.next_sample import next_sample
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import UsageError
@@ -11,7 +12,6 @@ from openpts.simulation.figures import Figure, Io, JumpStart, Preparation, Unit,
 from openpts.simulation.presets import Preset
 from openpts.units import MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
-from openpts_serve.rehearsal.next_sample import next_sample
 
 # Simulated and theoretical write amplification are the same within this.
 THEORY_TOLERANCE_PCT: Final = 0.5

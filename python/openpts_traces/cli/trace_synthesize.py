@@ -16,7 +16,7 @@ from openpts.errors import UsageError, failing_as
 from openpts.run_folder_files import write_files
 from openpts.temporary_folder import temporary_folder
 from openpts.units import GB
-from openpts_serve.rehearsal.behavior import Behavior, behaviors
+from openpts_traces.behavior import Behavior, behaviors
 from openpts_traces.characteristics.distances import Distance, distances
 from openpts_traces.characteristics.model import TraceModel, modeled
 from openpts_traces.characteristics.native import Selection, figures_of, is_clean

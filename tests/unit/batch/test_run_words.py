@@ -56,13 +56,13 @@ def test_a_run_that_goes_on_has_the_consents_with_which_it_began(tmp_path: Path)
     asked = RunRequest(
         run_id="ID",
         test_words=(
-            *("app", "--confirm-namespace=/dev/nvme0n2", "--confirm-member", "M1", "--erase-signatures"),
+            *("app", "--confirm-namespace=/dev/nvme0n2", "--confirm-serial", "S1", "--erase-signatures"),
             *("--runs", "2", "--", "mkfs", "--overwrite-file", "--confirm-serial=X"),
         ),
     )
     found = run_words(asked, LocatedDrive("TARGET", ("x",)), tmp_path / "run", (), ("--accept-interruption",))
     assert found[4:] == [
         *("--events", "-", "--no-report"),
-        *("--confirm-namespace=/dev/nvme0n2", "--confirm-member=M1", "--erase-signatures"),
+        *("--confirm-namespace=/dev/nvme0n2", "--confirm-serial=S1", "--erase-signatures"),
         "--accept-interruption",
     ]

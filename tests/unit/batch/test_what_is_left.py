@@ -20,7 +20,6 @@ NOTHING_AGREED = {
     "confirm_serials": (),
     "confirm_device_paths": (),
     "confirm_namespace": (),
-    "confirm_members": (),
     "erase_signatures": False,
     "overwrite_file": False,
 }

@@ -11,9 +11,9 @@ from openpts.batch.side_by_side import BatchEvent, DriveChanged, DriveOutput
 from openpts.cli.batch_display import BatchDisplay
 from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
+from openpts.runner import event_lines as lines
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
-from openpts_line.exchange import events as lines
 
 AT = "2026-01-01T00:00:00.000Z"
 PLACE = lines.Place(cycle=1, phase=Phase.ROUND, number=3, position=0)

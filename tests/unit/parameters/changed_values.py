@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
-from openpts_practice.sustained.conditions import ClaimsTable
+from openpts_practice.sustained import ClaimsTable
 from tests.support.job_subjects import CLONE, TRACE, WEB
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)

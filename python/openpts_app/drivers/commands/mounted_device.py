@@ -32,8 +32,6 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
 from openpts.gauge import Gauge
-from openpts.host.page_cache import drop_page_cache
-from openpts.host.pressure import stall_ns
 from openpts.journal import Journal
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.record.writer import OUTPUT_FOLDER
@@ -57,6 +55,8 @@ from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import Change, Scenario
 from openpts_app.drivers.commands.command_process import Ended, ProgramOfTheOperator
+from openpts_app.drivers.commands.page_cache import drop_page_cache
+from openpts_app.drivers.commands.pressure import stall_ns
 
 _DIRECTORY_WORD, _DEVICE_WORD = "{dir}", "{device}"
 _DROPPED: Final = "dropped"

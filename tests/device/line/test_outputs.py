@@ -1,0 +1,416 @@
+"""What commands print with --json holds to its schema, and to those that were promised before."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints, is_typeddict
+
+import click
+import pytest
+from click.testing import CliRunner
+from docs.interface_schemas import EVENTS, OF_COMMANDS, OUTPUTS, RUN, WRITTEN_BY_HAND
+from jsonschema_rs import Draft202012Validator
+from msgspec.structs import replace
+
+from openpts.cli.main import cli
+from openpts.errors import EngineUnavailableError
+from openpts.procedures.registry import PROCEDURES
+from openpts.record.batch import read_batch, write_batch
+from openpts.record.manifest import RunState
+from openpts.runner import suite as runner_suite
+from openpts.runner.events import StepFinished
+from openpts.runner.run import run_test
+from openpts_fio.engine.process import find_fio
+from openpts_traces.cli import trace_characterize
+from openpts_traces.recipes import recipes
+from tests.device.openpts_process import openpts
+from tests.simulated.practice.test_resume import Killed, killed, nth
+from tests.support.command_tree import all_commands
+from tests.support.openpts_command import COMMAND
+from tests.support.oracle_presets import write_oracle
+from tests.unit.traces.characteristics.traces import random_ios, write_trace
+
+_FROZEN: Final = Path(__file__).parents[2] / "data" / "interfaces"
+_SHORT: Final = ("--time-scale", "1/500", "--no-report")
+_DATA: Final = "--no-html --no-pdf --no-csv"
+_Document = dict[str, Any]
+
+
+def _loaded(path: Path) -> _Document:
+    found: _Document = json.loads(path.read_text())
+    return found
+
+
+def _forms(path: Path) -> dict[str, _Document]:
+    """The schema of each form in a file, by the form's name."""
+    whole = _loaded(path)
+    definitions = whole.get("$defs", {})
+    found = {}
+    for one in (whole, *definitions.values()):
+        if (named := one.get("properties", {}).get("schema")) is not None:
+            found[named.get("const") or named["enum"][0]] = {**one, "$defs": definitions}
+    return found
+
+
+_FORMS: Final = {name: of for path in (OUTPUTS, *WRITTEN_BY_HAND) for name, of in _forms(path).items()}
+_EARLIER: Final = [_forms(path) for path in sorted(_FROZEN.glob("outputs-*.schema.json"))]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with two runs of a drive that follows a script, and two traces."""
+
+    folder: Path
+    drive: str
+    request: pytest.FixtureRequest
+
+    def printed(self, *words: object) -> _Document:
+        """By a command in this process; it may end with an error that the object has as well."""
+        ended = CliRunner().invoke(cli, [*map(str, words), "--json"])
+        assert ended.stdout, ended.exception
+        found: _Document = json.loads(ended.stdout)
+        if isinstance(ended.exception, Exception):
+            assert found["error"] == str(ended.exception)
+        return found
+
+    @property
+    def device(self) -> Path:
+        """A loop device."""
+        attach: Callable[[], Path] = self.request.getfixturevalue("attach")
+        return attach()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outputs")
+    for number, name in enumerate(("one", "other")):
+        drive = write_oracle(folder, [1000, 900.5 + number, 950], every=3, name="drive")
+        run = CliRunner().invoke(cli, ["run", "tp", f"sim:{drive}", *_SHORT, "--out", str(folder / name)])
+        assert run.exception is None
+        write_trace(folder / f"{name}.parquet", random_ios(number, 400))
+    return folder
+
+
+@pytest.fixture
+def place(folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("OPENPTS_STATE", str(folder / "state"))
+    monkeypatch.chdir(folder)
+    return Place(folder, f"sim:{folder / 'drive.toml'}", request)
+
+
+def _capture(at: Place) -> Iterator[_Document]:
+    at.request.getfixturevalue("traceable")
+    device, way = at.device, ("--way", "tracefs")
+    words = ("capture", device, *way, "--seconds", "0.1", "--out")
+    yield at.printed(*words, "captured")
+    yield at.printed(*words, "not-kept", "--measure-cost")
+
+
+def _crosscheck(at: Place) -> Iterator[_Document]:
+    try:
+        find_fio()
+    except EngineUnavailableError as error:
+        pytest.skip(str(error))
+    (at.folder / "data").write_bytes(os.urandom(1 << 20))
+    one = ("--stimulus", "random-read-4k-qd1", "--seconds", "0.05", "--ramp", "0", "--repeats", "2")
+    yield at.printed("crosscheck", "file:data", *one)
+
+
+def _gate(at: Place) -> Iterator[_Document]:
+    limit = ("--limit", "tp.seq_128_kib.read >= -3 %", "--limit", "tp.seq_128_kib.write >= 1000 GB/s")
+    yield at.printed("gate", "one", *limit, "--baseline", "other")
+    yield at.printed("gate", "one", "--power-analysis", "--baseline", "other")
+
+
+def _io(at: Place) -> Iterator[_Document]:
+    io = ("io", "--seconds", "0.02", "--overwrite-file")
+    files = ("file:a?size=4MiB", "file:b?size=4MiB")
+    yield at.printed(*io, files[0], "--mix", "50/50", "--rate", "2000")
+    yield at.printed(*io, *files, "--mix", "0/100")
+    job = at.folder / "job.fio"
+    job.write_text(
+        "[global]\nruntime=20ms\ntime_based\nbs=4k\n[a]\nrw=randread\n[b]\nrw=randwrite\n[c]\nstonewall\nrw=read\n"
+    )
+    yield at.printed("io", "--fio", "job.fio", at.drive)
+    job.write_text(job.read_text().partition("[c]")[0])
+    yield at.printed("io", "--fio", "job.fio", at.drive, "--alone")
+
+
+def _resume(at: Place) -> Iterator[_Document]:
+    inner, suite, cut = at.folder / "killed", at.folder / "suite", at.folder / "cut-suite"
+    inner.mkdir()
+    killed(inner, nth(StepFinished, 3))
+    yield at.printed("resume", inner / "cut", "--no-report")
+    in_suite = Killed(suite, cut, at=nth(StepFinished, 3)).on_event
+    patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
+    patch.setattr(runner_suite, "run_test", lambda *order: run_test(*order[:2], [*order[2], in_suite]))
+    at.printed("run", "all", at.drive, "--tests", "tp", *_SHORT, "--out", suite)
+    yield at.printed("resume", cut, "--no-report")
+    yield _batch(at, "batch-to-resume")
+    batch = read_batch(at.folder / "batch-to-resume")
+    first, last = batch.entries
+    shutil.rmtree(at.folder / "batch-to-resume" / last.folder)
+    waiting = replace(last, state=RunState.WAITING, exit_code=None)
+    write_batch(at.folder / "batch-to-resume", replace(batch, entries=(first, waiting), ended_at=None))
+    yield at.printed("resume", at.folder / "batch-to-resume", "--no-report")
+
+
+def _batch(at: Place, name: str) -> _Document:
+    return at.printed("run", "tp", at.drive, at.drive, *_SHORT, "--out", at.folder / name)
+
+
+def _run(at: Place) -> Iterator[_Document]:
+    yield at.printed("run", "tp", at.drive, *_SHORT, "--out", "run", "--require-steady")
+    yield _batch(at, "batch")
+
+
+def _population(at: Place) -> Iterator[_Document]:
+    _batch(at, "drives")
+    yield at.printed("population", "drives")
+
+
+def _campaign(at: Place) -> Iterator[_Document]:
+    file = at.folder / "campaign.toml"
+    if not file.exists():
+        file.write_text(
+            "".join(f'[[drives]]\ntarget = "{at.drive}?seed={seed}"\n' for seed in (1, 2))
+            + '[[tests]]\ntest = "tp"\noptions = ["--time-scale", "1/500", "--no-report"]\n'
+        )
+        ended = CliRunner().invoke(cli, ["campaign", "run", str(file)])
+        assert ended.exception is None, ended.output
+    yield at.printed(*at.request.node.callspec.params["command"].split(), file)
+
+
+def _archive(at: Place) -> Iterator[_Document]:
+    pytest.importorskip("duckdb")
+    added = CliRunner().invoke(cli, ["archive", "add", "one", "other", "--to", "archive"])
+    assert added.exception is None, added.output
+    yield at.printed(*at.request.node.callspec.params["command"].split(), "archive")
+
+
+def _serve(at: Place) -> Iterator[_Document]:
+    words = ("sim", "serve", "client-qlc?capacity=200MB", "--nvme-tcp", "127.0.0.1:0", "--json")
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield json.loads(program.stdout.readline())
+        program.send_signal(signal.SIGINT)
+        yield json.loads(program.communicate(timeout=60)[0])
+
+
+def _verify(at: Place) -> Iterator[_Document]:
+    made = CliRunner().invoke(cli, ["report", "one", *_DATA.split()])
+    assert made.exception is None
+    yield at.printed("verify", "one")
+    report = at.folder / "one" / "report.json"
+    report.write_text(report.read_text().replace("tp", "iops", 1))
+    yield at.printed("verify", "one")
+    _batch(at, "batch-to-verify")
+    yield at.printed("verify", "batch-to-verify")
+
+
+def _conformance(at: Place) -> Iterator[_Document]:
+    yield from _words("conformance one", "conformance one --guide tkperf")(at)
+    _batch(at, "batch-to-judge")
+    yield at.printed("conformance", "batch-to-judge")
+
+
+def _words(*commands: str) -> Callable[[Place], Iterator[_Document]]:
+    """Plain command lines, in which DRIVE is the drive of the runs."""
+    return lambda at: (at.printed(*line.replace("DRIVE", at.drive).split()) for line in commands)
+
+
+def _characterize(at: Place) -> Iterator[_Document]:
+    yield at.printed("trace", "characterize", "one.parquet")
+    yield at.printed("trace", "characterize", "one.parquet", "other.parquet")
+    patch: pytest.MonkeyPatch = at.request.getfixturevalue("monkeypatch")
+    shortest = {"boot": recipes()["boot"]}
+    patch.setattr(trace_characterize, "recipes", lambda: shortest)
+    yield at.printed("trace", "characterize", "one.parquet", "--nearest")
+
+
+_REHEARSED: Final = "rehearse tp --like drive.toml --time-scale 1/500 --no-report --out rehearsed"
+_CASES: Final = {
+    "archive check": _archive,
+    "archive query": _archive,
+    "benchmarks list": _words("benchmarks list"),
+    "benchmarks show": _words("benchmarks show short"),
+    "campaign report": _campaign,
+    "campaign status": _campaign,
+    "capture": _capture,
+    "compare": _words("compare one other --redact"),
+    "conformance": _conformance,
+    "crosscheck": _crosscheck,
+    "devices": _words("devices"),
+    "doctor": _words("doctor"),
+    "gate": _gate,
+    "idle-flush": _words("idle-flush DRIVE --look 0.1 --least 0.5 --longest 2"),
+    "io": _io,
+    "plan all": _words("plan all --capacity 1TB --tests lat,hir"),
+    "plan TEST": _words(*(f"plan {test} --capacity 1TB" for test in ("iops", "wsat", "precon", "qos"))),
+    "plans": _words("plans"),
+    "population": _population,
+    "purge": _words("purge file:c?size=1MiB --list", "purge file:c?size=1MiB --overwrite-file"),
+    "rehearse TEST": _words(_REHEARSED),
+    "report": _words(f"report one {_DATA}", f"report one other {_DATA} --out both"),
+    "resume": _resume,
+    "run TEST": _run,
+    "run all": _words("run all DRIVE --tests tp --time-scale 1/500 --no-report --out all"),
+    "sim check": _words("sim check oracle", "sim check theory --over-provisioning 0.28"),
+    "sim list": _words("sim list"),
+    "sim serve": _serve,
+    "sim show": _words("sim show mlc"),
+    "trace characterize": _characterize,
+    "trace check": _words("trace check one.parquet"),
+    "trace convert": _words("trace convert one.parquet --to msr --out converted.csv"),
+    "trace filter": _words("trace filter one.parquet --op read --out filtered.parquet"),
+    "trace merge": _words("trace merge one.parquet other.parquet --out merged.parquet"),
+    "trace synthesize": _words("trace synthesize one.parquet"),
+    "verify": _verify,
+}
+
+
+def hold(document: _Document) -> None:
+    """Raises ValidationError where a document does not keep to the schemas of its form."""
+    of = [forms[document["schema"]] for forms in (_FORMS, *_EARLIER) if document["schema"] in forms]
+    assert of, document["schema"]
+    for schema in of:
+        Draft202012Validator(schema).validate(document)
+
+
+def _takes_json(command: click.Command) -> bool:
+    return any("--json" in option.opts for option in command.params)
+
+
+def _form_of(output: Any) -> str:
+    """The name of a form, which a type has as its tag or as the type of its key."""
+    if isinstance(output, str):
+        return output
+    if is_typeddict(output):
+        name: str = get_args(get_type_hints(output)["schema"])[0]
+        return name
+    return str(output.__struct_config__.tag)
+
+
+def test_no_command_with_json_lacks_a_schema() -> None:
+    having = {
+        f"{words[0]} TEST" if words[-1] in PROCEDURES else " ".join(words)
+        for words, command in all_commands()
+        if _takes_json(command)
+    }
+    assert having == set(OF_COMMANDS)
+    fleet = {
+        words for words in having if words.startswith("fleet ")
+    }  # tests/fleet/test_commands.py, on hosts
+    assert having == set(_CASES) | fleet
+
+
+@pytest.mark.parametrize("command", _CASES)
+def test_what_a_command_prints_holds_to_its_schemas(command: str, place: Place) -> None:
+    printed = list(_CASES[command](place))
+    for document in printed:
+        hold(document)
+    assert {document["schema"] for document in printed} == set(map(_form_of, OF_COMMANDS[command]))
+
+
+def test_the_manual_lists_every_form() -> None:
+    page = (OUTPUTS.parent / "interfaces.md").read_text()
+    assert set(re.findall(r"openpts\.[a-z-]+/\d+", page)) == set(_FORMS)
+
+
+@pytest.mark.parametrize("words", [("devices", "/dev/null"), ("gate", "--limt")])
+def test_what_fails_before_it_has_anything_to_print(words: tuple[str, ...], tmp_path: Path) -> None:
+    ended = openpts(*words, "--json", cwd=tmp_path)
+    hold(ended.json)
+    assert (ended.json["schema"], ended.json["exit_code"]) == ("openpts.error/1", ended.exit_code)
+    assert f"openpts: {ended.json['error']}" in " ".join(ended.stderr.split())
+
+
+@dataclass(frozen=True)
+class Promise:
+    """An earlier schema, and the one of now that has to keep it."""
+
+    earlier: _Document
+    now: _Document
+
+    def broken(self, earlier: Any, now: Any, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a part of the earlier one is not kept."""
+        if (ref := earlier.get("$ref", "")) and ref in seen:
+            return False
+        seen |= {ref}
+        earlier, now = _resolved(earlier, self.earlier), _resolved(now, self.now)
+        if {"anyOf", "oneOf"} & (earlier.keys() | now.keys()):
+            return self._broken_choice(_choices(earlier), _choices(now), seen)
+        fields, of_now = earlier.get("properties", {}), now.get("properties", {})
+        needed, needed_now = (set(one.get("required", ())) for one in (earlier, now))
+        parts = [(fields[name], of_now.get(name)) for name in fields]
+        parts += [
+            (earlier[key], now.get(key))
+            for key in ("items", "additionalProperties")
+            if isinstance(earlier.get(key), dict)
+        ]
+        return (
+            any(earlier.get(key) != now.get(key) for key in ("type", "const"))
+            or not needed <= needed_now
+            or not {*map(str, earlier.get("enum", ()))} <= {*map(str, now.get("enum", ()))}
+            or any(not isinstance(new, dict) or self.broken(old, new, seen) for old, new in parts)
+        )
+
+    def _broken_choice(self, earlier: list[Any], now: list[Any], seen: frozenset[str]) -> bool:
+        """Each choice has to be kept by one of now, and null is no new one."""
+        null = {"type": "null"}
+        return (null in now and null not in earlier) or any(
+            all(self.broken(old, new, seen) for new in now) for old in earlier
+        )
+
+
+def _resolved(part: Any, whole: _Document) -> Any:
+    return whole["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+
+
+def _choices(part: Any) -> list[Any]:
+    return list(part.get("anyOf") or part.get("oneOf") or [part])
+
+
+_PROMISED: Final = sorted(_FROZEN.glob("*.schema.json"))
+
+
+@pytest.mark.parametrize("path", _PROMISED, ids=lambda path: path.stem)
+def test_no_promise_is_broken(path: Path) -> None:
+    """A form of the same version keeps all that it had; one that is gone has a successor."""
+    of = {"events": EVENTS, "outputs": OUTPUTS, "run": RUN}[path.name.partition("-")[0]]
+    promise = Promise(_loaded(path), _loaded(of))
+    forms, now = _forms(path) or {"all": promise.earlier}, _forms(of) or {"all": promise.now}
+    gone = [name for name in forms if name not in now]
+    assert all(any(_follows(other, name) for other in now) for name in gone)
+    assert [name for name in forms.keys() & now.keys() if promise.broken(forms[name], now[name])] == []
+
+
+def _follows(name: str, earlier: str) -> bool:
+    (form, _, version), (form_before, _, before) = name.partition("/"), earlier.partition("/")
+    return form == form_before and int(version) > int(before)
+
+
+def _of(fields: _Document, required: tuple[str, ...] = ()) -> _Document:
+    return {"type": "object", "properties": fields, "required": list(required), "$defs": {}}
+
+
+@pytest.mark.parametrize(
+    ("now", "is_broken"),
+    [
+        (_of({"a": {"type": "integer"}}, ("a",)), False),
+        (_of({"a": {"type": "integer"}, "b": {"type": "string"}}, ("a", "b")), False),
+        (_of({"a": {"type": "integer"}}), True),
+        (_of({"b": {"type": "integer"}}, ("b",)), True),
+        (_of({"a": {"type": "number"}}, ("a",)), True),
+        (_of({"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, ("a",)), True),
+    ],
+)
+def test_what_breaks_a_promise(now: _Document, is_broken: bool) -> None:
+    earlier = _of({"a": {"type": "integer"}}, ("a",))
+    assert Promise(earlier, now).broken(earlier, now) == is_broken

@@ -1,0 +1,192 @@
+"""Sweeps: each point is what `openpts run` measures there, and none is computed twice or lost."""
+
+import csv
+import json
+import subprocess
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from syrupy.assertion import SnapshotAssertion
+
+from openpts.cli.main import cli
+from openpts.errors import FleetError
+from openpts.procedures.registry import PROCEDURES
+from openpts.vocabulary.drive_class import DriveClass
+from openpts_many.sweep.axes import Axis, combinations
+from openpts_many.sweep.point import Point
+from openpts_many.sweep.sweep import Progress, SweepFolder, SweptPoint, run_sweep
+from tests.device.openpts_process import openpts
+from tests.simulated.practice.test_resume import ordered
+from tests.support.openpts_command import COMMAND
+from tests.support.processes import of_session, until
+
+DRIVE = "sim:mlc?capacity=4GB&scale=16"
+SHORT = ("--read-pcts", "0", "--block-sizes", "4KiB", "--tracking", "RND 4KiB RW0", "--round-seconds", "1")
+OP = "page_mapped.mapping.physical_per_user"
+WORDS = ("sweep", "iops", DRIVE, *SHORT, "--jobs", "1")
+
+
+def sweep(out: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, [*WORDS, "--out", str(out), *words], catch_exceptions=False)
+
+
+def rows(out: Path) -> list[dict[str, str]]:
+    with (out / "points.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_point_is_what_a_run_measures_there(tmp_path: Path) -> None:
+    result = sweep(tmp_path / "sweep", "--vary", "qd=1,16", "--vary", f"{OP}=1.2,1.4")
+    assert result.exit_code == 0, result.output
+    for row in rows(tmp_path / "sweep"):
+        folder = tmp_path / f"run-{row['qd']}-{row[OP]}"
+        words = (f"{DRIVE}&seed=1&{OP}={row[OP]}", *SHORT, "--qd", row["qd"], "--seed", "1")
+        ran = CliRunner().invoke(cli, ["run", "iops", *words, "--no-report", "--out", str(folder)])
+        assert ran.exit_code == 0, ran.output
+        exported = CliRunner().invoke(cli, ["export", str(folder), "--csv-row", str(folder / "row.csv")])
+        assert exported.exit_code == 0, exported.output
+        with (folder / "row.csv").open(encoding="utf-8", newline="") as file:
+            (alone,) = csv.DictReader(file)
+        of_time = {"run", "started_at", "ended_at"}
+        assert {name: row[name] for name in alone.keys() - of_time} == {
+            name: alone[name] for name in alone.keys() - of_time
+        }
+
+
+class Counting(ThreadPoolExecutor):
+    """Counts the points that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.points = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Take a point."""
+        self.points += 1
+        return super().submit(fn, *args, **kwargs)
+
+
+def points_of(tmp_path: Path, values: tuple[str, ...]) -> list[SweptPoint]:
+    conditions = ordered("lat", tmp_path / "unused").adjust
+    swept = []
+    for combination in combinations([Axis("seed", values)]):
+        ((_, seed),) = combination
+        standard = PROCEDURES["lat"].standard_conditions(DriveClass.ENTERPRISE, int(seed))
+        point = Point(target=f"sim:mlc?capacity=4GB&scale=4&seed={seed}", conditions=conditions(standard))
+        swept.append(SweptPoint(combination, point, point.key()))
+    return swept
+
+
+def test_a_point_is_computed_once_by_any_executor(tmp_path: Path) -> None:
+    """Also in threads, as workers of Dask compute it; a damaged result is computed again."""
+    folder, heard = SweepFolder(tmp_path / "sweep"), list[Progress]()
+
+    def computed(executor: Executor, values: tuple[str, ...]) -> set[str]:
+        swept = points_of(tmp_path, values)
+        results = run_sweep(swept, folder, executor, heard.append)
+        assert {each.key for each in swept} == set(results)
+        assert [result.refused for result in results.values()] == [""] * len(swept)
+        return set(results)
+
+    with Counting() as first, Counting() as second, Counting() as third:
+        before = computed(first, ("1", "2"))
+        after = computed(second, ("1", "2", "3"))
+        assert (first.points, second.points) == (2, 1)
+        (new,) = after - before
+        path = folder.folder / "points" / new[:2] / f"{new}.json"
+        path.write_bytes(path.read_bytes()[:100])
+        computed(third, ("1", "2", "3"))
+        assert third.points == 1
+    assert heard[-1] == Progress(computed=1, found=2, total=3)
+
+
+def test_what_cannot_be_run_has_its_reason_in_the_table(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    result = sweep(
+        tmp_path, "--vary", "qd=1,0", "--vary", f"{OP}=1.2,much", "--vary", "capacity=4GB,1B", "--seeds", "1"
+    )
+    assert result.exit_code == 0, result.output
+    found = rows(tmp_path)
+    assert [(row["qd"], row[OP], row["capacity"], row["refused"]) for row in found] == snapshot
+    assert [bool(row["iops.rnd_4_kib_rw0.iops (IOPS)"]) for row in found] == [
+        not row["refused"] for row in found
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--vary", "qb=1"),
+        ("--vary", "page_mapped.mapping.physical_per_usr=1.2"),
+        ("--vary", "qd=0"),
+        ("--vary", "qd=1", "--slurm", "sim"),
+    ],
+    ids=" ".join,
+)
+def test_a_sweep_that_makes_no_sense_is_refused(
+    words: tuple[str, ...], tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    given = WORDS[:-2] if "--slurm" in words else WORDS
+    done = openpts(*given, "--out", str(tmp_path), *words, cwd=tmp_path)
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == snapshot
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow  # it waits for an answer; no snapshot, which a sample would call unused
+def test_a_scheduler_of_dask_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    words = ("--vary", "qd=1", "--dask", "tcp://127.0.0.1:1")
+    done = openpts(*WORDS[:-2], "--out", str(tmp_path), *words, cwd=tmp_path)
+    assert done.exit_code == FleetError.exit_code
+    assert "can't reach a Dask scheduler at tcp://127.0.0.1:1: " in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    command = [*COMMAND, *WORDS, "--out", str(tmp_path), "--vary", "qd=1,2,4,8,16,32", "--seeds", "2"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 120
+        while len(list(tmp_path.glob("points/*/*.json"))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+    until(lambda: not of_session(process.pid), "the end of its processes", 30)
+    stored = {path: path.stat().st_mtime_ns for path in tmp_path.glob("points/*/*.json")}
+    assert 3 <= len(stored) < 12
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert f"12 points, {len(stored)} of them computed before" in done.stderr
+    assert done.stdout.splitlines()[0] == "12 points"
+    assert {path: path.stat().st_mtime_ns for path in stored} == stored, "none is computed twice"
+    assert all(json.loads(path.read_bytes())["row"] for path in tmp_path.glob("points/*/*.json"))
+    assert len(rows(tmp_path)) == 12
+
+
+@pytest.mark.slow
+def test_workers_of_dask_compute_the_same(tmp_path: Path) -> None:
+    """A scheduler and a worker of their own, as a cluster has them."""
+    dask = [COMMAND[0], "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    file = tmp_path / "scheduler.json"
+    with subprocess.Popen([*dask, "--scheduler-file", str(file)], stderr=subprocess.DEVNULL) as scheduler:
+        worker = [COMMAND[0], "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file)]
+        only_one = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
+        try:
+            deadline = time.monotonic() + 60
+            while not file.exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            with subprocess.Popen([*worker, *only_one], stderr=subprocess.DEVNULL) as started:
+                try:
+                    address = json.loads(file.read_text())["address"]
+                    words = [*COMMAND, *WORDS[:-2], "--vary", "qd=1,8", "--dask", address]
+                    subprocess.run([*words, "--out", str(tmp_path / "dask")], check=True, timeout=120)
+                finally:
+                    started.terminate()
+        finally:
+            scheduler.terminate()
+    assert sweep(tmp_path / "here", "--vary", "qd=1,8").exit_code == 0
+    of_time = {"run", "started_at", "ended_at", "processor_s"}
+    there, here = (
+        [{name: value for name, value in row.items() if name not in of_time} for row in rows(tmp_path / name)]
+        for name in ("dask", "here")
+    )
+    assert there == here

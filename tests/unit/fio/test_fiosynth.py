@@ -1,0 +1,207 @@
+"""Suites of FioSynth: what is read of them, how they are scaled, and what their script asks for."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.errors import UsageError
+from openpts.fields.time_scale import at_time_scale
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import Ending, dry_run
+from openpts.units import GB, TB
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import OperationWeights
+from openpts_fio.fio_job.conditions import by_name
+from openpts_fio.fiosynth.script import script, standard_conditions
+from openpts_fio.fiosynth.suite import Suite
+from openpts_fio.fiosynth.suite_file import read_suite
+from tests.support.job_subjects import CLONE
+
+PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"
+SUITES = sorted(path.name for path in (PEERS / "wkldsuites").iterdir()) if PEERS.is_dir() else []
+
+
+def conditions_of(suite: Suite, **changes: Any) -> Any:
+    standard = standard_conditions(DriveClass.ENTERPRISE, 1)
+    return replace(
+        standard,
+        suite=suite,
+        cycles=suite.run_cycles,
+        precondition_cycles=suite.precondition_cycles,
+        **changes,
+    )
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    """A clone with the suite `Two`, changed."""
+    (folder / "wkldsuites").mkdir()
+    (folder / "jobfiles").symlink_to(CLONE / "jobfiles")
+    suite = json.loads((CLONE / "wkldsuites" / "Two").read_text())
+    (folder / "wkldsuites" / "Two").write_text(json.dumps({**suite, **changes}))
+    return folder
+
+
+def test_targets_are_limits_with_their_units() -> None:
+    light, heavy = read_suite(CLONE, "Two").workloads
+    assert [str(limit) for limit in light.limits] == [
+        "read IOPS at least 900 IOPS",
+        "write throughput at least 1,000 MB/s",
+        "read P99 response time at most 20 ms",
+        "read P99.99999 response time at most 30 ms",
+        "read maximum response time at most 0.001 ms",
+    ]
+    assert light.per_tb
+    assert heavy.limits == ()
+
+
+def test_a_target_that_is_not_known_is_kept_by_name(tmp_path: Path) -> None:
+    suite = json.loads((CLONE / "wkldsuites" / "Two").read_text())["def"]
+    suite[0]["targets"] = {
+        "power": {"read": {"MAX": 5}},
+        "latency": {"flush": {"MAX": 1}, "read": {"P0x": 1}},
+    }
+    (light, _) = read_suite(written(tmp_path, **{"def": suite}), "Two").workloads
+    assert light.limits == ()
+    assert light.unread == ("power read MAX", "latency flush MAX", "latency read P0x")
+
+
+# as FioSynth's own getJobVars computes them for a drive of 7.68 TB: its multiplier is 7.7
+@pytest.mark.parametrize(
+    ("scales", "capacity_bytes", "values"),
+    [
+        ("N", 7680 * GB, {"RRATE": "1000", "DEPTH": "8", "W1THINK": "20000", "OFFSET2": "77"}),
+        ("Y", 7680 * GB, {"RRATE": "7700", "DEPTH": "61", "W1THINK": "2597", "OFFSET2": "77"}),
+        ("Y", 3 * TB, {"RRATE": "3000", "W1THINK": "6666"}),
+        ("Y", 60 * GB, {"RRATE": "100", "DEPTH": "1", "W1THINK": "200000", "OFFSET2": "1"}),
+        ("Y", TB, {"INCREMENT": "29802", "IOENGINE": "io_uring", "JOBS": "1", "RAMPTIME": "2"}),
+    ],
+)
+def test_values_are_scaled_as_fiosynth_does(
+    tmp_path: Path, scales: str, capacity_bytes: int, values: dict[str, str]
+) -> None:
+    suite = read_suite(written(tmp_path, scale_by_capacity=scales), "Two")
+    found = by_name(suite.job(suite.workloads[0], capacity_bytes, 1).values)
+    assert {name: found[name] for name in values} == values
+    assert 0 <= int(found["OFFSET1"]) <= int(found["INCREMENT"])
+
+
+@pytest.mark.parametrize(("scales", "mb_per_s"), [("N", 1000), ("Y", 7700)])
+def test_rates_per_tb_are_those_of_the_capacity(tmp_path: Path, scales: str, mb_per_s: float) -> None:
+    suite = read_suite(written(tmp_path, scale_by_capacity=scales), "Two")
+    limits = suite.limits_of(suite.workloads[0], 7680 * GB)
+    assert limits[1].value == pytest.approx(mb_per_s * 1e6)
+    assert limits[2].value == 20e6
+
+
+def test_templates_without_a_job_get_one(tmp_path: Path) -> None:
+    suite = read_suite(written(tmp_path, devices_in_global="N"), "Two")
+    assert suite.job(suite.workloads[0], TB, 1).lines[-1] == "[drive]"
+
+
+def phases(conditions: Any) -> list[tuple[Phase, int]]:
+    planned = dry_run(script(conditions, 2 * GB), 2 * GB, AssumedDrive(), Ending.LONGEST)
+    return [(one.apply.phase, one.apply.number) for one in planned]
+
+
+def test_the_drive_is_prepared_once_or_before_each_cycle(tmp_path: Path) -> None:
+    once = read_suite(CLONE, "Two")
+    assert phases(conditions_of(once)) == [
+        (Phase.CONDITIONING, 1),
+        *((Phase.PROFILE, number) for number in (1, 2, 3, 4)),
+    ]
+    again = read_suite(written(tmp_path, precondition_first_cycle_only="N", precondition_cycles=2), "Two")
+    assert [number for phase, number in phases(conditions_of(again)) if phase is Phase.CONDITIONING] == [
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+def test_all_is_trimmed_before_each_workload_that_prepares() -> None:
+    suite = read_suite(CLONE, "Two")
+    first = dry_run(script(conditions_of(suite), 2 * GB), 2 * GB, AssumedDrive(), Ending.LONGEST)[0]
+    clearing, fill = first.apply.steps
+    assert clearing.stimulus is not None
+    assert clearing.stimulus.operations == OperationWeights(trim=1)
+    assert fill.stimulus is not None
+    assert fill.stimulus.active_range.end_pct == pytest.approx(50, abs=0.01)
+
+
+def test_time_scale_shortens_lengths_and_cycles_and_no_amount() -> None:
+    suite = read_suite(CLONE, "Two")
+    scaled = at_time_scale(conditions_of(suite), 1 / 100)
+    planned = dry_run(script(scaled, 2 * GB), 2 * GB, AssumedDrive(), Ending.LONGEST)
+    assert [one.apply.phase for one in planned] == [Phase.CONDITIONING, Phase.PROFILE, Phase.PROFILE]
+    (workload,) = planned[1].apply.steps
+    # 20 s, 2 s and 1 s; but no step is shorter than the minute, which is 0.6 s now
+    assert (workload.stop.duration_ns, workload.ramp_ns) == (600_000_000, 20_000_000)  # type: ignore[union-attr]
+    assert [stream.delay_ns for stream in workload.streams] == [0, 10_000_000]
+
+
+def test_a_longest_step_ends_what_an_amount_would() -> None:
+    suite = read_suite(CLONE, "Two")
+    slow = AssumedDrive(write_bytes_per_s=1e6, write_iops=100)
+    conditions = conditions_of(suite, longest_step_ns=3 * 10**9)
+    planned = dry_run(script(conditions, 2 * GB), 2 * GB, slow, Ending.LONGEST)
+    _, fill = planned[0].durations_ns
+    assert fill == 3 * 10**9
+    assert planned[1].durations_ns == (5 * 10**9,)  # with its ramp
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "complaint"),
+    [
+        ("Tow", {}, "wkldsuites has no suite 'Tow': did you mean Two?"),
+        ("../Two", {}, "has no suite '../Two'"),
+        ("Two", {"def": []}, "a suite has a workload and a run cycle at least"),
+        ("Two", {"run_cycles": "3"}, "expected a whole number, got a text, at run_cycles"),
+        (
+            "Two",
+            {"def": [{"template": "no.fio", "alias": "x"}]},
+            "jobfiles has no no.fio; complete the clone",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_clone(tmp_path: Path, name: str, changes: Any, complaint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_suite(written(tmp_path, **changes), name)
+    assert complaint in str(refused.value)
+
+
+def test_a_folder_that_is_no_clone_and_a_file_that_is_no_suite(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a clone of FioSynth"):
+        read_suite(tmp_path, "Two")
+    (tmp_path / "wkldsuites").mkdir()
+    (tmp_path / "wkldsuites" / "Two").write_text("{")
+    with pytest.raises(UsageError, match="Two is not JSON"):
+        read_suite(tmp_path, "Two")
+
+
+def lacking(name: str) -> set[str]:
+    """Templates that a suite names and the clone at hand does not have."""
+    suite = json.loads((PEERS / "wkldsuites" / name).read_text())
+    used = {one["template"] for part in ("pre", "def") for one in suite.get(part, ())}
+    return {template for template in used if not (PEERS / "jobfiles" / template).exists()}
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if lacking(name)])
+def test_a_suite_without_all_its_templates_names_those_that_are_missing(name: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_suite(PEERS, name)
+    assert all(template in str(refused.value) for template in lacking(name))
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if not lacking(name)])
+def test_a_whole_suite_is_planned(name: str) -> None:
+    suite = read_suite(PEERS, name)
+    assert [one.unread for one in suite.workloads if one.unread] == []
+    conditions = at_time_scale(conditions_of(suite), 1 / 600)
+    steps = dry_run(script(conditions, 2 * TB), 2 * TB, AssumedDrive(), Ending.SHORTEST)
+    measured = [one for one in steps if one.apply.phase is Phase.PROFILE]
+    assert len(measured) == conditions.cycles * len(suite.workloads)

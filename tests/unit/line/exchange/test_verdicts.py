@@ -1,0 +1,44 @@
+"""Verdicts of a gate in the forms of test runners."""
+
+from pathlib import Path
+
+import pytest
+from junitparser import Error, Failure, TestSuite
+
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_line.exchange.verdicts import gate_junit, gate_tap
+
+_XSD = Path(__file__).parents[3] / "data" / "interfaces" / "junit.xsd"
+LIMITS = (
+    JudgedLimit("iops.rnd_4_kib_rw0.iops", "at least 180,000 IOPS", Judgement.PASS, "measured 192,186 IOPS"),
+    JudgedLimit("iops.rnd_4_kib_rw0.p99", "at most 1 ms", Judgement.FAIL, 'measured 1.3 ms, "slow" & more'),
+    JudgedLimit("no #throttling", "required", Judgement.NO_VERDICT, "the drive counts none"),
+)
+
+
+def test_junit_has_a_case_for_each_limit() -> None:
+    xml = gate_junit(LIMITS, ["runs/new-1"])
+    schema = pytest.importorskip("xmlschema").XMLSchema(str(_XSD))
+    schema.validate(xml.decode())
+    suite = TestSuite.fromstring(xml)
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (3, 1, 1, 0)
+    passed, failed, unknown = suite
+    assert passed.result == []
+    assert passed.system_out == "pass: iops.rnd_4_kib_rw0.iops at least 180,000 IOPS: measured 192,186 IOPS"
+    assert [type(case.result[0]) for case in (failed, unknown)] == [Failure, Error]
+    assert failed.result[0].message == (
+        'fail: iops.rnd_4_kib_rw0.p99 at most 1 ms: measured 1.3 ms, "slow" & more'
+    )
+
+
+def test_tap_says_what_was_found() -> None:
+    assert list(gate_tap(LIMITS)) == [
+        "TAP version 14",
+        "1..3",
+        "ok 1 - iops.rnd_4_kib_rw0.iops at least 180,000 IOPS",
+        "# pass: iops.rnd_4_kib_rw0.iops at least 180,000 IOPS: measured 192,186 IOPS",
+        "not ok 2 - iops.rnd_4_kib_rw0.p99 at most 1 ms",
+        '# fail: iops.rnd_4_kib_rw0.p99 at most 1 ms: measured 1.3 ms, "slow" & more',
+        "not ok 3 - no \\#throttling required",
+        "# no verdict: no #throttling: the drive counts none",
+    ]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from openpts.batch import in_turn
 from openpts.errors import LimitError, RecordError
 from openpts.ownership import CLAIM_NAME
 from openpts.record.batch import BATCH_NAME, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.runner import suite as runner_suite
 from openpts.runner.run import run_test
 from tests.device.openpts_process import Ended, start_openpts
 from tests.simulated.line.test_gate import ALLOW, TARGET, invoke
@@ -35,7 +35,7 @@ def killed_before_its_record(place: Path, *more: object) -> Path:
         return run_test(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner_suite, "run_test", begins)
+        patch.setattr(in_turn, "run_test", begins)
         words = ("--tests", "tp,lat", *QUICK, *more, "--out", folder)
         invoke("run", "all", TARGET, *words)
     assert not list(cut.rglob("run.db"))

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace as with_changes
 
+from openpts.batch import in_turn
 from openpts.cli.resume import resume
 from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
@@ -31,7 +32,6 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.health_page import health_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.summary import summarize
-from openpts.runner import suite as runner_suite
 from openpts.runner.events import (
     Event,
     Listener,
@@ -356,7 +356,7 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         def heard(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
             return run_test(test, order, [*listeners, in_hir.on_event, after.on_event])
 
-        patch.setattr(runner_suite, "run_test", heard)
+        patch.setattr(in_turn, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-sustained")]

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from openpts.batch.batch_runner import BatchEvent, BatchListener, DriveOutput
+from openpts.batch.side_by_side import BatchEvent, BatchListener, DriveOutput
 from openpts.cli.background_listener import background_listener
 from openpts.cli.live_outputs import (
     EVENTS,

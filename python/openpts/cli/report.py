@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from openpts.cli.printed_document import print_object
 from openpts.errors import OpenptsError, UsageError
 from openpts.plugins import service
-from openpts.record.batch import is_batch
-from openpts.record.suite import INDEX_NAME
+from openpts.record.batch import INDEX_NAME, has_drives_apart
 
 if TYPE_CHECKING:
     from openpts.report.write import ReportOptions, WrittenReport
@@ -86,7 +85,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
 
 def _batch_among(runs: Sequence[Path]) -> Path | None:
     """The batch, if one is reported on. Raises UsageError for a batch among other runs."""
-    batches = [run for run in runs if is_batch(run)]
+    batches = [run for run in runs if has_drives_apart(run)]
     if batches and len(runs) > 1:
         raise UsageError(f"{batches[0]} is a batch, with a report for each drive: name it alone")
     return batches[0] if batches else None
@@ -99,7 +98,7 @@ def _reports_on_batch(
 
     A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
     """
-    from openpts.batch.batch_runner import as_recorded  # noqa: PLC0415 slow to load
+    from openpts.batch.side_by_side import as_recorded  # noqa: PLC0415 slow to load
     from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 likewise
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
     from openpts.report.batch_index import write_batch_index  # noqa: PLC0415 likewise

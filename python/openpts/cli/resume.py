@@ -19,10 +19,9 @@ from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
 from openpts.ownership import CLAIM_NAME, is_locked
 from openpts.procedures.registry import procedure_of
-from openpts.record.batch import is_batch
+from openpts.record.batch import batch_file, has_drives_apart
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, stored_run
-from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import is_beginning
 from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
@@ -71,7 +70,7 @@ def resume(
         "accept_other_version": accept_other_version,
     }
     stream = log_stream(as_json=as_json)
-    if is_batch(folder):
+    if has_drives_apart(folder):
         from openpts.cli.batch import resume_batch  # noqa: PLC0415 few commands are on several drives
 
         if target is not None:
@@ -79,7 +78,7 @@ def resume(
         resume_batch(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
         return
     agreed = consent_of_one(**consent)
-    if (folder / SUITE_NAME).exists():
+    if batch_file(folder) is not None:
         resume_suite(folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json)
         return
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.cli.printed_document import print_document
 from openpts.errors import RecordError, UsageError
-from openpts.record.batch import is_batch
+from openpts.record.batch import has_drives_apart
 from openpts.vocabulary.document import Document
 
 _MOST_SHOWN: Final = 40
@@ -51,7 +51,7 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
     anything differs.
     """
     document: Document
-    if is_batch(report_json):
+    if has_drives_apart(report_json):
         if runs:
             raise UsageError(
                 f"{report_json} is a batch, whose reports are verified by their own runs: name it alone"

@@ -41,6 +41,11 @@ class Matrix:
         """The measured cell, None where the test point was not measured."""
         return self.results.cells.get(RoundPoint(self.access_pattern, block_size_bytes, read_pct))
 
+    def shown(self, to_cell: ToCell, block_size_bytes: int, read_pct: int) -> Cell:
+        """A figure of a measured cell; n/a where the test point was not measured."""
+        cell = self.cell(block_size_bytes, read_pct)
+        return Cell("n/a", tone="missing") if cell is None else to_cell(cell)
+
 
 def mix(read_pct: int) -> str:
     """Reads/writes as the specification prints them."""
@@ -59,11 +64,7 @@ def absence(matrix: Matrix, block_size_bytes: int, sector_bytes: int) -> str:
 def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
     """Rows block size, columns R/W mix from all writes to all reads."""
 
-    def cell_at(block_size_bytes: int, read_pct: int) -> Cell:
-        cell = matrix.cell(block_size_bytes, read_pct)
-        return to_cell(cell) if cell is not None else Cell("n/a", tone="missing")
-
-    return placed_table(matrix, table_id, title, cell_at, note=note)
+    return placed_table(matrix, table_id, title, partial(matrix.shown, to_cell), note=note)
 
 
 def placed_table(

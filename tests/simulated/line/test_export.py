@@ -29,7 +29,6 @@ from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
 from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
 from tests.simulated.killed_run import ordered
-from tests.simulated.practice.test_resume import ordered
 from tests.support.batches import suite_entry, suite_of
 from tests.support.stream_runs import measured, stored
 from tests.support.synthetic_run import Synthetic, write_synthetic_run

@@ -23,7 +23,7 @@ from openpts.cli.consent_options import (
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
 from openpts.cli.help_order import together
-from openpts.cli.io_engine import NUMA, EngineArgs
+from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
@@ -321,7 +321,6 @@ def order_of(
     describe: Path | None,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
-    engine = EngineArgs(io_path=io_path, cpus=cpus)
     description = choices.description(describe)
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(
@@ -338,8 +337,8 @@ def order_of(
         folder=out,
         run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
-        options=engine.options(),
-        pin_to_node=engine.pin_to_node,
+        options=native_options(io_path, cpus),
+        pin_to_node=cpus == NUMA,
         telemetry=telemetry_of(telemetry_period, power_command),
         scenario=choices.scenario(scenario),
         tune=tune,

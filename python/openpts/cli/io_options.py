@@ -10,7 +10,7 @@ import click
 from openpts.cli import io_stimulus as words
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import flag, group, option
+from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
 from openpts.device.identity.drive_name import serial_number
@@ -51,92 +51,92 @@ class Load:
     """One stimulus and when it ends; None for an option that was not given."""
 
     bs: tuple[BlockSize, ...] = option(
+        "SIZES",
         "Transfer size (4k is 4 KiB), or up to 64 with weights: 4k:67,8k:33.",
         words.block_sizes,
-        "SIZES",
         default="4k",
     )
     mix: tuple[int, int] | None = option(
-        "Per cent of reads and writes. [default: 100/0]", words.read_write_mix, "R/W"
+        "R/W", "Per cent of reads and writes. [default: 100/0]", words.read_write_mix
     )
-    trim: int | None = option("Weight of trims beside that of --mix, which is 100.", _WEIGHT, "N")
-    flush: int | None = option("Weight of cache flushes beside --mix.", _WEIGHT, "N")
-    fsync: int | None = option("Weight of fsyncs beside --mix.", _WEIGHT, "N")
+    trim: int | None = option("N", "Weight of trims beside that of --mix, which is 100.", _WEIGHT)
+    flush: int | None = option("N", "Weight of cache flushes beside --mix.", _WEIGHT)
+    fsync: int | None = option("N", "Weight of fsyncs beside --mix.", _WEIGHT)
     ops: OperationWeights | None = option(
-        "All operations at once: read=70,write=20,trim=5,flush=5.", words.operations, "WEIGHTS"
+        "WEIGHTS", "All operations at once: read=70,write=20,trim=5,flush=5.", words.operations
     )
-    tc: int = option("Thread count.", click.IntRange(1, 1024), "N", name="--tc --numjobs", default=1)
-    qd: int = option(
-        "Queue depth of each thread.", click.IntRange(1, 4096), "N", name="--qd --iodepth", default=32
+    tc: int = option("--tc --numjobs N", "Thread count.", click.IntRange(1, 1024), default=1)
+    qd: int = option("--qd --iodepth N", "Queue depth of each thread.", click.IntRange(1, 4096), default=32)
+    rw: str | None = option(
+        "", "Operations and order as fio names them, for --mix.", click.Choice(list(ORDERS))
     )
-    rw: str | None = option("Operations and order as fio names them, for --mix.", click.Choice(list(ORDERS)))
-    rwmixread: int | None = option("Per cent of reads of --rw randrw.", _PERCENT, "PCT")
-    bssplit: str | None = option("Transfer sizes as fio writes them: 4k/67:8k/33.", metavar="SIZES")
+    rwmixread: int | None = option("PCT", "Per cent of reads of --rw randrw.", _PERCENT)
+    bssplit: str | None = option("SIZES", "Transfer sizes as fio writes them: 4k/67:8k/33.")
     pattern: str | None = option(
-        "Order of accesses. [default: random]", click.Choice(["random", "sequential"])
+        "", "Order of accesses. [default: random]", click.Choice(["random", "sequential"])
     )
     random_pct: int | None = option(
-        "Per cent of random accesses; the others continue sequentially.", _PERCENT, "PCT"
+        "PCT", "Per cent of random accesses; the others continue sequentially.", _PERCENT
     )
     active_range: ActiveRange = option(
-        "Part of the LBAs, in per cent.", words.active_range, "START:END", name="--range", default="0:100"
+        "--range START:END", "Part of the LBAs, in per cent.", words.active_range, default="0:100"
     )
     zones: Zones | None = option(
-        "Access ranges: 50/5,30/15,20/80 (accesses/range, in %).", words.zones, "A/R,..."
+        "A/R,...", "Access ranges: 50/5,30/15,20/80 (accesses/range, in %).", words.zones
     )
-    zipf: Zipf | None = option("Zipf distribution with this exponent.", words.zipf, "THETA")
-    pareto: Pareto | None = option("A share H of the blocks gets 1-H of the accesses.", words.pareto, "H")
+    zipf: Zipf | None = option("THETA", "Zipf distribution with this exponent.", words.zipf)
+    pareto: Pareto | None = option("H", "A share H of the blocks gets 1-H of the accesses.", words.pareto)
     normal: Normal | None = option(
-        "Hot spot: mean and standard deviation in per cent of the range.", words.normal, "M,D"
+        "M,D", "Hot spot: mean and standard deviation in per cent of the range.", words.normal
     )
     segments: Segments | None = option(
-        "N segments of this size, spread over the range.", words.segments, "N:SIZE"
+        "N:SIZE", "N segments of this size, spread over the range.", words.segments
     )
     unique: UniqueLbas | None = option(
-        "A random choice of blocks of this total size.", words.unique_lbas, "SIZE"
+        "SIZE", "A random choice of blocks of this total size.", words.unique_lbas
     )
-    align: int | None = option("Alignment of random accesses. [default: 4k]", transfer_size_bytes, "SIZE")
+    align: int | None = option("SIZE", "Alignment of random accesses. [default: 4k]", transfer_size_bytes)
     stride: int | None = option(
-        "Distance from one sequential access to the next.", transfer_size_bytes, "SIZE"
+        "SIZE", "Distance from one sequential access to the next.", transfer_size_bytes
     )
-    rate: FixedRate | None = option("Fixed rate, all threads together (open loop).", words.fixed_rate, "IOPS")
+    rate: FixedRate | None = option("IOPS", "Fixed rate, all threads together (open loop).", words.fixed_rate)
     poisson: Poisson | None = option(
-        "Poisson arrivals with this mean rate (open loop).", words.poisson, "IOPS"
+        "IOPS", "Poisson arrivals with this mean rate (open loop).", words.poisson
     )
-    burst: Burst | None = option("N I/Os at once, every MS milliseconds (open loop).", words.burst, "N@MS")
+    burst: Burst | None = option("N@MS", "N I/Os at once, every MS milliseconds (open loop).", words.burst)
     duty: DutyCycle | None = option(
-        "Milliseconds with and without I/O, alternating.", words.duty_cycle, "ON/OFF"
+        "ON/OFF", "Milliseconds with and without I/O, alternating.", words.duty_cycle
     )
     think: ThinkTime | None = option(
-        "Microseconds that each outstanding I/O waits after its completion.", words.think_time, "US"
+        "US", "Microseconds that each outstanding I/O waits after its completion.", words.think_time
     )
     data: str | None = option(
+        "WHAT",
         "random, random-once, zero, pattern:HEX, entropy:PCT[,dup:PCT][,granule:SIZE], "
         "or verified:GENERATION (checked on read). [default: random]",
-        metavar="WHAT",
     )
     seconds: float | None = option(
+        "SECONDS",
         f"Stop after this time. [default: {_DEFAULT_SECONDS:g}, if nothing else stops]",
         FiniteRange(0, 10**9, min_open=True),
-        "SECONDS",
     )
-    runtime: str | None = option("The same as fio writes it: 90, 10m, 2h.", metavar="TIME")
+    runtime: str | None = option("TIME", "The same as fio writes it: 90, 10m, 2h.")
     amount: int | None = option(
-        "Stop after this amount of data, such as 16GiB.", amount_bytes, "SIZE", name="--bytes"
+        "--bytes SIZE", "Stop after this amount of data, such as 16GiB.", amount_bytes
     )
     fills: float | None = option(
-        "Stop after this many times the capacity.", FiniteRange(0, 10**6, min_open=True), "N"
+        "N", "Stop after this many times the capacity.", FiniteRange(0, 10**6, min_open=True)
     )
-    ios: int | None = option("Stop after this many I/Os.", click.IntRange(1, 2**63 - 1), "N")
+    ios: int | None = option("N", "Stop after this many I/Os.", click.IntRange(1, 2**63 - 1))
     until_steady: str | None = option(
+        "FIGURE",
         "Stop when iops, throughput or latency is steady; "
         "with [,window=S][,windows=N][,excursion=PCT][,slope=PCT] after it.",
-        metavar="FIGURE",
     )
     ramp: float = option(
+        "SECONDS",
         "Seconds at the beginning that are not counted.",
         FiniteRange(0, 10**6),
-        "SECONDS",
         default=0,
         show_default=False,
     )
@@ -233,15 +233,11 @@ class FioJobs:
     """A job file in the place of the one stimulus, and the load as one."""
 
     fio_job: Path | None = option(
-        "Run the jobs of this fio job file, each as a stream, instead of one stimulus.",
-        click.Path(path_type=Path, dir_okay=False),
-        "JOB",
-        name="--fio",
+        "--fio JOB", "Run the jobs of this fio job file, each as a stream, instead of one stimulus.", FILE
     )
     fio_values: tuple[str, ...] = option(
+        "--fio-value NAME=VALUE",
         "Put VALUE for ${NAME} in the job file, or else the environment's; repeatable.",
-        metavar="NAME=VALUE",
-        name="--fio-value",
         multiple=True,
     )
     print_fio: bool = flag("Print the load as a fio job file instead of measuring it.")
@@ -252,32 +248,32 @@ class EngineWords:
     """How the engine does its work."""
 
     io_path: str | None = option(
+        "",
         "I/O path. [default: what a probe of the target finds best]",
         click.Choice([path.value for path in IoPath]),
     )
     wait: str = option(
+        "",
         "Wait for each completion (latency), or for several at once (throughput).",
         click.Choice([wait.value for wait in CompletionWait]),
         default=CompletionWait.EACH.value,
     )
     cpus: str = option(
+        "LIST|numa|none",
         "Pin the threads: 0-3,8; or to the target's NUMA node where it is known; or not at all.",
-        metavar="LIST|numa|none",
         default=NUMA,
     )
-    max_errors: int = option("Tolerate up to N failed I/Os.", _COUNT, "N", default=0)
+    max_errors: int = option("N", "Tolerate up to N failed I/Os.", _COUNT, default=0)
     interval_seconds: float = option(
+        "--interval SECONDS",
         "Seconds from one line of figures to the next.",
         FiniteRange(0.01, 3600),
-        "SECONDS",
-        name="--interval",
         default=1.0,
     )
     alone: bool = flag("Measure each of several streams alone first, and print what the others cost it.")
-    seed: int | None = option("Seed of offsets and data; random.", _COUNT, "N")
+    seed: int | None = option("N", "Seed of offsets and data; random.", _COUNT)
     capture: Path | None = option(
-        "Record every I/O in Parquet files in this folder, which is created if missing.",
-        click.Path(path_type=Path, file_okay=False),
+        "", "Record every I/O in Parquet files in this folder, which is created if missing.", FOLDER
     )
 
     def options(self) -> NativeOptions:
@@ -297,15 +293,13 @@ class ConsentWords:
     """The consent to lose what is on any of the targets."""
 
     serials: tuple[str, ...] = option(
+        "--confirm-serial SERIAL",
         "To write: confirm a drive by its serial number; once for each drive.",
-        metavar="SERIAL",
-        name="--confirm-serial",
         multiple=True,
     )
     device_paths: tuple[str, ...] = option(
+        "--confirm-device-path PATH",
         "To write: confirm a device without a serial number by its path.",
-        metavar="PATH",
-        name="--confirm-device-path",
         multiple=True,
     )
     erase_signatures: bool = flag("To write: overwrite partition tables and file systems found.")

@@ -4,12 +4,17 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import wraps
+from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from openpts.cli.help_order import Decorator, together
+
+PATH: Final = click.Path(path_type=Path)
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
 
 class Word(click.ParamType[Any]):
@@ -25,15 +30,19 @@ class Word(click.ParamType[Any]):
 
 @dataclass(frozen=True, slots=True)
 class _Parameter:
-    """One option or argument, which has the name of what takes it unless it has others."""
+    """One option or argument, named as what takes it unless it has names; with all of them, a decorator."""
 
     declare: Callable[..., Decorator]
     names: tuple[str, ...]
     settings: dict[str, Any] = field(hash=False)
 
     def declared(self, name: str) -> Iterator[Decorator]:
-        names = self.names or ("--" + name.replace("_", "-"),)
-        yield self.declare(*(() if self.declare is click.argument else names), name, **self.settings)
+        usual = () if self.declare is click.argument else ("--" + name.replace("_", "-"),)
+        own = () if any(one.isidentifier() for one in self.names) else (name,)
+        yield self.declare(*self.names or usual, *own, **self.settings)
+
+    def __call__(self, command: Any) -> Any:
+        return self.declare(*self.names, **self.settings)(command)
 
     def taken(self, name: str, given: dict[str, Any]) -> Any:
         return given.pop(name)
@@ -44,6 +53,9 @@ class _Group:
     """The options that are fields of a dataclass; a field that declares none has its default."""
 
     kind: type[Any]
+
+    def __call__(self, command: Any) -> Any:
+        return together(*self.declared(""))(command)
 
     def declared(self, _name: str) -> Iterator[Decorator]:
         for one in fields(self.kind):
@@ -61,24 +73,28 @@ class _Group:
         )
 
 
-def option(
-    text: str, kind: Any = None, metavar: str | None = None, *, name: str = "", **settings: Any
-) -> Any:
-    """An option with its help and its type, which may be what reads its word; all names in one text."""
+def option(form: str, text: str, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
+    """An option with its help and its type, which may be what reads its word.
+
+    ``form`` has what stands for the word, behind the option's names where they aren't that of what takes it:
+    ``SIZE``, or ``--bytes SIZE``. One that is a decorator, too, says what takes it (``name``).
+    """
+    names = [word for word in form.split() if word.startswith("-")]
+    metavar = form.removeprefix(" ".join(names)).strip() or None
     kind = Word(kind) if isinstance(kind, FunctionType) else kind
     shown = {"show_default": True} if "default" in settings else {}
     every = {"help": text, "type": kind, "metavar": metavar, **shown, **settings}
-    return _Parameter(click.option, tuple(name.split()), every)
+    return _Parameter(click.option, (*names, *name.split()), every)
 
 
 def flag(text: str, *, name: str = "") -> Any:
-    """An option without a value."""
+    """An option without a value; all its names in one text."""
     return _Parameter(click.option, tuple(name.split()), {"help": text, "is_flag": True})
 
 
-def argument(metavar: str | None = None, kind: Any = None, **settings: Any) -> Any:
+def argument(metavar: str | None = None, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
     """A word without an option's name before it."""
-    return _Parameter(click.argument, (), {"metavar": metavar, "type": kind, **settings})
+    return _Parameter(click.argument, tuple(name.split()), {"metavar": metavar, "type": kind, **settings})
 
 
 def group(kind: type[Any]) -> Any:

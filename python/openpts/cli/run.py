@@ -22,10 +22,11 @@ from openpts.cli.consent_options import (
 )
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
-from openpts.cli.help_order import together
+from openpts.cli.help_order import Decorator, together
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import FILE, FOLDER, PATH, flag, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
@@ -64,18 +65,15 @@ _SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
 _SHORTEST_S, _LONGEST_S = 0.1, 3600.0
 
 _TELEMETRY_OPTIONS: Final = (
-    click.option(
-        "--telemetry-period",
-        default="1s",
-        show_default=True,
-        metavar="TIME",
-        help="Sample temperature, processors, other I/O and the like at this interval during the test: "
+    option(
+        "--telemetry-period TIME",
+        "Sample temperature, processors, other I/O and the like at this interval during the test: "
         "0.1s to 3600s, or off.",
+        default="1s",
     ),
-    click.option(
-        "--power-command",
-        metavar="COMMAND",
-        help="Run this program during the test and read a power meter from its output, one number of "
+    option(
+        "--power-command COMMAND",
+        "Run this program during the test and read a power meter from its output, one number of "
         "watts per line. No shell.",
     ),
 )
@@ -109,13 +107,12 @@ def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence
     return labels
 
 
-LABELS: Final = click.option(
-    "--label",
-    "labels",
-    metavar="NAME=VALUE",
+LABELS: Final = option(
+    "--label NAME=VALUE",
+    "Label the run, in record, report, metrics and exports; may be repeated.",
+    name="labels",
     multiple=True,
     callback=labels_of,
-    help="Label the run, in record, report, metrics and exports; may be repeated.",
 )
 
 
@@ -125,101 +122,84 @@ def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence
     return tuple(words)
 
 
-PURGE_OPTION = click.option(
-    "--purge",
-    metavar="METHOD",
-    help="Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
+PURGE_OPTION: Final[Decorator] = option(
+    "--purge METHOD",
+    "Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
     "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
     "before failed; auto.",
 )
 
 RUN_OPTIONS = together(
-    click.option(
+    option(
         "--io-path",
-        type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
-        help="I/O path to the target. [default: what a probe of it finds best]",
+        "I/O path to the target. [default: what a probe of it finds best]",
+        click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
     ),
-    click.option(
+    option(
         "--cpus",
+        "Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
         default=NUMA,
-        show_default=True,
-        help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
-    click.option(
+    option(
         "--scenario",
-        type=click.Choice([scenario.value for scenario in Scenario]),
-        help="Measure the drive alone, or a machine as its users have it. The host "
-        "audit judges by it; synthetic.",
+        "Measure the drive alone, or a machine as its users have it. The host audit judges by it; synthetic.",
+        click.Choice([scenario.value for scenario in Scenario]),
     ),
-    click.option(
-        "--tune",
-        is_flag=True,
-        help="Set the host up for the scenario during the run; see `openpts doctor`.",
-    ),
-    click.option(
-        "--exclusive-host",
-        is_flag=True,
-        help="Refuse to run beside other runs of openpts on this host, and keep them away.",
+    flag("Set the host up for the scenario during the run; see `openpts doctor`.", name="--tune"),
+    flag(
+        "Refuse to run beside other runs of openpts on this host, and keep them away.",
+        name="--exclusive-host",
     ),
     *_TELEMETRY_OPTIONS,
-    click.option(
-        "--describe",
-        metavar="FILE",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with what the drive doesn't report: flash, controller, price.",
+    option(
+        "--describe FILE", "TOML file with what the drive doesn't report: flash, controller, price.", FILE
     ),
-    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must be new or empty."),
-    click.option("--operator", help="Test operator, for the report."),
-    click.option("--auditor", help="Auditor, for the report."),
-    click.option("--sponsor", help="Test sponsor, for the report."),
+    option("--out", "Run folder; must be new or empty.", PATH),
+    option("--operator", "Test operator, for the report."),
+    option("--auditor", "Auditor, for the report."),
+    option("--sponsor", "Test sponsor, for the report."),
     LABELS,
-    click.option(
-        "--hook",
-        "hooks",
-        metavar="MOMENT=COMMAND",
+    option(
+        "--hook MOMENT=COMMAND",
+        "Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
+        "the start such as 30min; may be repeated. No shell.",
+        name="hooks",
         multiple=True,
         callback=_hooks_of,
-        help="Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
-        "the start such as 30min; may be repeated. No shell.",
     ),
-    click.option(
-        "--hook-limit",
-        "hook_limit_s",
-        type=FiniteRange(0.1, 86400),
-        metavar="SECONDS",
+    option(
+        "--hook-limit SECONDS",
+        "Kill a program of --hook after this time.",
+        FiniteRange(0.1, 86400),
+        name="hook_limit_s",
         default=HOOK_LIMIT_S,
-        show_default=True,
-        help="Kill a program of --hook after this time.",
     ),
-    click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
     LIVE_OPTIONS,
 )
 
 
 _CONTINUE_OPTIONS: Final = (
-    click.option(
-        "--continue",
-        "continued",
-        metavar="RUN",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Follow the finished run in this folder on the same drive, without a purge: read first what it "
+    option(
+        "--continue RUN",
+        "Follow the finished run in this folder on the same drive, without a purge: read first what it "
         "wrote last, then number its cycles on, under its conditions where none are given.",
+        FOLDER,
+        name="continued",
     ),
-    click.option(
-        "--rest-days",
-        type=FiniteRange(0, 3650),
-        metavar="DAYS",
-        help="With --continue, leave a simulated drive alone for this long first; 0.",
+    option(
+        "--rest-days DAYS",
+        "With --continue, leave a simulated drive alone for this long first; 0.",
+        FiniteRange(0, 3650),
     ),
 )
 
 
-_RUN_ID_OPTION: Final = click.option(
-    "--run-id",
-    metavar="UUID",
-    type=click.UUID,
-    help="Run under this ID, from a scheduler, instead of a new one: claims on drive and folder have it.",
+_RUN_ID_OPTION: Final[Decorator] = option(
+    "--run-id UUID",
+    "Run under this ID, from a scheduler, instead of a new one: claims on drive and folder have it.",
+    click.UUID,
 )
 
 

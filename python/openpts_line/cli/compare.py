@@ -7,6 +7,8 @@ import click
 import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT
+from openpts.cli.help_order import together
+from openpts.cli.options import PATH, argument, flag, option
 from openpts.cli.printed_document import print_object
 from openpts.errors import UsageError
 from openpts.report.redaction import redacted, redacted_figures
@@ -21,44 +23,43 @@ _OUT = Path("openpts-comparison")
 
 
 @click.command("compare")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--base", default="", metavar="NAME", help="Compare all others with this one. [default: the first]"
-)
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    metavar="RUN=NAME",
-    help="Name a run or suite; those of one name form one set. May be repeated.",
-)
-@click.option(
-    "--cold",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Show this first run apart, and count it in no set. May be repeated.",
-)
-@click.option(
-    "--least-difference",
-    "least_difference_pct",
-    type=click.FloatRange(min=0, max=100),
-    default=LEAST_DIFFERENCE_PCT,
-    show_default=True,
-    metavar="PCT",
-    help="Report no difference of medians below this.",
-)
-@click.option(
-    "--rse-limit",
-    "rse_limit_pct",
-    type=click.FloatRange(min=0, max=100),
-    default=RSE_LIMIT_PCT,
-    show_default=True,
-    metavar="PCT",
-    help="Accept a set whose relative standard error is at most this.",
+@together(
+    argument("RUN...", PATH, name="runs", nargs=-1, required=True),
+    option(
+        "--base NAME",
+        "Compare all others with this one. [default: the first]",
+        default="",
+        show_default=False,
+    ),
+    option(
+        "--label RUN=NAME",
+        "Name a run or suite; those of one name form one set. May be repeated.",
+        name="labels",
+        multiple=True,
+    ),
+    option(
+        "--cold RUN",
+        "Show this first run apart, and count it in no set. May be repeated.",
+        PATH,
+        multiple=True,
+    ),
+    option(
+        "--least-difference PCT",
+        "Report no difference of medians below this.",
+        click.FloatRange(min=0, max=100),
+        name="least_difference_pct",
+        default=LEAST_DIFFERENCE_PCT,
+    ),
+    option(
+        "--rse-limit PCT",
+        "Accept a set whose relative standard error is at most this.",
+        click.FloatRange(min=0, max=100),
+        name="rse_limit_pct",
+        default=RSE_LIMIT_PCT,
+    ),
 )
 @file_options(_OUT)
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
+@together(flag("Print the comparison as one JSON object.", name="--json as_json"))
 def compare(
     runs: tuple[Path, ...],
     *,

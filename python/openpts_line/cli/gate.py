@@ -10,6 +10,8 @@ import msgspec
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
+from openpts.cli.help_order import together
+from openpts.cli.options import FILE, PATH, argument, flag, option
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.limits.baseline import gated_runs
@@ -38,43 +40,39 @@ _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT:
 
 
 @click.command("gate", cls=WithBaseline, short_help="Hold runs against limits, and end with a verdict.")
-@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--limits",
-    "limits_path",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML file with limits, required conditions, and how sure verdicts have to be.",
-)
-@click.option(
-    "--limit",
-    "lines",
-    metavar="LIMIT",
-    multiple=True,
-    help="A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
-)
-@click.option(
-    "--allow",
-    multiple=True,
-    type=click.Choice([one.value for one in Allowed]),
-    callback=lambda _context, _option, words: tuple(map(Allowed, words)),
-    help="Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
+@together(
+    argument("RUN...", PATH, name="runs", nargs=-1, required=True),
+    option(
+        "--limits FILE",
+        "TOML file with limits, required conditions, and how sure verdicts have to be.",
+        FILE,
+        name="limits_path",
+    ),
+    option(
+        "--limit LIMIT",
+        "A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
+        name="lines",
+        multiple=True,
+    ),
+    option(
+        "--allow",
+        "Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
+        click.Choice([one.value for one in Allowed]),
+        multiple=True,
+        callback=lambda _context, _option, words: tuple(map(Allowed, words)),
+    ),
 )
 @baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
-@click.option(
-    "--power-analysis",
-    is_flag=True,
-    help="Show which change of each figure these limits would find, and how often they would fail by chance.",
+@together(
+    flag(
+        "Show which change of each figure these limits would find, and how often they would fail by chance.",
+        name="--power-analysis",
+    ),
+    option("--junit FILE", "Write the verdicts as XML in JUnit's form, too.", FILE),
+    flag("Print the verdicts in the Test Anything Protocol.", name="--tap"),
 )
-@click.option(
-    "--junit",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the verdicts as XML in JUnit's form, too.",
-)
-@click.option("--tap", is_flag=True, help="Print the verdicts in the Test Anything Protocol.")
 @file_options(_OUT)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@together(flag("Print one JSON object.", name="--json as_json"))
 def gate(
     runs: tuple[Path, ...],
     *,

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
 from openpts.cli.help_order import Decorator, together
+from openpts.cli.options import FOLDER, flag, option
 from openpts.cli.report import PAPER, REDACT, print_notes
 from openpts.pages.model import Report
 
@@ -13,13 +12,13 @@ from openpts.pages.model import Report
 def file_options(default: Path) -> Decorator:
     """Options for the forms of a report, their folder, paper and redaction."""
     return together(
-        click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file."),
-        click.option("--pdf", is_flag=True, help="Write pages for print (PDF)."),
-        click.option("--csv", is_flag=True, help="Write each table and series as a CSV file."),
-        click.option(
+        flag("Write an interactive page (HTML), one file.", name="--html"),
+        flag("Write pages for print (PDF).", name="--pdf"),
+        flag("Write each table and series as a CSV file.", name="--csv"),
+        option(
             "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            help=f"Write into this folder; alone, it asks for all three forms. [default: ./{default}]",
+            f"Write into this folder; alone, it asks for all three forms. [default: ./{default}]",
+            FOLDER,
         ),
         PAPER,
         REDACT,

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 import click
 
+from openpts.cli.help_order import together
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import PATH, argument, flag, option
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
@@ -36,57 +37,55 @@ In another shell, as root
 
 
 @click.command("serve", short_help="Serve a preset by NVMe over TCP, until Ctrl-C.", epilog=_HOW_TO_CONNECT)
-@click.argument("preset")
-@click.option(
-    "--nvme-tcp",
-    "address",
-    required=True,
-    metavar="ADDRESS:PORT",
-    help="Listen on this address; beyond the loopback interface only with --auth-secrets.",
+@together(
+    argument(name="preset"),
+    option(
+        "--nvme-tcp ADDRESS:PORT",
+        "Listen on this address; beyond the loopback interface only with --auth-secrets.",
+        name="address",
+        required=True,
+    ),
+    option(
+        "--auth-secrets FILE",
+        "Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
+        PATH,
+    ),
+    option("--data", "Keep the contents in this (sparse) file.", PATH),
+    flag("Overwrite a --data file that holds other data.", name="--overwrite-file"),
+    option("--nqn", "Name of the NVMe subsystem; by default one that follows from the drive."),
+    option("--serial", "Serial number; by default one that follows from the drive."),
+    option("--ambient-c C", "Air around the drive, in °C.", FiniteRange(-40, 100)),
+    option(
+        "--initial-wear PCT",
+        "Endurance used up already, in per cent of the rated erases.",
+        FiniteRange(0, 250),
+        name="initial_wear_pct",
+        default=0,
+        show_default=False,
+    ),
+    option(
+        "--fail WHAT",
+        "Fail on purpose: sanitize, format, or read@LBA; may be repeated.",
+        name="fails",
+        multiple=True,
+    ),
+    flag("Format and sanitize report success and erase nothing.", name="--format-lies"),
+    option(
+        "--sanitize-takes SECONDS",
+        "Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
+        FiniteRange(0, 86_400),
+        name="sanitize_takes_s",
+        default=0,
+        show_default=False,
+    ),
+    flag(
+        "Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
+        "preset's name, it is anyway.",
+        name="--volatile-cache",
+    ),
+    option("--vanish-after IOS", "Disappear after this many I/Os.", click.IntRange(0)),
+    flag("Print an object at the beginning and one at the end.", name="--json as_json"),
 )
-@click.option(
-    "--auth-secrets",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
-)
-@click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
-@click.option("--overwrite-file", is_flag=True, help="Overwrite a --data file that holds other data.")
-@click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
-@click.option("--serial", help="Serial number; by default one that follows from the drive.")
-@click.option("--ambient-c", type=FiniteRange(-40, 100), metavar="C", help="Air around the drive, in °C.")
-@click.option(
-    "--initial-wear",
-    "initial_wear_pct",
-    type=FiniteRange(0, 250),
-    default=0,
-    metavar="PCT",
-    help="Endurance used up already, in per cent of the rated erases.",
-)
-@click.option(
-    "--fail",
-    "fails",
-    multiple=True,
-    metavar="WHAT",
-    help="Fail on purpose: sanitize, format, or read@LBA; may be repeated.",
-)
-@click.option("--format-lies", is_flag=True, help="Format and sanitize report success and erase nothing.")
-@click.option(
-    "--sanitize-takes",
-    "sanitize_takes_s",
-    type=FiniteRange(0, 86_400),
-    default=0,
-    metavar="SECONDS",
-    help="Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
-)
-@click.option(
-    "--volatile-cache",
-    is_flag=True,
-    help="Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
-    "preset's name, it is anyway.",
-)
-@click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Disappear after this many I/Os.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
 def serve(
     preset: str,
     *,

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from openpts.cli.help_order import together
 from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import PATH, argument, flag, option
+from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
@@ -37,65 +37,49 @@ In another shell, as root
 
 
 @click.command("serve", short_help="Serve a preset by NVMe over TCP, until Ctrl-C.", epilog=_HOW_TO_CONNECT)
-@together(
-    argument(name="preset"),
-    option(
+@with_options
+def serve(
+    *,
+    preset: str = argument(),
+    address: str = option(
         "--nvme-tcp ADDRESS:PORT",
         "Listen on this address; beyond the loopback interface only with --auth-secrets.",
-        name="address",
         required=True,
     ),
-    option(
-        "--auth-secrets FILE",
+    auth_secrets: Path | None = option(
+        "FILE",
         "Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
         PATH,
     ),
-    option("--data", "Keep the contents in this (sparse) file.", PATH),
-    flag("Overwrite a --data file that holds other data.", name="--overwrite-file"),
-    option("--nqn", "Name of the NVMe subsystem; by default one that follows from the drive."),
-    option("--serial", "Serial number; by default one that follows from the drive."),
-    option("--ambient-c C", "Air around the drive, in °C.", FiniteRange(-40, 100)),
-    option(
+    data: Path | None = option("", "Keep the contents in this (sparse) file.", PATH),
+    overwrite_file: bool = flag("Overwrite a --data file that holds other data."),
+    nqn: str | None = option("", "Name of the NVMe subsystem; by default one that follows from the drive."),
+    serial: str | None = option("", "Serial number; by default one that follows from the drive."),
+    ambient_c: float | None = option("C", "Air around the drive, in °C.", FiniteRange(-40, 100)),
+    initial_wear_pct: float = option(
         "--initial-wear PCT",
         "Endurance used up already, in per cent of the rated erases.",
         FiniteRange(0, 250),
-        name="initial_wear_pct",
         default=0,
         show_default=False,
     ),
-    option(
-        "--fail WHAT",
-        "Fail on purpose: sanitize, format, or read@LBA; may be repeated.",
-        name="fails",
-        multiple=True,
+    fails: tuple[str, ...] = option(
+        "--fail WHAT", "Fail on purpose: sanitize, format, or read@LBA; may be repeated.", multiple=True
     ),
-    flag("Format and sanitize report success and erase nothing.", name="--format-lies"),
-    option(
+    format_lies: bool = flag("Format and sanitize report success and erase nothing."),
+    sanitize_takes_s: float = option(
         "--sanitize-takes SECONDS",
         "Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
         FiniteRange(0, 86_400),
-        name="sanitize_takes_s",
         default=0,
         show_default=False,
     ),
-    flag(
+    volatile_cache: bool = flag(
         "Keep what is in the write cache in memory, so that kill -9 is a power cut. With `faults=` in the "
-        "preset's name, it is anyway.",
-        name="--volatile-cache",
+        "preset's name, it is anyway."
     ),
-    option("--vanish-after IOS", "Disappear after this many I/Os.", click.IntRange(0)),
-    flag("Print an object at the beginning and one at the end.", name="--json as_json"),
-)
-def serve(
-    preset: str,
-    *,
-    address: str,
-    fails: tuple[str, ...],
-    vanish_after: int | None,
-    format_lies: bool,
-    volatile_cache: bool,
-    as_json: bool,
-    **options: Any,
+    vanish_after: int | None = option("IOS", "Disappear after this many I/Os.", click.IntRange(0)),
+    as_json: bool = flag("Print an object at the beginning and one at the end.", name="--json"),
 ) -> None:
     """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
 
@@ -106,7 +90,19 @@ def serve(
     faults = _faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after)
     if volatile_cache or target.faults:
         faults = replace(faults, power=target.faults)
-    order = ServeOrder(target=target, address=checked_address(address), faults=faults, **options)
+    order = ServeOrder(
+        target=target,
+        address=checked_address(address),
+        nqn=nqn,
+        serial=serial,
+        data=data,
+        overwrite_file=overwrite_file,
+        auth_secrets=auth_secrets,
+        ambient_c=ambient_c,
+        initial_wear_pct=initial_wear_pct,
+        sanitize_takes_s=sanitize_takes_s,
+        faults=faults,
+    )
     with _ended_by_signals(), serve_drive(order) as drive:
         try:
             _tell_begin(drive, order, as_json=as_json)

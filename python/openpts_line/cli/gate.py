@@ -2,16 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
 
 from openpts.cli.baseline_option import WithBaseline, baseline_option
 from openpts.cli.broken_pipe import with_controls
-from openpts.cli.help_order import together
-from openpts.cli.options import FILE, PATH, argument, flag, option
+from openpts.cli.options import FILE, PATH, argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.limits.baseline import gated_runs
@@ -23,7 +23,7 @@ from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
 from openpts.runs.measured_run import OF_SUBJECTS, MeasuredRun
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.cli.report_files import file_options, written_files
+from openpts_line.cli.report_files import FileWords, folder_of_files
 from openpts_line.exchange.export_files import write_export
 from openpts_line.exchange.verdicts import gate_junit, gate_tap
 from openpts_line.gate.documents import ErrorRates, GateDocument, PowerDocument
@@ -39,55 +39,44 @@ _EXIT_CODES = {
 _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT: "yellow"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Files(FileWords):
+    out: Path | None = folder_of_files(_OUT)
+
+
+_BASELINE: Final = baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
+
+
 @click.command("gate", cls=WithBaseline, short_help="Hold runs against limits, and end with a verdict.")
-@together(
-    argument("RUN...", PATH, name="runs", nargs=-1, required=True),
-    option(
+@with_options
+def gate(
+    *,
+    runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
+    limits_path: Path | None = option(
         "--limits FILE",
         "TOML file with limits, required conditions, and how sure verdicts have to be.",
         FILE,
-        name="limits_path",
     ),
-    option(
+    lines: tuple[str, ...] = option(
         "--limit LIMIT",
         "A limit such as 'iops.rnd-4k-rw0 >= 180 k'. May be repeated, also beside a file.",
-        name="lines",
         multiple=True,
     ),
-    option(
-        "--allow",
+    allow: tuple[Allowed, ...] = option(
+        "",
         "Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
         click.Choice([one.value for one in Allowed]),
         multiple=True,
         callback=lambda _context, _option, words: tuple(map(Allowed, words)),
     ),
-)
-@baseline_option("Runs, or suites, that relative limits such as '>= -3 %' are held against")
-@together(
-    flag(
-        "Show which change of each figure these limits would find, and how often they would fail by chance.",
-        name="--power-analysis",
+    baseline: tuple[Path, ...] = _BASELINE,
+    power_analysis: bool = flag(
+        "Show which change of each figure these limits would find, and how often they would fail by chance."
     ),
-    option("--junit FILE", "Write the verdicts as XML in JUnit's form, too.", FILE),
-    flag("Print the verdicts in the Test Anything Protocol.", name="--tap"),
-)
-@file_options(_OUT)
-@together(flag("Print one JSON object.", name="--json as_json"))
-def gate(
-    runs: tuple[Path, ...],
-    *,
-    limits_path: Path | None,
-    lines: tuple[str, ...],
-    allow: tuple[Allowed, ...],
-    baseline: tuple[Path, ...],
-    power_analysis: bool,
-    junit: Path | None,
-    tap: bool,
-    out: Path | None,
-    paper: str,
-    redact: bool,
-    as_json: bool,
-    **files: bool,
+    junit: Path | None = option("FILE", "Write the verdicts as XML in JUnit's form, too.", FILE),
+    tap: bool = flag("Print the verdicts in the Test Anything Protocol."),
+    files: FileWords = group(_Files),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.
 
@@ -97,7 +86,8 @@ def gate(
 
     Ends with exit code 10 if a limit failed, 13 if none failed but one has no verdict.
     """
-    forms = {"--tap": tap, "--junit": junit, "--out": out, **{f"--{form}": on for form, on in files.items()}}
+    forms = {"--tap": tap, "--junit": junit, "--out": files.out}
+    forms |= {f"--{form}": getattr(files, form) for form in ("html", "pdf", "csv")}
     _refuse_forms([option for option, value in forms.items() if value], power=power_analysis, as_json=as_json)
     limits = _limits(limits_path, lines, allow)
     run_folders_of([*runs, *baseline])  # refuses a run that is named twice
@@ -110,16 +100,16 @@ def gate(
         raise UsageError("no limits: give --limits FILE, or --limit 'KEY >= VALUE' with a key of this list")
     result = judge(limits or LimitSet(allowed=allow), candidates, bases)
     manifests = [one.run.manifest for one in (*candidates, *bases)]
-    report = gate_report(result, candidates, bases, paper=paper)
-    if redact:
+    report = gate_report(result, candidates, bases, paper=files.paper)
+    if files.redact:
         report, result = redacted(report, manifests), _redacted(result, manifests)
-    written = written_files(report, files, out, _OUT)
+    written = files.written(report, _OUT)
     if junit is not None:
         xml = gate_junit(result.judged, [run.folder for run in candidates])
         write_export(junit.parent, {junit.name: xml})
     if as_json:
         document = msgspec.to_builtins(GateDocument.by(result, candidates, bases, written))
-        print_object(redacted_figures([document], manifests)[0] if redact else document)
+        print_object(redacted_figures([document], manifests)[0] if files.redact else document)
     elif tap:
         for line in gate_tap(result.judged):
             click.echo(line)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.broken_pipe import with_controls
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, ConsentOfOne
-from openpts.cli.console import table_console
+from openpts.cli.console import table_console, table_of
 from openpts.cli.log_lines import purge_lines
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
@@ -92,9 +91,7 @@ def _print_methods(methods: _Methods) -> None:
     """Print the methods that a drive of this kind could have, the best first."""
     if not (shown := [each for each in methods if not each[1].foreign]):
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("Method", "Does", "Has it", "Takes", "Reason, or source"):
-        table.add_column(heading, no_wrap=not heading.startswith("Why"))
+    table = table_of("=Method", "=Does", "=Has it", "=Takes", "=Reason, or source")
     for method, capability in shown:
         reason = capability.reason
         if capability.reaches:

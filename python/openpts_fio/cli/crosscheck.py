@@ -8,10 +8,9 @@ from typing import IO, Self
 
 import click
 from msgspec import Struct
-from rich.table import Table
 
 from openpts.cli.consent_options import ConsentOfOne
-from openpts.cli.console import table_console
+from openpts.cli.console import table_console, table_of
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
@@ -59,13 +58,8 @@ def _path_text(engine: Facts) -> str:
 
 def _print_table(stream: IO[str], comparisons: Sequence[Comparison], limit_pct: float) -> None:
     """A row for each figure of each stimulus; means over the pairs are geometric."""
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
-    for heading in ("stimulus", "figure"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("native", "fio", "difference", "95 % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    # at the right, too: a pipe gets no blanks behind it
-    table.add_column(f"agrees within {limit_pct:g} %", justify="right", no_wrap=True)
+    figures = (">native", ">fio", ">difference", ">95 % interval", f">agrees within {limit_pct:g} %")
+    table = table_of("=stimulus", "=figure", *figures)
     for comparison in comparisons:
         iops, latency = comparison.iops, comparison.mean_latency_ns
         table.add_row(

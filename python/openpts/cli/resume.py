@@ -14,6 +14,7 @@ from openpts.cli.consent_options import (
 from openpts.cli.end_of_run import end_run
 from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
+from openpts.cli.options import flag, option
 from openpts.cli.run import run_and_log
 from openpts.cli.suite import resume_suite
 from openpts.errors import RecordError, UsageError
@@ -27,17 +28,16 @@ from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
 
 RESUME_OPTIONS = together(
-    click.option(
-        "--target",
-        metavar="TARGET",
-        help="Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
+    option(
+        "--target TARGET",
+        "Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
         "those of the record.",
     ),
     ACCEPT_OPTIONS,
     *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
-    click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
     LIVE_OPTIONS,
 )
 

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 from uuid import UUID
@@ -22,10 +22,11 @@ from openpts.cli.consent_options import (
 )
 from openpts.cli.end_of_run import RunLimits, StopOnFail, end_run, limit_options
 from openpts.cli.fitting_scale import at_fitting_scale
-from openpts.cli.help_order import together
-from openpts.cli.io_engine import NUMA, EngineArgs
+from openpts.cli.help_order import Decorator, together
+from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.live_outputs import LIVE_OPTIONS, live_listeners, log_stream
 from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import FILE, FOLDER, PATH, flag, group, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
@@ -63,23 +64,6 @@ _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
 _SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
 _SHORTEST_S, _LONGEST_S = 0.1, 3600.0
 
-_TELEMETRY_OPTIONS: Final = (
-    click.option(
-        "--telemetry-period",
-        default="1s",
-        show_default=True,
-        metavar="TIME",
-        help="Sample temperature, processors, other I/O and the like at this interval during the test: "
-        "0.1s to 3600s, or off.",
-    ),
-    click.option(
-        "--power-command",
-        metavar="COMMAND",
-        help="Run this program during the test and read a power meter from its output, one number of "
-        "watts per line. No shell.",
-    ),
-)
-
 
 def telemetry_of(period: str, power_command: str | None) -> TelemetryChoice:
     """What the options ask for. Raises UsageError, also if there is no such program."""
@@ -109,13 +93,12 @@ def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence
     return labels
 
 
-LABELS: Final = click.option(
-    "--label",
-    "labels",
-    metavar="NAME=VALUE",
+LABELS: Final = option(
+    "--label NAME=VALUE",
+    "Label the run, in record, report, metrics and exports; may be repeated.",
+    name="labels",
     multiple=True,
     callback=labels_of,
-    help="Label the run, in record, report, metrics and exports; may be repeated.",
 )
 
 
@@ -125,101 +108,97 @@ def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence
     return tuple(words)
 
 
-PURGE_OPTION = click.option(
-    "--purge",
-    metavar="METHOD",
-    help="Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
+PURGE_OPTION: Final[Decorator] = option(
+    "--purge METHOD",
+    "Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
     "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
     "before failed; auto.",
 )
 
-RUN_OPTIONS = together(
-    click.option(
-        "--io-path",
-        type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
-        help="I/O path to the target. [default: what a probe of it finds best]",
-    ),
-    click.option(
-        "--cpus",
-        default=NUMA,
-        show_default=True,
-        help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
-    ),
-    click.option(
-        "--scenario",
-        type=click.Choice([scenario.value for scenario in Scenario]),
-        help="Measure the drive alone, or a machine as its users have it. The host "
-        "audit judges by it; synthetic.",
-    ),
-    click.option(
-        "--tune",
-        is_flag=True,
-        help="Set the host up for the scenario during the run; see `openpts doctor`.",
-    ),
-    click.option(
-        "--exclusive-host",
-        is_flag=True,
-        help="Refuse to run beside other runs of openpts on this host, and keep them away.",
-    ),
-    *_TELEMETRY_OPTIONS,
-    click.option(
-        "--describe",
-        metavar="FILE",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with what the drive doesn't report: flash, controller, price.",
-    ),
-    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must be new or empty."),
-    click.option("--operator", help="Test operator, for the report."),
-    click.option("--auditor", help="Auditor, for the report."),
-    click.option("--sponsor", help="Test sponsor, for the report."),
-    LABELS,
-    click.option(
-        "--hook",
-        "hooks",
-        metavar="MOMENT=COMMAND",
+
+@dataclass(frozen=True, slots=True)
+class RunWords:
+    """What an operator says of a run beside its conditions."""
+
+    io_path: str | None = option(
+        "",
+        "I/O path to the target. [default: what a probe of it finds best]",
+        click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
+    )
+    cpus: str = option(
+        "", "Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.", default=NUMA
+    )
+    scenario: str | None = option(
+        "",
+        "Measure the drive alone, or a machine as its users have it. The host audit judges by it; synthetic.",
+        click.Choice([scenario.value for scenario in Scenario]),
+    )
+    tune: bool = flag("Set the host up for the scenario during the run; see `openpts doctor`.")
+    exclusive_host: bool = flag(
+        "Refuse to run beside other runs of openpts on this host, and keep them away."
+    )
+    telemetry_period: str = option(
+        "TIME",
+        "Sample temperature, processors, other I/O and the like at this interval during the test: "
+        "0.1s to 3600s, or off.",
+        default="1s",
+    )
+    power_command: str | None = option(
+        "COMMAND",
+        "Run this program during the test and read a power meter from its output, one number of "
+        "watts per line. No shell.",
+    )
+    describe: Path | None = option(
+        "FILE", "TOML file with what the drive doesn't report: flash, controller, price.", FILE
+    )
+    out: Path | None = option("", "Run folder; must be new or empty.", PATH)
+    operator: str | None = option("", "Test operator, for the report.")
+    auditor: str | None = option("", "Auditor, for the report.")
+    sponsor: str | None = option("", "Test sponsor, for the report.")
+    labels: dict[str, str] = LABELS
+    hooks: tuple[str, ...] = option(
+        "--hook MOMENT=COMMAND",
+        "Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
+        "the start such as 30min; may be repeated. No shell.",
         multiple=True,
         callback=_hooks_of,
-        help="Start this program at run-start, run-end, cycle-start, cycle-end, phase-start, or a time after "
-        "the start such as 30min; may be repeated. No shell.",
-    ),
-    click.option(
-        "--hook-limit",
-        "hook_limit_s",
-        type=FiniteRange(0.1, 86400),
-        metavar="SECONDS",
+    )
+    hook_limit_s: float = option(
+        "--hook-limit SECONDS",
+        "Kill a program of --hook after this time.",
+        FiniteRange(0.1, 86400),
         default=HOOK_LIMIT_S,
-        show_default=True,
-        help="Kill a program of --hook after this time.",
-    ),
-    click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+    )
+
+
+RUN_OPTIONS = together(
+    group(RunWords),
+    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
     LIVE_OPTIONS,
 )
 
 
 _CONTINUE_OPTIONS: Final = (
-    click.option(
-        "--continue",
-        "continued",
-        metavar="RUN",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Follow the finished run in this folder on the same drive, without a purge: read first what it "
+    option(
+        "--continue RUN",
+        "Follow the finished run in this folder on the same drive, without a purge: read first what it "
         "wrote last, then number its cycles on, under its conditions where none are given.",
+        FOLDER,
+        name="continued",
     ),
-    click.option(
-        "--rest-days",
-        type=FiniteRange(0, 3650),
-        metavar="DAYS",
-        help="With --continue, leave a simulated drive alone for this long first; 0.",
+    option(
+        "--rest-days DAYS",
+        "With --continue, leave a simulated drive alone for this long first; 0.",
+        FiniteRange(0, 3650),
     ),
 )
 
 
-_RUN_ID_OPTION: Final = click.option(
-    "--run-id",
-    metavar="UUID",
-    type=click.UUID,
-    help="Run under this ID, from a scheduler, instead of a new one: claims on drive and folder have it.",
+_RUN_ID_OPTION: Final[Decorator] = option(
+    "--run-id UUID",
+    "Run under this ID, from a scheduler, instead of a new one: claims on drive and folder have it.",
+    click.UUID,
 )
 
 
@@ -303,26 +282,12 @@ def order_of(
     consent: Consent,
     *,
     purge: str | None = None,
-    operator: str | None,
-    auditor: str | None,
-    sponsor: str | None,
-    labels: dict[str, str],
-    hooks: tuple[str, ...],
-    hook_limit_s: float,
-    out: Path | None,
     run_id: UUID | None = None,
-    io_path: str | None,
-    cpus: str,
-    telemetry_period: str,
-    power_command: str | None,
-    scenario: str | None,
-    tune: bool,
-    exclusive_host: bool,
-    describe: Path | None,
+    **given: Any,
 ) -> Order:
-    """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
-    engine = EngineArgs(io_path=io_path, cpus=cpus)
-    description = choices.description(describe)
+    """What a run is ordered to be, from ``RunWords`` as given and the choices for its test."""
+    words = RunWords(**given)
+    description = choices.description(words.describe)
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,
@@ -333,23 +298,23 @@ def order_of(
         admit=choices.admit,
         consent=consent,
         purge_choice=choices.purge(purge),
-        people=choices.people(People(operator, auditor, sponsor, labels)),
+        people=choices.people(People(words.operator, words.auditor, words.sponsor, words.labels)),
         command_line=tuple(sys.argv[1:]),
-        folder=out,
+        folder=words.out,
         run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
-        options=engine.options(),
-        pin_to_node=engine.pin_to_node,
-        telemetry=telemetry_of(telemetry_period, power_command),
-        scenario=choices.scenario(scenario),
-        tune=tune,
-        exclusive_host=exclusive_host,
+        options=native_options(words.io_path, words.cpus),
+        pin_to_node=words.cpus == NUMA,
+        telemetry=telemetry_of(words.telemetry_period, words.power_command),
+        scenario=choices.scenario(words.scenario),
+        tune=words.tune,
+        exclusive_host=words.exclusive_host,
         description=description,
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),
         short_report=choices.short_report,
-        hooks=hooks,
-        hook_limit_s=hook_limit_s,
+        hooks=words.hooks,
+        hook_limit_s=words.hook_limit_s,
     )
 
 

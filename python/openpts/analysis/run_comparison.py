@@ -17,7 +17,7 @@ from openpts.analysis.comparison import (
     holm,
     relative_standard_error_pct,
 )
-from openpts.analysis.ratio import MOST_RUNS, chance_of
+from openpts.analysis.ratio import MOST_RUNS, Ratio, chance_of, ratio_of
 from openpts.analysis.sessions import Made, are_apart
 from openpts.vocabulary.better import Better
 
@@ -163,13 +163,15 @@ def compare_lines(
     )
 
 
+def ratio_between(base: RunSet, candidate: RunSet) -> Ratio | None:
+    """The ratio of two sets, by which a limit is decided; None where `ratio_of` has none."""
+    return ratio_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
+
+
 def _chance(base: RunSet, candidate: RunSet) -> float | None:
-    is_discarded = Quality.DISCARDED in {base.quality, candidate.quality}
-    return (
-        None
-        if is_discarded
-        else chance_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
-    )
+    if Quality.DISCARDED in {base.quality, candidate.quality}:
+        return None
+    return chance_of(base.values, candidate.values, apart=are_apart(base.made, candidate.made))
 
 
 def _without_chance(base: RunSet, candidate: RunSet) -> SetComparison:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
-from openpts.analysis.ratio import ErrorRule, Ratio, ratio_of
-from openpts.analysis.sessions import DRIFT_LIMIT, are_apart, drift_chance
+from openpts.analysis.ratio import ErrorRule, Ratio
+from openpts.analysis.run_comparison import RunSet, ratio_between
+from openpts.analysis.sessions import DRIFT_LIMIT, drift_chance
 from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
 from openpts.limits.baseline import HeldAgainst
@@ -19,6 +20,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.runs.measured_run import OF_SUBJECTS, Figure, MeasuredRun, test_named
 from openpts.runs.reference import words_of
 from openpts.units import format_count
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 
 _ORDER: Final = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
@@ -251,16 +253,22 @@ def _relative(
     lacking = _lacking(bound, (*candidates, *bases), (*runs, *baseline))
     if reason := lacking or _incomparable(candidates, bases, limits):
         return replace(row, reason=reason)
-    values = [[one.value for one, _ in side if one.value is not None] for side in (bases, candidates)]
-    if min(*values[0], *values[1]) <= 0:
+    base_set, run_set = _set_of(bases), _set_of(candidates)
+    if min(base_set.low, run_set.low) <= 0:
         return replace(row, reason="a value is not above 0: there is no ratio")
     if drifting := _drifting(bases) or _drifting(candidates):
         return replace(row, reason=drifting)
-    base_made, made = ([run.made for _, run in side] for side in (bases, candidates))
-    ratio = ratio_of(*values, apart=are_apart(base_made, made))
+    ratio = ratio_between(base_set, run_set)
     if ratio is None:
-        return replace(row, value=values[1][0] / values[0][0], reason=fewer_runs(values[1][0] / values[0][0]))
+        single = run_set.median / base_set.median
+        return replace(row, value=single, reason=fewer_runs(single))
     return _decided(row, bound, ratio, limits.rule)
+
+
+def _set_of(side: Sequence[tuple[Figure, HeldAgainst]]) -> RunSet:
+    """Figures of runs that all have a value, as a comparison puts them together."""
+    values = tuple(figure.value for figure, _ in side if figure.value is not None)
+    return RunSet(values, Better.UNJUDGED, made=tuple(run.made for _, run in side))
 
 
 def _drifting(side: Sequence[tuple[Figure, HeldAgainst]]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from openpts.analysis.run_comparison import RunSet, SetComparison, SetRule, compare_lines
 from openpts.pages.measure import Measured
+from openpts.runs.repeats import drift_of, repeated_run
 from openpts.vocabulary.better import Better
 from openpts_line.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
 
@@ -117,7 +118,12 @@ def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSe
     """Candidates that can be compared with the base: each with the base's runs and its own."""
     for one in metric.sets:
         if one.contender is not test.base and metric.base is not None and one.runs is not None:
-            yield one, metric.base, one.runs
+            sides = [_counted(side, metric.key) for side in (test.contenders[0], one.contender)]
+            drifts = (
+                drift_of(runs.values, side) for runs, side in zip((metric.base, one.runs), sides, strict=True)
+            )
+            doubt = repeated_run(*sides) or next(filter(None, drifts), "")
+            yield one, metric.base, replace(one.runs, doubt=doubt)
 
 
 def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
@@ -125,9 +131,14 @@ def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
 
 
 def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | None:
-    found = [(value, run.made) for run in contender.warm if (value := run.value(like.key)) is not None]
-    values, made = (tuple(value for value, _ in found), tuple(made for _, made in found))
-    return RunSet(values, like.better, rule, made) if found else None
+    runs = _counted(contender, like.key)
+    values = tuple(value for run in runs if (value := run.value(like.key)) is not None)
+    return RunSet(values, like.better, rule, tuple(run.made for run in runs)) if runs else None
+
+
+def _counted(contender: Contender, key: str) -> list[ComparedRun]:
+    """The warm runs that have the key value."""
+    return [run for run in contender.warm if run.value(key) is not None]
 
 
 def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRun:

@@ -63,7 +63,8 @@ def _answer(compared: Sequence[tuple[Metric, SetComparison]]) -> str:
     judged = format_count(sum(one.chance is not None for _, one in compared), "key value")
     found = Counter(one.outcome for _, one in compared)
     if not any(one.chance is not None for _, one in compared):
-        return "nothing can be said of chance, make 2 more runs of each"
+        reasons = (one.reason for _, one in compared if one.reason)
+        return f"nothing can be said of chance, {next(reasons, 'make 2 more runs of each')}"
     doubtful = f", {found[Outcome.MAY_BE_CHANCE]} may be chance" if found[Outcome.MAY_BE_CHANCE] else ""
     different = [(metric, one) for metric, one in compared if one.outcome is Outcome.DIFFERENT]
     if not different:
@@ -95,12 +96,13 @@ def outcome_words(one: SetValue) -> str:
         Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
         Outcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
         Outcome.DISCARDED: "not compared: a set is discarded",
+        Outcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
     }[one.comparison.outcome]
 
 
 def _ratio_words(one: SetValue) -> str:
     """The ratio with its 95 % interval, as a gate says it; empty for single runs, or values not above 0."""
-    if one.base is None or one.runs is None or one.comparison is None:
+    if one.base is None or one.runs is None or one.comparison is None or one.comparison.reason:
         return ""
     ratio = ratio_between(one.base, one.runs)
     return "" if ratio is None else ratio_words(ratio.value, ratio.low(_ERROR), ratio.high(_ERROR), ratio)
